@@ -1,0 +1,87 @@
+# A few words that each make what they need. Only Python (3.10 or newer, with venv
+# and pip) and make are expected on the machine; all else is installed in .venv.
+
+SHELL := bash
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+REQUIREMENTS := requirements.txt requirements-dev.txt constraints.txt
+SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
+
+.DEFAULT_GOAL := help
+.PHONY: demo test check bench lock clean help FORCE
+
+demo: $(STAMP) ## run the whole system on this machine with a simulated policy
+	@$(PY) reasoning_gym_environment.py demo $(ARGS)
+
+test: $(STAMP) ## run the tests (ARGS="-k name" to choose)
+	@$(PY) -m pytest $(ARGS)
+
+check: $(STAMP) ## lint, formatting, types and spelling; changes nothing
+	@echo "ruff check" && $(PY) -m ruff check .
+	@echo "ruff format --check" && $(PY) -m ruff format --check .
+	@echo "mypy" && $(PY) -m mypy
+	@echo "codespell" && $(VENV)/bin/codespell
+
+bench: $(STAMP) ## run the side-by-side measurements
+	@for program in benchmarks/*.py; do echo "$$program" && $(PY) $$program $(ARGS) || exit 1; done
+
+lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
+	@echo "Resolving for Python 3.10 and newer (about half a minute)."
+	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
+	&& $(PYTHON) -m venv "$$work/venv" \
+	&& "$$work/venv/bin/python" -m pip install --quiet uv 2>"$$work/pip.log" \
+	&& { [ ! -f constraints.txt ] || cp constraints.txt "$$work/lock.txt"; } \
+	&& "$$work/venv/bin/uv" pip compile --quiet --universal --python-version 3.10 \
+	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --output-file "$$work/lock.txt" requirements-dev.txt $(ARGS) >/dev/null \
+	&& { echo "# Exact versions for every supported Python. Made by: make lock"; \
+	     grep -v '^#' "$$work/lock.txt"; } >"$$work/new.txt" \
+	&& cp "$$work/new.txt" constraints.txt \
+	&& echo "constraints.txt: $$(grep -c == constraints.txt) lines"
+
+clean: ## remove .venv and caches; keeps data_dumps
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -not -path './reasoning-gym/*' -prune -exec rm -rf {} +
+
+help: ## show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
+	@echo "PYTHON=python3.12 chooses the Python that .venv is made with."
+
+# An existing .venv keeps its Python unless another one is asked for by name.
+ifneq ($(origin PYTHON),file)
+ifneq ($(shell command -v $(PYTHON) >/dev/null && $(PYTHON) $(SHOW_VERSION)),$(shell cat $(STAMP) 2>/dev/null))
+$(STAMP): FORCE
+endif
+endif
+
+# pip's own lines go to a log: a new machine would see dozens of warnings about
+# packages that are none of the reader's business. What is shown is that it works.
+$(STAMP): $(REQUIREMENTS)
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "No $(PYTHON) here: install Python 3.10 or newer, or name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	  echo "Python 3.10 or newer is needed and $(PYTHON) is not: name another one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make environments: install its venv package (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "Installing about 140 packages in $(VENV) with Python $$($(PYTHON) $(SHOW_VERSION)), once: one to three minutes."
+	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	@set -o pipefail; count=0; \
+	PYTHONUNBUFFERED=1 $(PY) -m pip install --disable-pip-version-check --no-input \
+	  --progress-bar off -r requirements-dev.txt -c constraints.txt 2>&1 \
+	| tee $(VENV)/install.log \
+	| while read -r line; do case "$$line" in \
+	    Collecting*|Processing*) count=$$((count + 1)); \
+	      [ $$((count % 35)) -ne 0 ] || echo "  $$count packages fetched" ;; \
+	    "Installing collected"*) echo "  unpacking" ;; \
+	  esac; done \
+	|| { grep -i '^ *error' $(VENV)/install.log | tail -5 >&2; \
+	     ! grep -q 'Failed building wheel' $(VENV)/install.log || echo "Some packages are \
+built from source: install a C compiler and Python's headers (Debian, Ubuntu: apt-get \
+install build-essential python3-dev)" >&2; \
+	     echo "The installation failed; all that pip said is in $(VENV)/install.log" >&2; exit 1; }
+	@$(PYTHON) $(SHOW_VERSION) >$(STAMP)
+	@echo "  done"
