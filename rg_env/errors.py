@@ -1,0 +1,54 @@
+"""Errors that a user can act on, and the sentence each one is.
+
+    SettingError      a setting is wrong: the field, what was found, what is allowed
+    LibraryError      reasoning-gym cannot be used: why, and how to repair it
+
+Both are met once, at the edge (the command line), and end the start with exit
+status 2. Nothing is lost by them, because they come before any work.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["LibraryError", "SettingError", "nearest", "unknown_name"]
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used; its text is one whole sentence."""
+
+
+class LibraryError(RuntimeError):
+    """reasoning-gym cannot be read; its text says how to repair the install."""
+
+
+def nearest(name: str, allowed: Iterable[str]) -> str | None:
+    """Return the allowed name that is spelled most like `name`, if any is close."""
+    matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return matches[0] if matches else None
+
+
+def unknown_name(
+    field: str, found: str, allowed: Iterable[str], kind: str
+) -> SettingError:
+    """Build the error for a name that does not exist.
+
+    Args:
+        field: The setting it was found in, as the user writes it.
+        found: The name that was found.
+        allowed: Every name that would be valid.
+        kind: What the names are, in the singular ("task", "option").
+
+    Returns:
+        The error to raise: field, what was found, the nearest valid name or, where
+        none is close, the valid names (at most twelve of them).
+    """
+    names = sorted(allowed)
+    close = nearest(found, names)
+    if close is not None:
+        return SettingError(
+            f"{field}: unknown {kind} {found!r}; did you mean {close!r}?"
+        )
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return SettingError(f"{field}: unknown {kind} {found!r}; allowed: {shown}")

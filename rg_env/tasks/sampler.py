@@ -1,0 +1,137 @@
+"""Which task comes next and with which seed: a pure function of the global index.
+
+    draw = f(seed, split, index)        index = position * num_shards + shard_index
+
+Timing, logging, the hash seed and the number of workers have no part in it, so a
+resumed run continues where it stopped and instances never share an item.
+
+Entry seeds are a permutation of the index, never `seed + index`: in most tasks of
+the library `dataset(seed=s)[i]` depends on `s + i` alone, so neighbouring seeds are
+shifted copies of each other. The top bit of the seed is the split, which keeps
+training and evaluation apart whatever their seeds are.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import hashlib
+import itertools
+import random
+from collections.abc import Sequence
+from typing import Literal
+
+Split = Literal["train", "evaluation"]
+
+_BITS = 31
+_MASK = (1 << _BITS) - 1
+_SPLIT_BIT = {"train": 0, "evaluation": 1 << _BITS}
+
+
+def _digest(*parts: object) -> int:
+    text = "\x1f".join(str(part) for part in parts)
+    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return int.from_bytes(digest, "big")
+
+
+def entry_seed(split: Split, key: str, index: int) -> int:
+    """Return the seed of the entry at an index of a stream.
+
+    Args:
+        split: The stream's split; the two never share a seed.
+        key: Names the stream, e.g. the run's seed. Streams of other keys visit the
+            seeds in another order.
+        index: The place in the stream, at least 0. Indices that differ by less than
+            2**31 give different seeds: each step below is a bijection of 31 bits.
+
+    Returns:
+        A seed in [0, 2**32): the range that numpy's generator takes.
+    """
+    keys = _digest("entry_seed", split, key)
+    x = (index + keys) & _MASK
+    x ^= x >> 16
+    x = (x * 0x7FEB352D) & _MASK
+    x = (x + (keys >> _BITS)) & _MASK
+    x ^= x >> 15
+    x = (x * 0x46B5A72D) & _MASK
+    x ^= x >> 16
+    return x | _SPLIT_BIT[split]
+
+
+@dataclasses.dataclass(frozen=True)
+class Draw:
+    """One draw of the stream.
+
+    Attributes:
+        index: Its global index, at least 0.
+        choice: Which of the choices it fell on, in [0, number of choices).
+        seed: The seed of its entry, in [0, 2**32).
+    """
+
+    index: int
+    choice: int
+    seed: int
+
+
+class Sampler:
+    """The stream of draws of one instance, and its place in it.
+
+    Args:
+        weights: One positive weight per choice, shape (C,), any scale.
+        seed: The run's seed.
+        split: "train" or "evaluation".
+        shard_index: This instance, in [0, num_shards).
+        num_shards: Number of instances that share the stream.
+
+    Attributes:
+        position: Draws taken so far; the next draw is `draw_at(position)`.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        seed: int,
+        split: Split = "train",
+        shard_index: int = 0,
+        num_shards: int = 1,
+    ) -> None:
+        self._cumulative = list(itertools.accumulate(weights))
+        self._seed = seed
+        self._split: Split = split
+        self._shard_index = shard_index
+        self._num_shards = num_shards
+        self.position = 0
+
+    def rng_at(self, position: int) -> random.Random:
+        """Return the generator that decides the draw at a position, as new."""
+        index = position * self._num_shards + self._shard_index
+        return random.Random(_digest("draw", self._seed, self._split, index))
+
+    def draw_at(self, position: int) -> Draw:
+        """Return the draw at a position of this instance's stream; pure."""
+        index = position * self._num_shards + self._shard_index
+        point = self.rng_at(position).random() * self._cumulative[-1]
+        last = len(self._cumulative) - 1
+        choice = min(bisect.bisect_right(self._cumulative, point), last)
+        return Draw(index, choice, entry_seed(self._split, str(self._seed), index))
+
+    def next_draw(self) -> Draw:
+        """Return the next draw and move on."""
+        draw = self.draw_at(self.position)
+        self.position += 1
+        return draw
+
+    def state_dict(self) -> dict[str, int]:
+        """Return what a resumed run needs to continue at the next draw."""
+        return {"position": self.position}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Continue where `state` was taken.
+
+        Raises:
+            ValueError: The position is missing or negative.
+        """
+        position = state.get("position")
+        if not isinstance(position, int) or position < 0:
+            raise ValueError(f"sampler position must be at least 0, found {position!r}")
+        self.position = position

@@ -1,0 +1,171 @@
+"""Which tasks a run uses, with which parameters and weights.
+
+Pure: settings and the library's description in, a tuple of choices out. Wrong names
+end here, with the nearest valid one.
+
+The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
+its `datasets` parameter (the library's own format: name, weight, config), or for all
+tasks where none are given, and its weight is shared among them by their weights; its
+items therefore count for the task that made them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rg_env.errors import SettingError, unknown_name
+from rg_env.tasks.library import MIXTURE, LibraryDescription
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskChoice:
+    """One thing a draw can fall on.
+
+    Attributes:
+        task: A registered task, never the mixture.
+        weight: Its share against the others, positive.
+        params: Dataset parameters that differ from the library's defaults.
+    """
+
+    task: str
+    weight: float = 1.0
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def _matching(
+    field: str, patterns: Iterable[str], names: Sequence[str], kind: str = "task"
+) -> list[str]:
+    """Return the names that match the patterns, in the patterns' order, once each."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matched = fnmatch.filter(names, pattern)
+        if not matched:
+            raise unknown_name(field, pattern, names, kind)
+        found.update(dict.fromkeys(matched))
+    return list(found)
+
+
+def _chosen_names(
+    library: LibraryDescription,
+    tasks: Sequence[str] | None,
+    categories: Sequence[str] | None,
+    excluded: Sequence[str],
+) -> list[str]:
+    names = list(library.tasks)
+    by_category: dict[str, list[str]] = {}
+    for name, info in library.tasks.items():
+        by_category.setdefault(info.category, []).append(name)
+    wanted = [
+        name
+        for category in _matching(
+            "categories", categories or [], sorted(by_category), "category"
+        )
+        for name in by_category[category]
+    ]
+    wanted += _matching("tasks", tasks or [], [*names, MIXTURE])
+    if tasks is None and categories is None:
+        wanted = names
+    if tasks is not None and MIXTURE in wanted and MIXTURE not in tasks:
+        wanted.remove(MIXTURE)  # a pattern like "*" means tasks
+    left_out = set(_matching("exclude_tasks", excluded, names))
+    return [name for name in dict.fromkeys(wanted) if name not in left_out]
+
+
+def _mixture_choices(
+    library: LibraryDescription, weight: float, params: Mapping[str, Any]
+) -> list[TaskChoice]:
+    """Expand the mixture into the tasks it stands for."""
+    field = f"task_params.{MIXTURE}"
+    specs = params.get("datasets")
+    unknown = set(params) - {"datasets", "size", "seed"}
+    if unknown:
+        raise unknown_name(field, min(unknown), ["datasets"], "parameter")
+    if specs is None:
+        share = weight / len(library.tasks)
+        return [TaskChoice(name, share) for name in library.tasks]
+    if not isinstance(specs, list) or not specs:
+        raise SettingError(
+            f"{field}.datasets: a list of name, weight and config, found {specs!r}"
+        )
+    choices = [_mixture_part(library, field, spec) for spec in specs]
+    total = sum(choice.weight for choice in choices)
+    return [
+        dataclasses.replace(choice, weight=weight * choice.weight / total)
+        for choice in choices
+    ]
+
+
+def _mixture_part(library: LibraryDescription, field: str, spec: Any) -> TaskChoice:
+    if not isinstance(spec, Mapping) or "name" not in spec:
+        raise SettingError(f"{field}.datasets: each needs a name, found {spec!r}")
+    if spec["name"] not in library.tasks:
+        raise unknown_name(f"{field}.datasets", spec["name"], library.tasks, "task")
+    weight = _positive(f"{field}.datasets.{spec['name']}", spec.get("weight", 1.0))
+    params = {
+        key: value
+        for key, value in dict(spec.get("config") or {}).items()
+        if key not in ("seed", "size")
+    }
+    return TaskChoice(spec["name"], weight, params)
+
+
+def _positive(field: str, weight: Any) -> float:
+    is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    if not is_number or not math.isfinite(weight) or weight <= 0:
+        raise SettingError(f"{field}: a weight must be above 0, found {weight!r}")
+    return float(weight)
+
+
+def build_selection(
+    library: LibraryDescription,
+    *,
+    tasks: Sequence[str] | None = None,
+    categories: Sequence[str] | None = None,
+    exclude_tasks: Sequence[str] = (),
+    task_weights: Mapping[str, float] | None = None,
+    task_params: Mapping[str, Mapping[str, Any]] | None = None,
+) -> tuple[TaskChoice, ...]:
+    """Turn the settings into the choices of the sampler.
+
+    Args:
+        library: What the installed library offers.
+        tasks: Names or patterns (`*_sorting`); None with no categories means all.
+        categories: The library's categories; added to `tasks`.
+        exclude_tasks: Names or patterns taken away again.
+        task_weights: Task to weight; 1.0 where not given.
+        task_params: Task to dataset parameters; those of `composite` hold `datasets`.
+
+    Returns:
+        At least one choice, sorted by task, so that the order in which the settings
+        name them has no part in what is drawn.
+
+    Raises:
+        SettingError: A name is unknown, a weight is not positive, or nothing is left.
+    """
+    names = _chosen_names(library, tasks, categories, exclude_tasks)
+    weights, params = dict(task_weights or {}), dict(task_params or {})
+    known = [*library.tasks, MIXTURE]
+    for field, given in (("task_weights", weights), ("task_params", params)):
+        for name in given:
+            if name not in known:
+                raise unknown_name(field, name, known, "task")
+            if name not in names:
+                raise SettingError(f"{field}: {name!r} is not among the chosen tasks")
+    choices: list[TaskChoice] = []
+    for name in names:
+        weight = _positive(f"task_weights.{name}", weights.get(name, 1.0))
+        if name == MIXTURE:
+            choices += _mixture_choices(library, weight, params.get(name, {}))
+        else:
+            choices.append(TaskChoice(name, weight, dict(params.get(name, {}))))
+    if not choices:
+        raise SettingError(
+            "tasks: nothing is left to ask; choose at least one task or exclude fewer"
+        )
+    return tuple(
+        sorted(choices, key=lambda c: (c.task, repr(sorted(c.params.items()))))
+    )
