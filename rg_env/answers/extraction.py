@@ -1,0 +1,123 @@
+"""The answer in a completion, or the reason why there is none.
+
+    <think> ... </think> The sum is 5. <answer>5</answer>
+    thinking             text          answer
+
+Thinking is what stands between `<think>` and `</think>`, what stands before a
+`</think>` that nothing opened (the chat template did), and what follows a `<think>`
+that is never closed. In the rest there must be exactly one `<answer>...</answer>`.
+
+One pass over the tags of the text: time is linear in its length, whatever it holds.
+The four tags are lower case and have no attributes. Nothing is repaired or guessed.
+
+Source: atropos 296a0bc, _extract_final_answer(); differs: that took the last answer
+of the whole text, so that a draft inside the thinking could win or stand alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+FormatFailure = Literal[
+    "no_answer",
+    "several_answers",
+    "nested_answer",
+    "unclosed_answer",
+    "stray_tag",
+    "unfinished_thinking",
+]
+
+_TAG = re.compile(r"</?(?:think|answer)>")
+
+
+@dataclasses.dataclass(frozen=True)
+class Extraction:
+    """The result for one completion; exactly one of the two is None.
+
+    Attributes:
+        answer: The content of the only answer, stripped; may be empty.
+        failure: Why there is no answer.
+    """
+
+    answer: str | None
+    failure: FormatFailure | None
+
+
+def _failed(failure: FormatFailure) -> Extraction:
+    return Extraction(None, failure)
+
+
+def _thinking_ends(text: str, thinking_open: bool) -> tuple[int, bool]:
+    """Find where thinking that nothing in the text opened ends.
+
+    Returns:
+        The position behind the last such `</think>` (0 where there is none), and
+        whether the text is still inside the template's thinking at that position.
+    """
+    inside, end, still_open = thinking_open, 0, thinking_open
+    for match in _TAG.finditer(text):
+        tag = match.group()
+        if tag == "<think>":
+            inside = True
+        elif tag == "</think>":
+            if not inside or still_open:
+                end, still_open = match.end(), False
+            inside = False
+    return end, still_open
+
+
+def _answer_tags(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Yield the tags from `start` that are outside thinking.
+
+    Those are the answer tags, and the opening `<think>` that no answer may contain.
+    """
+    inside = False
+    for match in _TAG.finditer(text, start):
+        tag = match.group()
+        if tag == "</think>":
+            inside = False
+        elif not inside:
+            inside = tag == "<think>"
+            yield match
+
+
+def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
+    """Extract the final answer of a completion.
+
+    Args:
+        text: What the model wrote, of any length and content.
+        thinking_open: Whether the prompt itself ended with `<think>`.
+
+    Returns:
+        The answer, or the reason: `no_answer`, `several_answers`, `nested_answer` (a
+        tag inside the answer), `unclosed_answer`, `stray_tag` (a closing tag that
+        closes nothing) or `unfinished_thinking` (the thinking never ended and there
+        is no answer outside it).
+    """
+    start, still_open = _thinking_ends(text, thinking_open)
+    if still_open:
+        return _failed("unfinished_thinking")
+    open_at: int | None = None
+    answers: list[str] = []
+    for match in _answer_tags(text, start):
+        tag = match.group()
+        if tag == "</answer>":
+            if open_at is None:
+                return _failed("stray_tag")
+            answers.append(text[open_at : match.start()].strip())
+            open_at = None
+        elif open_at is not None:
+            return _failed("nested_answer")
+        elif tag == "<answer>":
+            open_at = match.end()
+    if open_at is not None:
+        return _failed("unclosed_answer")
+    if len(answers) > 1:
+        return _failed("several_answers")
+    if not answers:
+        unfinished = text.rfind("<think>") > text.rfind("</think>")
+        return _failed("unfinished_thinking" if unfinished else "no_answer")
+    return Extraction(answers[0], None)

@@ -1,0 +1,126 @@
+"""What an answer is worth: both formats, one number, one outcome.
+
+Pure: the library's scorer is passed in as a function. It may raise, return anything
+and be fooled; what comes out is a number in [0, 1] and a word that says why.
+
+    right           1.0
+    partial         between 0 and 1
+    wrong           0.0, or the library's floor for a readable wrong answer
+    empty_answer    0.0; the tags hold nothing, the scorer is not asked
+    scorer_error    0.0; the library's scorer raised on this answer
+    timeout         0.0; the scorer missed its deadline on this answer
+    (a format failure)  0.0; see rg_env.answers.extraction
+
+A scorer pool that is broken gives no Score at all, and so can never look like one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+WRONG_AT_MOST = 0.05
+"""Up to this the library pays for answers that are only readable (0.01 to 0.05)."""
+
+ScoreFunction = Callable[[str, Mapping[str, Any]], Any]
+"""`score_answer(answer, entry)` of a dataset of the library."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """The score of one completion.
+
+    Attributes:
+        value: In [0, 1], finite.
+        outcome: One word from the table above.
+        answer: The answer that was scored, None where there was none.
+    """
+
+    value: float
+    outcome: str
+    answer: str | None
+
+
+def tagged(answer: str) -> str:
+    """Return the tagged form of an answer."""
+    return f"<answer>{answer}</answer>"
+
+
+def as_unit(value: Any) -> float:
+    """Return a scorer's result as a number in [0, 1]; what is no finite number is 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.0
+
+
+def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
+    """Say whether this scorer wants its answers tagged, judged by the gold answer.
+
+    A tagged form that scores higher is credit for the answer only if the gold answer
+    gains by tags as well. Without this, tags lift wrong answers in eight tasks of
+    the library and the right one in none.
+    """
+    if "answer" not in entry:
+        return True
+    gold = entry["answer"]
+    if not isinstance(gold, str):
+        return False
+    return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
+
+
+def score_both_formats(
+    answer: str, entry: Mapping[str, Any], score: ScoreFunction
+) -> float:
+    """Score the bare and the tagged answer; the higher counts.
+
+    Args:
+        answer: The extracted answer, stripped.
+        entry: The library's entry.
+        score: The library's scorer for it.
+
+    Returns:
+        A number in [0, 1].
+
+    Raises:
+        Exception: Whatever the scorer raises on the bare answer; a scorer that can
+            read the bare answer alone is not at fault for the tagged one.
+
+    Source: atropos 296a0bc, _score_answer_with_both_formats(); differs: the tagged
+    form counts only for scorers that expect tags, so it never lifts a wrong answer.
+    """
+    bare = as_unit(score(answer, entry))
+    if bare == 1.0:
+        return bare
+    try:
+        with_tags = as_unit(score(tagged(answer), entry))
+        lifted = with_tags > bare and _tags_are_expected(score, entry)
+    except Exception:  # noqa: BLE001 - the scorer is foreign code; see Raises
+        return bare
+    return with_tags if lifted else bare
+
+
+def outcome_of(value: float) -> str:
+    """Return the word for a score of an answer that was read."""
+    if value >= 1.0:
+        return "right"
+    return "partial" if value > WRONG_AT_MOST else "wrong"
+
+
+def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) -> Score:
+    """Score one extracted answer; the boundary to the library's scorer.
+
+    Returns:
+        The score; an exception of the scorer is a 0 with outcome `scorer_error`.
+    """
+    if not answer:
+        right = entry.get("answer") == ""
+        return Score(float(right), "right" if right else "empty_answer", answer)
+    try:
+        value = score_both_formats(answer, entry, score)
+    except Exception:  # noqa: BLE001 - foreign code on foreign text may raise anything
+        return Score(0.0, "scorer_error", answer)
+    return Score(value, outcome_of(value), answer)
