@@ -1,0 +1,57 @@
+"""The work that is done in a worker process: plain values in, plain values out.
+
+These are the only places where reasoning-gym's code runs on data. Each is called by
+name through the pool; nothing here knows of processes, deadlines or the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env.answers.scoring import Score, score_answer
+from rg_env.errors import SettingError
+from rg_env.tasks import library
+
+
+def describe_library() -> library.LibraryDescription:
+    """Read the registry; see `library.describe`."""
+    return library.describe()
+
+
+def check_params(params_by_task: Sequence[tuple[str, Mapping[str, Any]]]) -> str | None:
+    """Return the sentence that refuses the first wrong parameter, None if all hold."""
+    for task, params in params_by_task:
+        try:
+            library.check_params(task, params, "task_params")
+        except SettingError as error:
+            return str(error)
+    return None
+
+
+def make_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Make one entry; see `library.make_entry`."""
+    return library.make_entry(task, params, seed)
+
+
+def score_answers(
+    task: str,
+    params: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+) -> list[Score]:
+    """Score answers to one entry with the dataset configured as it was made."""
+    scorer = library.scoring_dataset(task, params).score_answer
+    return [score_answer(answer, entry, scorer) for answer in answers]
+
+
+def score_answers_by_config(
+    module: str,
+    class_name: str,
+    config: Any,
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+) -> list[Score]:
+    """Score answers with a dataset given by its class and the library's config."""
+    scorer = library.dataset_from_config(module, class_name, config).score_answer
+    return [score_answer(answer, entry, scorer) for answer in answers]
