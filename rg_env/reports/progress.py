@@ -1,0 +1,80 @@
+"""Progress of long work: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+logger = logging.getLogger(__name__)
+
+LINE_EVERY_S = 10.0
+
+
+class WorkProgress:
+    """Shows how much of some work is done.
+
+    Args:
+        title: What the work is, e.g. "evaluation".
+        total: Its size, in `unit`s.
+        unit: The plural of what is counted.
+    """
+
+    def __init__(self, title: str, total: int, unit: str) -> None:
+        self._title = title
+        self._total = total
+        self._unit = unit
+        self._done = 0
+        self._last_line = time.monotonic()
+        console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=total, note="")
+
+    def __enter__(self) -> WorkProgress:
+        """Show the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the bar as it is."""
+        self._bar.stop()
+
+    def advance(self, note: str = "") -> None:
+        """Count one more as done; `note` is shown beside the bar."""
+        self._done += 1
+        self._bar.update(self._task, advance=1, note=note)
+        now = time.monotonic()
+        is_due = now - self._last_line >= LINE_EVERY_S or self._done == self._total
+        if self._bar.disable and is_due:
+            self._last_line = now
+            logger.info(
+                "%s: %d of %d %s %s",
+                self._title,
+                self._done,
+                self._total,
+                self._unit,
+                note,
+            )

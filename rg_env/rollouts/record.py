@@ -1,0 +1,110 @@
+"""One line of a dump: a group with all that explains and regenerates it.
+
+    {"schema_version": 1,
+     "item_id": "gcd",
+     "rollouts": [{"conversation": [{"role": "system", "content": "..."},
+                                    {"role": "user", "content": "..."},
+                                    {"role": "assistant", "content": "..."}],
+                   "score": 1.0, "reward": 1.0, "outcome": "right", "answer": "4",
+                   "finish_reason": "stop", "prompt_tokens": 181,
+                   "completion_tokens": 96}],
+     "task": "gcd", "split": "train", "index": 17, "seed": 1804289383, "level": null,
+     "params": {}, "gold_answer": "4",
+     "versions": {"reasoning_gym": "0.1.25", "atroposlib": "0.4.0"},
+     "time": "2026-01-31T12:00:00+00:00"}
+
+`item_id` and `rollouts[].conversation` / `.score` are what the original wrote. `score`
+is the task's score; `reward` is what the trainer got after shaping. The entry is
+`create_dataset(task, seed=seed, size=1, **params)[0]`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class RolloutRecord:
+    """One rollout as it is dumped.
+
+    Attributes:
+        conversation: Messages with role and content, the completion last.
+        score: The task's score, in [0, 1].
+        reward: The score after shaping, in [0, 1].
+        outcome: Why the score is what it is.
+        answer: The extracted answer, None where there was none.
+        finish_reason: The server's word for why generation ended.
+        prompt_tokens: Length of the prompt, in tokens.
+        completion_tokens: Length of the completion, in tokens.
+    """
+
+    conversation: Sequence[Mapping[str, str]]
+    score: float
+    reward: float
+    outcome: str
+    answer: str | None
+    finish_reason: str | None
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupRecord:
+    """The rollouts of one item, with the item's provenance.
+
+    Attributes:
+        task: The registered task that made the item.
+        rollouts: Shape (G,).
+        gold_answer: The library's answer; None where the task has many.
+        provenance: split, index, seed, level and params of the item; empty for an
+            item that was passed in from outside.
+    """
+
+    task: str
+    rollouts: Sequence[RolloutRecord]
+    gold_answer: Any
+    provenance: Mapping[str, Any]
+
+    @property
+    def scores(self) -> list[float]:
+        """The task's scores, shape (G,)."""
+        return [rollout.score for rollout in self.rollouts]
+
+    @property
+    def mean_score(self) -> float:
+        """The mean of the scores, in [0, 1]."""
+        return sum(self.scores) / len(self.rollouts)
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether every score is exactly 0.0."""
+        return not any(self.scores)
+
+    def line(self, versions: Mapping[str, str], time: str) -> dict[str, Any]:
+        """Return the line of the dump, as plain values."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "item_id": self.task,
+            "rollouts": [dataclasses.asdict(rollout) for rollout in self.rollouts],
+            "task": self.task,
+            **self.provenance,
+            "gold_answer": self.gold_answer,
+            "versions": dict(versions),
+            "time": time,
+        }
+
+
+def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
+    """Say whether a group is saved as successful.
+
+    A rollout must score above the threshold; since no score exceeds 1.0, a threshold
+    of 1.0 means "perfect".
+
+    Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
+    right is saved too, and a threshold of 1.0 can be met.
+    """
+    return max(scores) > threshold or max(scores) >= 1.0

@@ -1,0 +1,66 @@
+"""From the scores of a group to what the trainer gets. Pure, lists in, lists out.
+
+A group keeps its size and its order in every step: nothing is dropped for being
+short, and whether it is worth sending is a question to `has_signal`, asked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+PENALTY_FROM_SCORE = 0.5
+"""Long completions are penalised only if every score of the group is this high."""
+
+PENALTY_FREE_SHARE = 0.75
+"""Share of the length limit up to which a completion is never penalised."""
+
+
+def penalise_length(
+    scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
+) -> list[float]:
+    """Scale down the scores of long completions in a group that is otherwise right.
+
+    Args:
+        scores: One value in [0, 1] per rollout, shape (G,).
+        lengths_tokens: Length of each, in tokens, shape (G,), same order.
+        limit_tokens: Longest allowed sequence, in tokens; positive.
+
+    Returns:
+        New scores, shape (G,): unchanged up to 75 % of the limit, falling linearly to
+        0 at the limit.
+
+    Raises:
+        ValueError: The two sequences differ in length.
+
+    Source: atropos 296a0bc, score(), length penalty; differs: none.
+    """
+    if len(scores) != len(lengths_tokens):
+        raise ValueError(f"{len(scores)} scores but {len(lengths_tokens)} lengths")
+    if any(score < PENALTY_FROM_SCORE for score in scores):
+        return list(scores)
+    free_tokens = PENALTY_FREE_SHARE * limit_tokens
+    return [
+        score
+        * min(1.0, max(0.0, (limit_tokens - length) / (limit_tokens - free_tokens)))
+        for score, length in zip(scores, lengths_tokens, strict=True)
+    ]
+
+
+def truncation_overrides(
+    finish_reasons: Sequence[str | None], *, mask_truncated: bool
+) -> list[dict[str, Any]]:
+    """Return one dict per rollout, shape (G,), for the trainer.
+
+    A truncated one (`finish_reason` "length") says `set_advantage_to_zero`, so that
+    the model is not taught by a completion it could not end; the others are empty.
+    """
+    return [
+        {"set_advantage_to_zero": True} if mask_truncated and reason == "length" else {}
+        for reason in finish_reasons
+    ]
+
+
+def has_signal(scores: Sequence[float]) -> bool:
+    """Say whether the scores differ: equal ones give every rollout advantage zero."""
+    return len(set(scores)) > 1
