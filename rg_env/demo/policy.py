@@ -1,0 +1,318 @@
+"""A simulated policy: text that looks like a model's, made from the known answer.
+
+It is a stand-in for a language model on a machine without an accelerator. It reads
+nothing and learns nothing: told the entry that a question belongs to, it throws dice
+and writes a completion of a chosen kind. What the dice favour is a rule that one can
+check a curriculum against: every task has a skill in (0, 1), the level of the item is
+its difficulty, and the chance of a right answer is logistic in their difference.
+
+Everything here is pure: randomness is handed in, nothing is kept.
+"""
+
+import hashlib
+import math
+import random
+import string
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["right", "wrong", "hedged", "bad_format", "unfinished", "guess"]
+"""What a completion is meant to be; a guess answers a question that is not known."""
+
+Form = Literal[
+    "plain", "no_tags", "two_answers", "unclosed_answer", "draft_in_thinking", "endless"
+]
+BAD_FORMS: tuple[Form, ...] = (
+    "no_tags",
+    "two_answers",
+    "unclosed_answer",
+    "draft_in_thinking",
+)
+
+# A level of None means the library's own parameters, which lie in no known place of the
+# scale; the middle keeps such items neither easy nor hard.
+LEVEL_IF_UNKNOWN = 0.5
+
+THOUGHTS = (
+    "Let me read the question once more before I do anything.",
+    "First I write down what is given: {first} and {second}.",
+    "The part about {word} matters, so I keep it in mind.",
+    "If I take {first} here, then {second} follows from it.",
+    "That gives {first}, and one step later {second}.",
+    "Wait, I should check {word} again.",
+    "No, {first} does not fit, so I go back and try {second}.",
+    "Step {digit}: I compare {first} with {second}.",
+    "So far nothing contradicts the rule about {word}.",
+    "I could also count them one by one: {first}, {second}.",
+    "Now I put the pieces together and look at the required format.",
+    "The result has to be written exactly as the question asks.",
+)
+CONCLUSIONS = (
+    "So that is what I will answer.",
+    "This agrees with everything that was given.",
+    "I am fairly sure now.",
+)
+
+_OPPOSITES = {
+    "yes": "no",
+    "true": "false",
+    "valid": "invalid",
+    "possible": "impossible",
+    "knight": "knave",
+    "left": "right",
+    "up": "down",
+}
+_OPPOSITES |= {second: first for first, second in _OPPOSITES.items()}
+
+# Words that change places across a bracket or a line leave a text that no honest
+# policy would write.
+_BRACKETS = frozenset("[](){}\"'\n")
+
+_LENGTH_SIGMA = 0.5
+_LONGEST_TIMES_MEAN = 8
+
+
+@dataclass(frozen=True)
+class KeyEntry:
+    """What is known of one question.
+
+    Attributes:
+        task: Registered name of the task that made it.
+        category: Category of that task.
+        question: Text of the question, exactly as the user message holds it.
+        answer: A full-score answer.
+        level: Difficulty in [0, 1] that made it, or None for the library's defaults.
+    """
+
+    task: str
+    category: str
+    question: str
+    answer: str
+    level: float | None
+
+
+@dataclass(frozen=True)
+class PolicyProfile:
+    """How a simulated policy behaves.
+
+    Attributes:
+        seed: Decides which tasks it is good at.
+        mean_skill: Middle of the skills of the tasks, in (0, 1).
+        skill_spread: Half the width of the range of skills, in [0, 0.5]; skills are
+            uniform in it and kept within [0.02, 0.98].
+        sharpness: How fast the chance of a right answer falls as the level passes the
+            skill; positive. At level = skill the chance is one half.
+        bad_format: Chance in [0, 1] of a completion whose answer cannot be extracted.
+        unfinished: Chance in [0, 1] of thinking that never ends.
+        hedged: Chance in [0, 1] of two answers within one pair of tags.
+        thinking_words: Mean number of words of the thinking, at least 1; single lengths
+            are log-normal around it, with sigma 0.5.
+
+    Raises:
+        ValueError: A value outside its range, or chances that sum to more than 1.
+    """
+
+    seed: int = 0
+    mean_skill: float = 0.55
+    skill_spread: float = 0.4
+    sharpness: float = 6.0
+    bad_format: float = 0.05
+    unfinished: float = 0.03
+    hedged: float = 0.02
+    thinking_words: int = 72
+
+    def __post_init__(self) -> None:
+        chances = (self.bad_format, self.unfinished, self.hedged)
+        _require(0 < self.mean_skill < 1, "mean_skill must lie in (0, 1)")
+        _require(0 <= self.skill_spread <= 0.5, "skill_spread must lie in [0, 0.5]")
+        _require(self.sharpness > 0, "sharpness must be positive")
+        _require(all(0 <= chance <= 1 for chance in chances), "chances lie in [0, 1]")
+        _require(
+            sum(chances) <= 1, "bad_format + unfinished + hedged must not exceed 1"
+        )
+        _require(self.thinking_words >= 1, "thinking_words must be at least 1")
+
+
+@dataclass(frozen=True)
+class SimulatedCompletion:
+    """One completion of the simulated policy.
+
+    Attributes:
+        text: The completion; of an unfinished one, a piece to be repeated for ever.
+        kind: What it was meant to be. A wrong answer may now and then score above zero,
+            or be right by luck; the scorer decides, not this field.
+        form: How it is laid out; `plain` means one closed answer after the thinking.
+    """
+
+    text: str
+    kind: Kind
+    form: Form
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def task_skill(profile: PolicyProfile, task: str) -> float:
+    """The simulated skill in a task, in [0.02, 0.98]; depends on seed and name only."""
+    # hash() of a string changes from process to process; a digest does not.
+    digest = hashlib.blake2b(f"{profile.seed}:{task}".encode(), digest_size=8).digest()
+    place = int.from_bytes(digest, "big") / 2**64
+    skill = profile.mean_skill + profile.skill_spread * (2 * place - 1)
+    return min(0.98, max(0.02, skill))
+
+
+def chance_right(profile: PolicyProfile, task: str, level: float | None) -> float:
+    """Chance, in (0, 1), that a well-formed answer of the simulated policy is right."""
+    difficulty = LEVEL_IF_UNKNOWN if level is None else level
+    distance = task_skill(profile, task) - difficulty
+    return 1 / (1 + math.exp(-profile.sharpness * distance))
+
+
+def sample_completion(
+    entry: KeyEntry | None, profile: PolicyProfile, rng: random.Random
+) -> SimulatedCompletion:
+    """Write one simulated completion.
+
+    Args:
+        entry: What is known of the question; None for an unknown question, which is
+            answered with a guess, well formed and never right on purpose.
+        profile: How the policy behaves.
+        rng: Source of every choice; the same state gives the same completion.
+    """
+    kind = sample_kind(entry, profile, rng)
+    question = entry.question if entry else ""
+    thinking = _sample_thinking(question, profile.thinking_words, rng)
+    if kind == "unfinished":
+        return SimulatedCompletion(f"<think>\n{thinking}\n", kind, "endless")
+    answer = entry.answer if entry else str(rng.randrange(100))
+    if kind == "bad_format":
+        form = rng.choice(BAD_FORMS)
+        return SimulatedCompletion(_misform(thinking, answer, form, rng), kind, form)
+    if kind == "wrong":
+        answer = spoil_answer(answer, rng)
+    if kind == "hedged":
+        answer = f"{answer} or {spoil_answer(answer, rng)}"
+    text = f"<think>\n{thinking}\n</think>\n<answer>{answer}</answer>"
+    return SimulatedCompletion(text, kind, "plain")
+
+
+def sample_kind(
+    entry: KeyEntry | None, profile: PolicyProfile, rng: random.Random
+) -> Kind:
+    """Throw the dice for the kind of one completion."""
+    if entry is None:
+        return "guess"
+    throw = rng.random()
+    faults: tuple[tuple[Kind, float], ...] = (
+        ("bad_format", profile.bad_format),
+        ("unfinished", profile.unfinished),
+        ("hedged", profile.hedged),
+    )
+    for kind, chance in faults:
+        if throw < chance:
+            return kind
+        throw -= chance
+    right = rng.random() < chance_right(profile, entry.task, entry.level)
+    return "right" if right else "wrong"
+
+
+def spoil_answer(answer: str, rng: random.Random) -> str:
+    """Change an answer into one that looks as honest and is not the same text.
+
+    Known opposites are swapped; otherwise a digit or a letter is changed, or two words
+    change places. What holds none of these has its last character dropped or replaced.
+    """
+    opposite = _opposite_of(answer)
+    if opposite:
+        return opposite
+    digits = [place for place, sign in enumerate(answer) if sign in string.digits]
+    letters = [
+        place for place, sign in enumerate(answer) if sign in string.ascii_letters
+    ]
+    swapped = _swap_words(answer, rng)
+    if digits and (rng.random() < 0.8 or not swapped):
+        return _replace(answer, rng.choice(digits), "123456789", rng)
+    if swapped and (rng.random() < 0.6 or not letters):
+        return swapped
+    if letters:
+        place = rng.choice(letters)
+        alphabet = (
+            string.ascii_lowercase
+            if answer[place].islower()
+            else string.ascii_uppercase
+        )
+        return _replace(answer, place, alphabet, rng)
+    if len(answer.strip()) > 1:
+        return answer.strip()[:-1]
+    return "0"
+
+
+def _opposite_of(answer: str) -> str | None:
+    opposite = _OPPOSITES.get(answer.lower())
+    if opposite is None:
+        return None
+    if answer.isupper():
+        return opposite.upper()
+    return opposite.capitalize() if answer[0].isupper() else opposite
+
+
+def _replace(answer: str, place: int, alphabet: str, rng: random.Random) -> str:
+    others = [sign for sign in alphabet if sign != answer[place]]
+    return answer[:place] + rng.choice(others) + answer[place + 1 :]
+
+
+def _swap_words(answer: str, rng: random.Random) -> str | None:
+    """Exchange two neighbouring, different words, or return None without such."""
+    if not _BRACKETS.isdisjoint(answer):
+        return None
+    words = answer.split(" ")
+    places = [
+        place
+        for place in range(len(words) - 1)
+        if words[place] and words[place + 1] and words[place] != words[place + 1]
+    ]
+    if not places:
+        return None
+    place = rng.choice(places)
+    words[place], words[place + 1] = words[place + 1], words[place]
+    return " ".join(words)
+
+
+def _misform(thinking: str, answer: str, form: Form, rng: random.Random) -> str:
+    """Lay out an answer so that it must not be extracted."""
+    closed = f"<think>\n{thinking}\n</think>\n"
+    if form == "no_tags":
+        return f"{closed}The answer is {answer}."
+    if form == "two_answers":
+        other = spoil_answer(answer, rng)
+        return f"{closed}<answer>{other}</answer>\n<answer>{answer}</answer>"
+    if form == "unclosed_answer":
+        return f"{closed}<answer>{answer}"
+    draft = f"<think>\n{thinking}\nMaybe <answer>{answer}</answer> is it.\n</think>\n"
+    return f"{draft}The answer stands above."
+
+
+def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:
+    """Sentences of about a log-normal number of words, with words of the question."""
+    mu = math.log(mean_words) - _LENGTH_SIGMA**2 / 2
+    drawn = rng.lognormvariate(mu, _LENGTH_SIGMA)
+    target = min(drawn, _LONGEST_TIMES_MEAN * mean_words)
+    # The end of a long question would cost time and change nothing.
+    words = [
+        word for word in question[:2000].split() if word.isalpha() and len(word) > 4
+    ]
+    sentences: list[str] = []
+    length = 0
+    while length < target:
+        sentence = rng.choice(THOUGHTS).format(
+            first=rng.randrange(1, 100),
+            second=rng.randrange(1, 100),
+            digit=rng.randrange(1, 10),
+            word=rng.choice(words or ["it"]),
+        )
+        sentences.append(sentence)
+        length += sentence.count(" ") + 1
+    sentences.append(rng.choice(CONCLUSIONS))
+    return " ".join(sentences)
