@@ -1,0 +1,542 @@
+"""ReasoningGym environment for Atropos: every task of reasoning-gym, one environment.
+
+    python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
+
+The class below is the host's hooks, each of which calls a room of `rg_env/`:
+
+    sampler -> entry (worker) -> prompt -> inference server -> extraction
+            -> score (worker) -> shaping -> trainer, dump files, metrics
+
+A scored group goes to the trainer with exactly `group_size` rollouts, in one order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_FOLDER = str(Path(__file__).resolve().parent)
+if _FOLDER not in sys.path:
+    sys.path.append(_FOLDER)
+# transformers would advise to install PyTorch, which nothing here needs.
+os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+
+import wandb  # noqa: E402
+from atroposlib.envs.base import ScoredDataGroup  # noqa: E402
+from atroposlib.envs.server_handling.server_manager import (  # noqa: E402
+    APIServerConfig,
+    ServerBaseline,
+)
+
+from rg_env.answers.prompt import SYSTEM_PROMPT, Message, build_messages  # noqa: E402
+from rg_env.answers.scoring import Score  # noqa: E402
+from rg_env.errors import SettingError  # noqa: E402
+from rg_env.host import (  # noqa: E402
+    checkpoint,
+    defaults,
+    evaluation,
+    group,
+    logs,
+    rows,
+)
+from rg_env.host.config import ReasoningGymEnvConfig  # noqa: E402
+from rg_env.host.dumping import Dumps  # noqa: E402
+from rg_env.host.inference import (  # noqa: E402
+    Completion,
+    Inference,
+    InferenceFailed,
+    Prompt,
+    Sampling,
+    render_prompt,
+)
+from rg_env.host.legacy import LegacyViews  # noqa: E402
+from rg_env.host.processing import ProcessingEnv  # noqa: E402
+from rg_env.host.questions import Questions, prepare_questions  # noqa: E402
+from rg_env.host.servers import server_list  # noqa: E402
+from rg_env.host.watch import InferenceWatch  # noqa: E402
+from rg_env.isolation.items import NoItems  # noqa: E402
+from rg_env.isolation.pool import WorkerPool  # noqa: E402
+from rg_env.isolation.scorer import (  # noqa: E402
+    GroupScorer,
+    ScoringUnavailable,
+    shared_pool,
+)
+from rg_env.reports.evaluation import summarise  # noqa: E402
+from rg_env.reports.metrics import Fate, Metrics  # noqa: E402
+from rg_env.rollouts import shaping  # noqa: E402
+from rg_env.rollouts.record import GroupRecord  # noqa: E402
+from rg_env.tasks.progress import TaskProgress  # noqa: E402
+
+__all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
+
+logger = logging.getLogger("rg_env.env")
+
+system_prompt = SYSTEM_PROMPT
+
+Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
+
+SUMMARY_EVERY_S = 30.0
+SCORING_TRIES = 2
+MAX_LONG_PROMPTS_IN_A_ROW = 200
+
+
+class ReasoningGymEnv(LegacyViews, ProcessingEnv):
+    """Asks a model the tasks of reasoning-gym and scores what it answers.
+
+    An item is `(messages, entry, dataset)`: the prompt as system and user message, the
+    library's entry, and an object with `score_answer(answer, entry) -> float`.
+
+    Attributes:
+        percent_correct_buffer: Scores in [0, 1] since W&B was last written.
+        eval_metrics: Name and value of each number of the newest evaluation.
+        task_complexity_levels: Task to difficulty level; empty while complexity_mode
+            can only be None.
+        metrics: Counters of the run.
+    """
+
+    name = "reasoning_gym"
+    env_config_cls = ReasoningGymEnvConfig
+
+    def __init__(
+        self,
+        config: ReasoningGymEnvConfig,
+        server_configs: ServerBaseline | list[APIServerConfig],
+        slurm: bool = False,
+        testing: bool = False,
+    ) -> None:
+        """Build the environment; starts no process and asks no server.
+
+        Raises:
+            SettingError: A setting cannot be used; nothing was begun.
+        """
+        logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
+        servers = server_list(
+            server_configs, tokenizer_name=config.tokenizer_name, slurm=slurm
+        )
+        defaults.check_folders(config)
+        with defaults.refusing_bad_tokenizer(config.tokenizer_name):
+            super().__init__(config, servers, slurm=False, testing=testing)
+        host_writer = vars(self)["jsonl_writer"]
+        self.jsonl_writer: Any = rows.take_over(host_writer, config)
+        self._inference = Inference(self.server, self.tokenizer, servers[0].server_type)
+        self._watch = InferenceWatch(self.server.servers)
+        self._dumps = Dumps(config)
+        self._progress = TaskProgress()
+        self.metrics = Metrics()
+        self._pool: WorkerPool | None = None
+        self._questions: Questions | None = None
+        self._sending: dict[int, Fate] = {}
+        self._last_summary = time.monotonic()
+        self.percent_correct_buffer: list[float] = []
+        self.eval_metrics: list[tuple[str, float]] = []
+        self.task_complexity_levels: dict[str, float] = {}
+
+    @classmethod
+    def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
+        """Return what the command line starts from."""
+        return defaults.env_config(), defaults.servers()
+
+    @classmethod
+    def cli(cls) -> None:
+        """Run the command line of this class; ends the process with a status."""
+        from rg_env.cli.main import main
+
+        raise SystemExit(main(cls, sys.argv[1:]))
+
+    # -- setting up and ending ---------------------------------------------------------
+
+    async def setup(self) -> None:
+        """Start the workers, read the library, choose the tasks, make the eval items.
+
+        Raises:
+            SettingError: A name or parameter does not exist, or the tokenizer has no
+                chat template.
+            LibraryError: reasoning-gym cannot be used.
+        """
+        with defaults.refusing_no_template(self.config.tokenizer_name):
+            render_prompt(self.tokenizer, self._messages("?"))
+        self._pool = WorkerPool(
+            self.config.num_workers, preload=["rg_env.isolation.jobs"]
+        )
+        give_up = self.config.give_up_after_s if self.process_mode else None
+        self._watch.start(give_up_after_s=give_up)
+        await self._dumps.recover()
+        self._questions = await prepare_questions(self._pool, self.config)
+
+    async def env_manager(self) -> None:
+        """`serve`: feed the trainer until its last step.
+
+        Raises:
+            SettingError: The servers' type returns nothing a trainer can use.
+        """
+        if not self._inference.can_train:
+            kind = self._inference.server_type
+            raise SettingError(defaults.CANNOT_TRAIN.format(kind))
+        await super().env_manager()
+
+    async def close(self) -> None:
+        """End everything this environment began; may be called twice."""
+        if self._is_closed:
+            return
+        await super().close()
+        await self._watch.stop()
+        if self._questions is not None:
+            self._questions.items.cancel_ahead()
+        await self._dumps.close()
+        if self._pool is not None:
+            await asyncio.to_thread(self._pool.close)
+        if self.metrics.asked:
+            logger.info("%s", self.metrics.summary())
+
+    def _gives_up(self) -> bool:
+        return self._watch.gave_up.is_set()
+
+    # -- items -------------------------------------------------------------------------
+
+    def _messages(self, question: str) -> tuple[Message, Message]:
+        own = self.config.system_prompt or SYSTEM_PROMPT
+        before = self.config.custom_thinking_prompt
+        return build_messages(question, f"{before}\n\n{own}" if before else own)
+
+    @property
+    def limit_tokens(self) -> int:
+        """The longest sequence that may be generated, in tokens.
+
+        The host drops a whole group when one of its sequences reaches the trainer's
+        limit, so a sequence must stay below it.
+        """
+        limit: int = self.config.max_token_length
+        return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
+
+    async def _render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
+        plain = [dict(message) for message in messages]
+        return await asyncio.to_thread(render_prompt, self.tokenizer, plain)
+
+    async def get_next_item(self) -> Item:
+        """Return the next item of the stream whose prompt leaves room for an answer.
+
+        Raises:
+            NoItems: No item could be made, or no prompt fitted, for too long.
+        """
+        items = self._asked().items
+        for _ in range(MAX_LONG_PROMPTS_IN_A_ROW):
+            made = await items.next_item()
+            messages = self._messages(made.entry["question"])
+            prompt = await self._render(messages)
+            if len(prompt.tokens) < self.limit_tokens:
+                return messages, made.entry, made.handle
+            self.metrics.events["prompts_too_long"] += 1
+            logger.debug("%r: its prompt leaves no room", made.handle)
+        raise NoItems(
+            f"{MAX_LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
+            f" {self.limit_tokens} tokens; raise env.max_token_length or the trainer's"
+        )
+
+    # -- rollouts ----------------------------------------------------------------------
+
+    async def collect_trajectories(
+        self, item: Item
+    ) -> tuple[ScoredDataGroup | None, list[Item]]:
+        """Ask for a group of rollouts of an item, and score them.
+
+        Returns:
+            The group, or None where it teaches nothing or could not be had; and the
+            item, to be tried again, if the inference servers did not answer.
+        """
+        size = self.config.group_size
+        self.metrics.asked += size
+        try:
+            scored = await self._scored(await self._rollouts(item))
+        except InferenceFailed as error:
+            self.metrics.record_fate("unanswered", size)
+            await self._watch.note_failure(str(error))
+            return None, [item]
+        except ScoringUnavailable as error:
+            self.metrics.record_fate("unscored", size)
+            logger.error("a group is dropped: %s", error)
+            return None, []
+        except asyncio.CancelledError:
+            self.metrics.record_fate("cancelled", size)
+            raise
+        if scored is None:
+            self.metrics.record_fate("no_signal", size)
+        return scored, []
+
+    async def _rollouts(self, item: Item) -> list[dict[str, Any]]:
+        messages, entry, dataset = item
+        prompt = await self._render(messages)
+        sampling = Sampling(
+            max_tokens=max(1, self.limit_tokens - len(prompt.tokens)),
+            temperature=self.config.temperature,
+            top_p=self.config.top_p,
+            split="train",
+        )
+        completions = await self._ask(prompt, self.config.group_size, sampling)
+        return [group.build_rollout(prompt, c, entry, dataset) for c in completions]
+
+    async def _ask(
+        self, prompt: Prompt, n: int, sampling: Sampling
+    ) -> list[Completion]:
+        """Ask the servers, unless it is time to give up on them."""
+        return await self._watch.unless_given_up(
+            self._inference.generate(prompt, n, sampling)
+        )
+
+    async def _scored(self, rollouts: list[dict[str, Any]]) -> ScoredDataGroup | None:
+        """Score a group; a broken pool gets another try before that is an error."""
+        for _ in range(SCORING_TRIES - 1):
+            try:
+                return await self.score(rollouts)
+            except ScoringUnavailable:
+                self.metrics.events["scoring_retries"] += 1
+        return await self.score(rollouts)
+
+    # -- scores ------------------------------------------------------------------------
+
+    async def score(
+        self, rollout_group_data: Sequence[Mapping[str, Any]]
+    ) -> ScoredDataGroup | None:
+        """Score the rollouts of one item.
+
+        Args:
+            rollout_group_data: One dict per rollout, shape (G,), with messages,
+                rg_item, dataset_obj, finish_reason, tokens, masks and logprobs.
+
+        Returns:
+            The group in the same order, shape (G,); None if it is empty, or if its
+            scores are all equal and `ensure_scores_are_not_same` is set.
+
+        Raises:
+            ScoringUnavailable: The worker pool gave no scores.
+        """
+        if not rollout_group_data:
+            return None
+        scores = await self._score_rollouts(rollout_group_data)
+        rewards = shaping.penalise_length(
+            [score.value for score in scores],
+            [self._penalised_length(rollout) for rollout in rollout_group_data],
+            self.limit_tokens,
+        )
+        record = group.build_record(rollout_group_data, scores, rewards)
+        self._count(record)
+        await self._dumps.record(record, self._versions())
+        if self.config.ensure_scores_are_not_same and not shaping.has_signal(rewards):
+            return None
+        overrides = shaping.truncation_overrides(
+            [rollout.get("finish_reason") for rollout in rollout_group_data],
+            mask_truncated=self.config.mask_too_long_completions,
+        )
+        return group.build_trainer_group(
+            rollout_group_data,
+            record,
+            overrides,
+            temperature=self.config.temperature,
+            with_messages=self.config.include_messages,
+        )
+
+    async def _score_rollouts(
+        self, rollouts: Sequence[Mapping[str, Any]]
+    ) -> list[Score]:
+        deadline_s = self.config.scoring_deadline_s
+        scorer = GroupScorer(self._pool or shared_pool(), deadline_s)
+        return await group.score_rollouts(scorer, rollouts)
+
+    def _penalised_length(self, rollout: Mapping[str, Any]) -> int:
+        if self.config.length_penalty_counts == "completion":
+            return group.completion_tokens(rollout)
+        return len(rollout["tokens"])
+
+    def _count(self, record: GroupRecord) -> None:
+        self.metrics.record_group(record)
+        self.percent_correct_buffer.extend(record.scores)
+        self._progress.record_group(record.task, record.mean_score)
+        logger.debug("group of %s, gold %r", record.task, record.gold_answer)
+        for rollout in record.rollouts:
+            logger.debug(
+                "  score %.3f, reward %.3f, %s, answer %.200r",
+                rollout.score,
+                rollout.reward,
+                rollout.outcome,
+                rollout.answer,
+            )
+
+    def _versions(self) -> dict[str, str]:
+        versions = {"atroposlib": metadata.version("atroposlib")}
+        if self._questions is not None:
+            versions["reasoning_gym"] = self._questions.library.version
+        return versions
+
+    # -- sending -----------------------------------------------------------------------
+
+    async def handle_send_to_api(
+        self,
+        scored_data: Any,
+        item: Any = None,
+        do_send_to_api: bool = True,
+        abort_on_any_max_length_exceeded: bool = True,
+    ) -> None:
+        """Send a group through the host's checks, and count what became of it."""
+        groups = scored_data if isinstance(scored_data, list) else [scored_data]
+        fate: Fate = "refused" if do_send_to_api else "written"
+        self._sending.update({id(g): fate for g in groups})
+        try:
+            await super().handle_send_to_api(
+                scored_data, item, do_send_to_api, abort_on_any_max_length_exceeded
+            )
+        except asyncio.CancelledError:
+            self._sending.update({id(g): "cancelled" for g in groups})
+            raise
+        finally:
+            for g in groups:
+                self.metrics.record_fate(self._sending.pop(id(g)), len(g["tokens"]))
+
+    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
+        groups = scored_data if isinstance(scored_data, list) else [scored_data]
+        self._sending.update({id(g): "unsent" for g in groups})
+        await super()._send_scored_data_to_api(scored_data)
+        self._sending.update({id(g): "sent" for g in groups})
+
+    async def cleanup(self) -> None:
+        """Log a summary once in a while; the host calls this after every group."""
+        await super().cleanup()
+        now = time.monotonic()
+        if now - self._last_summary >= SUMMARY_EVERY_S:
+            self._last_summary = now
+            logger.info("%s", self.metrics.summary())
+
+    # -- evaluation --------------------------------------------------------------------
+
+    async def rollout_and_score_eval(self, test_item: Any) -> float:
+        """Ask one evaluation item once and return its score, in [0, 1].
+
+        Args:
+            test_item: (entry, dataset), or a whole item.
+
+        Raises:
+            InferenceFailed: The servers did not answer.
+            ScoringUnavailable: The worker pool gave no score.
+        """
+        _, score = await self._eval_rollout(*tuple(test_item)[-2:])
+        return score.value
+
+    async def _eval_rollout(
+        self, entry: Mapping[str, Any], dataset: Any
+    ) -> tuple[dict[str, Any], Score]:
+        prompt = await self._render(self._messages(entry["question"]))
+        sampling = Sampling(
+            max_tokens=max(1, self.limit_tokens - len(prompt.tokens)),
+            temperature=self.config.eval_temperature,
+            top_p=1.0,
+            split="eval",
+        )
+        completions = await self._ask(prompt, 1, sampling)
+        rollout = group.build_rollout(prompt, completions[0], entry, dataset)
+        return rollout, (await self._score_rollouts([rollout]))[0]
+
+    async def evaluate(self, *args: Any, **kwargs: Any) -> None:
+        """Ask all evaluation items; write, show and keep the results.
+
+        A failed request is tried again and then counted as failed: it is no wrong
+        answer and does not end the evaluation.
+        """
+        began = time.time()
+        library = self._asked().library
+        results = await evaluation.evaluate_items(
+            self.test_items_with_scorers,
+            self._eval_rollout,
+            category_of=lambda task: library.tasks[task].category,
+            max_in_flight=self.config.max_eval_workers,
+            watch=self._watch,
+        )
+        summary = summarise(results)
+        self.eval_metrics = list(summary.metrics().items())
+        evaluation.show(summary)
+        if self.config.data_dir_to_save_evals is not None:
+            await self.evaluate_log(
+                metrics=summary.metrics(),
+                start_time=began,
+                end_time=time.time(),
+                generation_parameters={"temperature": self.config.eval_temperature},
+                samples=[dict(result.sample) for result in results],
+                verbose=False,
+            )
+            logger.info("results: %s", self.config.data_dir_to_save_evals)
+        if self.process_mode and (summary.overall is None or self._gives_up()):
+            self.exit_status = 1
+
+    # -- numbers and state -------------------------------------------------------------
+
+    async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
+        """Log the scores, the ledger, the outcomes and a table of all tasks."""
+        numbers = dict(wandb_metrics or {})
+        if self.percent_correct_buffer:
+            buffer = self.percent_correct_buffer
+            numbers["train/percent_correct"] = sum(buffer) / len(buffer)
+            self.percent_correct_buffer = []
+        numbers.update(self.eval_metrics)
+        self.eval_metrics = []
+        numbers.update(self.metrics.wandb_scalars())
+        if self.config.complexity_mode == "curriculum":
+            stats = self.get_curriculum_stats()
+            numbers.update({f"curriculum/{name}": n for name, n in stats.items()})
+        if self.config.use_wandb:
+            table = wandb.Table(columns=["task", "groups", "mean score", "no answer"])
+            for task, tally in sorted(self.metrics.tasks.items()):
+                row = (tally.groups, tally.mean_score, tally.format_failures)
+                table.add_data(task, *row)
+            numbers["train/tasks"] = table
+        await super().wandb_log(numbers)
+
+    def get_curriculum_stats(self) -> dict[str, Any]:
+        """Return the number of tasks seen, their recent scores and their levels."""
+        levels = list(self.task_complexity_levels.values())
+        stats: dict[str, Any] = {
+            **self._progress.stats(),
+            "tasks_with_adjustments": len(levels),
+            "target_accuracy": self.config.curriculum_target_accuracy,
+        }
+        if levels:
+            stats["avg_complexity"] = sum(levels) / len(levels)
+            stats["min_complexity"] = min(levels)
+            stats["max_complexity"] = max(levels)
+        return stats
+
+    def _state_owners(self) -> dict[str, checkpoint.Stateful]:
+        return {
+            "items": self._asked().items,
+            "progress": self._progress,
+            "metrics": self.metrics,
+            "saved": self._dumps.saved,
+            "failed": self._dumps.failed,
+        }
+
+    def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
+        """Write the checkpoint of a step: the environment's state, and `data`."""
+        state = checkpoint.collect(self._state_owners())
+        super().save_checkpoint(step, {**state, **(data or {})})
+
+    def load_checkpoint(self) -> None:
+        """Continue from the newest checkpoint that is not after the current step.
+
+        Raises:
+            BadCheckpoint: The file is broken or of another kind; nothing was loaded.
+        """
+        name, folder = self.wandb_prepend or self.name, self.checkpoint_dir
+        source = checkpoint.newest(folder, name, self.curr_step)
+        if source is None:
+            where = f"{folder or '.'} at or before step {self.curr_step}"
+            logger.warning("no checkpoint of %s in %s: starting anew", name, where)
+            return
+        checkpoint.restore(self._state_owners(), source)
+        logger.info("continuing from %s at item %d", source, self.iter)
+
+
+if __name__ == "__main__":
+    ReasoningGymEnv.cli()

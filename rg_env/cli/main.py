@@ -1,0 +1,77 @@
+"""The command line: which command, and what its end is called.
+
+Exit status 0 is success, 1 a failure at run time, 2 a setting that stopped the start
+(one sentence on standard error), 128 + n the end by signal n.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rg_env.errors import LibraryError, SettingError, unknown_name
+
+COMMANDS = {
+    "serve": ("rg_env.cli.run", "serve", "feed a trainer through the Atropos API"),
+    "process": ("rg_env.cli.run", "process", "write groups as JSONL and an HTML page"),
+    "evaluate": ("rg_env.cli.run", "evaluate", "measure a model on fixed items"),
+    "simulated-server": (
+        "rg_env.cli.simulated_server",
+        "simulated_server",
+        "an inference server with a simulated model",
+    ),
+    "demo": ("rg_env.cli.demo", "demo", "run it all on this machine, simulated model"),
+}
+"""Command to module, function and what it does."""
+
+USAGE = """\
+usage: python reasoning_gym_environment.py [COMMAND] [OPTIONS]
+
+{commands}
+
+Without a command it is `serve`. `COMMAND --help` lists the options."""
+
+EXIT_REFUSED = 2
+
+
+def usage() -> str:
+    """Return the general help."""
+    lines = [f"  {name:<17} {row[2]}" for name, row in COMMANDS.items()]
+    return USAGE.format(commands="\n".join(lines))
+
+
+def _command(argv: Sequence[str]) -> tuple[str, list[str]]:
+    if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help")):
+        return "serve", list(argv)
+    return argv[0], list(argv[1:])
+
+
+def main(env_cls: Any, argv: Sequence[str]) -> int:
+    """Run a command line.
+
+    Args:
+        env_cls: The environment's class.
+        argv: Arguments without the program's name.
+
+    Returns:
+        The exit status.
+    """
+    name, rest = _command(argv)
+    if name in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    try:
+        if name not in COMMANDS:
+            raise unknown_name("command line", name, COMMANDS, "command")
+        module, function, _ = COMMANDS[name]
+        from rg_env.host import logs
+
+        logs.start()
+        run: Callable[[Any, Sequence[str]], int]
+        run = getattr(importlib.import_module(module), function)
+        return run(env_cls, rest)
+    except (SettingError, LibraryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_REFUSED

@@ -1,0 +1,280 @@
+"""Options of `serve`, `process` and `evaluate`: command line over YAML over defaults.
+
+    --env.FIELD VALUE      a field of ReasoningGymEnvConfig
+    --openai.FIELD VALUE   a field of the inference server
+    --config FILE          YAML with the sections `env` and `openai`
+    --slurm, --testing     as the host's
+
+`None` is a value everywhere, a field may be named in YAML and on the command line, and
+a name or value that is wrong ends in one sentence. Sections of other programs (a
+trainer's, say) may stand in the same YAML file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import logging
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from atroposlib.envs.server_handling.server_manager import APIServerConfig
+from atroposlib.utils.cli import merge_dicts
+from pydantic import BaseModel, ValidationError
+
+from rg_env.errors import SettingError, nearest, unknown_name
+
+logger = logging.getLogger(__name__)
+
+ENV, OPENAI = "env", "openai"
+FLAGS = ("slurm", "testing")
+IGNORED = ("max_n_completions", "proxy_url")
+"""Options that the host accepts and hands to nobody; accepted here as well."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the user set, and nothing else.
+
+    Attributes:
+        env: Fields of the environment.
+        openai: Fields of the inference server, or of each of several.
+        slurm: Whether the servers are found through Slurm.
+        testing: Whether the host's mock server is used.
+    """
+
+    env: Mapping[str, Any]
+    openai: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    slurm: bool
+    testing: bool
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    """Return the plain types in an annotation, without None."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        inner = typing.get_args(annotation)
+        return tuple(k for part in inner for k in _kinds(part))
+    origin = typing.get_origin(annotation) or annotation
+    return () if origin is type(None) else (origin,)
+
+
+def _parse(field: str, annotation: Any, text: str) -> Any:
+    """Return the value of a field from the command line, for pydantic to check."""
+    if text in ("None", "none", "null"):
+        return None
+    kinds = _kinds(annotation)
+    if list in kinds and not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if list in kinds or dict in kinds:
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise SettingError(f"{field}: {text!r} is no YAML value") from error
+    return text
+
+
+def _metavar(annotation: Any) -> str:
+    names = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
+    return "|".join(names.get(kind, "TEXT") for kind in _kinds(annotation)) or "TEXT"
+
+
+def _add_fields(
+    parser: argparse.ArgumentParser, title: str, prefix: str, defaults: BaseModel
+) -> None:
+    group = parser.add_argument_group(title)
+    for name, info in type(defaults).model_fields.items():
+        default = getattr(defaults, name)
+        shown = str(getattr(default, "value", default)).replace("%", "%%")
+        text = (info.description or "").replace("%", "%%").rstrip(".")
+        group.add_argument(
+            f"--{prefix}.{name}",
+            dest=f"{prefix}.{name}",
+            metavar=_metavar(info.annotation),
+            nargs="?",
+            const="true",
+            default=argparse.SUPPRESS,
+            help=f"{text} (default: {shown})",
+        )
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> typing.NoReturn:
+        raise SettingError(f"command line: {message}")
+
+
+def build_parser(
+    command: str, summary: str, env: BaseModel, server: BaseModel
+) -> argparse.ArgumentParser:
+    """Return the parser of a command, with the defaults that it starts from."""
+    parser = _Parser(
+        prog=f"reasoning_gym_environment.py {command}",
+        description=summary,
+        allow_abbrev=False,
+        formatter_class=argparse.HelpFormatter,
+        epilog="Order of precedence: command line, YAML, defaults. `None` is a value.",
+    )
+    parser.add_argument("--config", metavar="FILE", help="YAML with `env` and `openai`")
+    for flag, text in (
+        ("slurm", "Find the inference servers through Slurm's variables"),
+        ("testing", "Use the host's mock server"),
+    ):
+        parser.add_argument(
+            f"--{flag}", nargs="?", const="true", metavar="BOOL", help=text
+        )
+    for name in IGNORED:
+        parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
+    _add_fields(parser, "environment", ENV, env)
+    _add_fields(parser, "inference server", OPENAI, server)
+    return parser
+
+
+def _refuse_unknown(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> None:
+    for argument in unknown:
+        if argument.startswith("-"):
+            known = [o for a in parser._actions for o in a.option_strings]
+            name = argument.split("=", 1)[0]
+            raise unknown_name("command line", name, known, "option")
+    if unknown:
+        raise SettingError(f"command line: unexpected {unknown[0]!r}")
+
+
+def _as_bool(field: str, value: Any) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false", "1", "0", "yes", "no"):
+        raise SettingError(f"{field}: allowed are true and false, found {value!r}")
+    return text in ("true", "1", "yes")
+
+
+def _read_yaml(path: str | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"--config: {path!r}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        where = str(error).replace("\n", " ")
+        raise SettingError(f"--config: {path!r} is no YAML: {where}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise SettingError(f"--config: {path!r} must hold sections, `env` and `openai`")
+    known = [ENV, OPENAI, *FLAGS, *IGNORED]
+    for name in content:
+        if name in known:
+            continue
+        if nearest(str(name), known) is not None:
+            raise unknown_name("--config", str(name), known, "section")
+        logger.info("--config: section %r is not ours and is left alone", name)
+    return content
+
+
+def _section(content: Mapping[str, Any], name: str, model: type[BaseModel]) -> Any:
+    """Return a section whose keys are fields of the model."""
+    section = content.get(name) or {}
+    parts = section if isinstance(section, list) and name == OPENAI else [section]
+    for part in parts:
+        if not isinstance(part, dict):
+            raise SettingError(f"--config: section {name!r} must map names to values")
+        for key in part:
+            if key not in model.model_fields:
+                raise unknown_name(name, str(key), model.model_fields, "option")
+    return section
+
+
+def parse(
+    parser: argparse.ArgumentParser, argv: Sequence[str], env_cls: type[BaseModel]
+) -> Options:
+    """Parse a command line and the YAML file it names.
+
+    Raises:
+        SettingError: An option, key or file is wrong.
+    """
+    arguments, unknown = parser.parse_known_args(argv)
+    _refuse_unknown(parser, unknown)
+    given = vars(arguments)
+    content = _read_yaml(given["config"])
+    sections: dict[str, Any] = {}
+    for name, model in ((ENV, env_cls), (OPENAI, APIServerConfig)):
+        from_cli = {
+            key.removeprefix(f"{name}."): _parse(
+                key, model.model_fields[key.removeprefix(f"{name}.")].annotation, text
+            )
+            for key, text in given.items()
+            if key.startswith(f"{name}.")
+        }
+        section = _section(content, name, model)
+        if isinstance(section, list) and len(section) == 1:
+            section = section[0]
+        if isinstance(section, list) and from_cli:
+            raise SettingError(
+                "command line: --openai options cannot be combined with several servers"
+                f" in --config, found --openai.{min(from_cli)}"
+            )
+        is_list = isinstance(section, list)
+        sections[name] = section if is_list else merge_dicts(section, from_cli)
+    flags = {
+        flag: _as_bool(f"--{flag}", value)
+        for flag in FLAGS
+        if (value := given[flag] if given[flag] is not None else content.get(flag))
+        is not None
+    }
+    return Options(
+        env=sections[ENV],
+        openai=sections[OPENAI],
+        slurm=flags.get("slurm", False),
+        testing=flags.get("testing", False),
+    )
+
+
+def _sentence(prefix: str, error: ValidationError) -> str:
+    """Return the first fault of a model as one sentence."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join([prefix, *(str(part) for part in first["loc"])])
+    message = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return f"{field}: {message}"
+    return f"{field}: {message[0].lower()}{message[1:]}, found {first['input']!r}"
+
+
+def build_model(prefix: str, model: type[BaseModel], *layers: Mapping[str, Any]) -> Any:
+    """Build a model from layers of values, later ones on top.
+
+    Raises:
+        SettingError: A name is unknown or a value out of range.
+    """
+    merged = merge_dicts(*(dict(layer) for layer in layers))
+    for name in merged:
+        if name not in model.model_fields:
+            raise unknown_name(prefix, name, model.model_fields, "option")
+    try:
+        return model(**merged)
+    except ValidationError as error:
+        raise SettingError(_sentence(prefix, error)) from error
+
+
+def build_servers(
+    default: APIServerConfig, given: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+) -> list[APIServerConfig]:
+    """Build the inference servers, each on top of the default one.
+
+    An endpoint of type openai is not asked for a token every second to see whether it
+    is well, unless `health_check` says so: that would cost money.
+
+    Raises:
+        SettingError: A value is wrong.
+    """
+    parts = [given] if isinstance(given, Mapping) else list(given)
+    servers = []
+    for part in parts:
+        quiet = {"health_check": False} if part.get("server_type") == "openai" else {}
+        servers.append(
+            build_model(OPENAI, APIServerConfig, default.model_dump(), quiet, part)
+        )
+    return servers

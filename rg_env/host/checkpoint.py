@@ -1,0 +1,106 @@
+"""Checkpoint files: one JSON object for each saved step, written whole or not at all.
+
+    {checkpoint_dir}/env_checkpoints/{name}/step-{step}.json
+
+The folder and the names are the host's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+VERSION = 1
+
+_STEP = re.compile(r"step-(\d+)\.json")
+
+
+class BadCheckpoint(ValueError):
+    """A checkpoint that cannot be used; the text says which file and why."""
+
+
+def path(folder: str, name: str, step: int) -> Path:
+    """Return where the checkpoint of a step is."""
+    return Path(folder) / "env_checkpoints" / name / f"step-{step}.json"
+
+
+def write(target: Path, state: dict[str, Any]) -> None:
+    """Write a checkpoint atomically."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    with part.open("w", encoding="utf-8") as file:
+        json.dump(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(target)
+
+
+def newest(folder: str, name: str, step: int) -> Path | None:
+    """Return the checkpoint of the latest step that is not after `step`, if any."""
+    found = {}
+    for candidate in path(folder, name, 0).parent.glob("step-*.json"):
+        match = _STEP.fullmatch(candidate.name)
+        if match and int(match.group(1)) <= step:
+            found[int(match.group(1))] = candidate
+    return found[max(found)] if found else None
+
+
+def read(source: Path) -> dict[str, Any]:
+    """Read a checkpoint.
+
+    Raises:
+        BadCheckpoint: The file is broken or holds something else.
+    """
+    try:
+        state = json.loads(source.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadCheckpoint(f"{source} cannot be read: {error}") from error
+    if not isinstance(state, dict):
+        raise BadCheckpoint(f"{source} holds no checkpoint")
+    return state
+
+
+class Stateful(Protocol):
+    """What can be saved: each owner of state saves and loads its own."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain values."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over a state.
+
+        Raises:
+            ValueError: It has another form.
+        """
+
+
+def collect(parts: Mapping[str, Stateful]) -> dict[str, Any]:
+    """Return the sum of the owners' states."""
+    return {"version": VERSION} | {
+        name: part.state_dict() for name, part in parts.items()
+    }
+
+
+def restore(parts: Mapping[str, Stateful], source: Path) -> None:
+    """Load a checkpoint into the owners, all of them or none.
+
+    Raises:
+        BadCheckpoint: The file is broken, of another version or lacks a part.
+    """
+    state = read(source)
+    if state.get("version") != VERSION:
+        raise BadCheckpoint(
+            f"{source} has version {state.get('version')!r}, needed is {VERSION}"
+        )
+    before = {name: part.state_dict() for name, part in parts.items()}
+    try:
+        for name, part in parts.items():
+            part.load_state_dict(state[name])
+    except (KeyError, TypeError, ValueError) as error:
+        for name, part in parts.items():
+            part.load_state_dict(before[name])
+        raise BadCheckpoint(f"{source}: {error!r}") from error

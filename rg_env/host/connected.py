@@ -1,0 +1,220 @@
+"""The environment's talk with the Atropos API.
+
+Mends B6 (three tries, then death; an API that was restarted is fatal), B9 (gzip at
+level 9 on the event loop), and the registration that fails without `wandb_name`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import string
+from datetime import datetime, timezone
+from typing import Any
+
+import wandb
+
+from rg_env.errors import SettingError
+from rg_env.host.api_client import (
+    ApiClient,
+    ApiDown,
+    ApiFaulted,
+    ApiRefused,
+    ApiUnreachable,
+)
+from rg_env.host.ending import CLOSE_GRACE_S, EndingEnv
+
+logger = logging.getLogger(__name__)
+
+SEND_GIVE_UP_AFTER_S = 120.0
+POLL_S = 1.0
+
+API_KEYS = frozenset(
+    {
+        "tokens",
+        "masks",
+        "scores",
+        "advantages",
+        "ref_logprobs",
+        "messages",
+        "generation_params",
+        "inference_logprobs",
+        "overrides",
+        "group_overrides",
+        "images",
+        "distill_token_ids",
+        "distill_logprobs",
+    }
+)
+"""What the API keeps of a group; rows for people carry more."""
+
+
+class ConnectedEnv(EndingEnv):
+    """An environment that keeps its connection to the API.
+
+    Attributes:
+        status_dict: The API's newest status.
+    """
+
+    env_id: int | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Build the environment; asks nobody yet."""
+        super().__init__(*args, **kwargs)
+        self.status_dict: dict[str, Any] = {}
+        self._api = ApiClient(self.config.rollout_server_url)
+
+    async def setup_wandb(self) -> None:
+        """Start W&B with the trainer's project and group, once a trainer is there."""
+        if not self.config.use_wandb:
+            return
+        project = None
+        while project is None:
+            info = await self._api.patiently(
+                lambda: self._api.request("GET", "/wandb_info")
+            )
+            project = info["project"]
+            self.wandb_group, self.wandb_project = info["group"], project
+            if project is None:
+                await asyncio.sleep(POLL_S)
+        await self._start_wandb(self.config.wandb_name)
+
+    async def _start_wandb(self, name: str | None) -> None:
+        suffix = "".join(random.choices(string.ascii_lowercase, k=6))
+        today = datetime.now(timezone.utc).date()
+        await asyncio.to_thread(
+            wandb.init,
+            name=f"{name}-{today}-{suffix}" if name else None,
+            project=self.wandb_project,
+            group=self.wandb_group,
+            config=self.config.model_dump(mode="json"),
+        )
+
+    async def _register_env(self) -> dict[str, Any]:
+        payload = {
+            "max_token_length": self.config.max_token_length,
+            "desired_name": self.config.wandb_name or self.name,
+            "weight": self.config.inference_weight,
+            "min_batch_allocation": self.config.min_batch_allocation,
+            "group_size": self.config.group_size,
+        }
+        reply: dict[str, Any] = await self._api.patiently(
+            lambda: self._api.request("POST", "/register-env", payload)
+        )
+        return reply
+
+    async def register_env(self) -> None:
+        """Register at the API, once its trainer has started.
+
+        The first registration of a resumed run loads its checkpoint.
+
+        Raises:
+            SettingError: Neither the settings nor the trainer say how long the run is.
+        """
+        is_first = self.env_id is None
+        reply = await self._register_env()
+        if reply["status"] != "success":
+            logger.info("waiting for the trainer: the API says %r", reply["status"])
+        while reply["status"] != "success":
+            await asyncio.sleep(POLL_S)
+            reply = await self._register_env()
+        self.env_id = reply["env_id"]
+        self.wandb_prepend = reply["wandb_name"]
+        self.curr_step = reply["starting_step"]
+        self.checkpoint_dir = reply["checkpoint_dir"]
+        self.checkpoint_interval = reply["checkpoint_interval"]
+        if self.config.total_steps == -1:
+            self.config.total_steps = reply["num_steps"]
+        if self.config.total_steps == -1:
+            raise SettingError(
+                "env.total_steps: -1 takes the trainer's number of steps, which has"
+                " none either; set one of the two"
+            )
+        logger.info(
+            "registered as environment %s (%s)", self.env_id, self.wandb_prepend
+        )
+        if is_first and self.curr_step > 0:
+            self.load_checkpoint()
+
+    async def get_server_info(self) -> None:
+        """Take over the trainer's batch size and length limit.
+
+        Raises:
+            SettingError: There is no batch size, or it cannot hold a group.
+        """
+        info = await self._api.patiently(lambda: self._api.request("GET", "/info"))
+        if info["batch_size"] != -1:
+            self.config.batch_size = info["batch_size"]
+        if info["max_token_len"] != -1:
+            self.max_token_len = info["max_token_len"]
+        batch, group = self.config.batch_size, self.config.group_size
+        if batch == -1:
+            raise SettingError("env.batch_size: neither the trainer nor env sets one")
+        if group > batch:
+            raise SettingError(
+                f"env.group_size: {group} does not fit the trainer's batch of {batch}"
+            )
+        if batch % group:
+            logger.warning(
+                "the trainer's batch of %d is no multiple of env.group_size %d: the API"
+                " makes no batch of such groups alone, and says nothing",
+                batch,
+                group,
+            )
+
+    async def get_status(self) -> None:
+        """Read the API's status; register again where it has forgotten us."""
+        while True:
+            try:
+                self.status_dict = await self._api.request(
+                    "GET", "/status-env", {"env_id": self.env_id}
+                )
+                break
+            except ApiUnreachable:
+                await self._api.patiently(lambda: self._api.request("GET", "/"))
+            except (ApiFaulted, ApiRefused) as error:
+                logger.warning("the API has lost us (%s); registering again", error)
+                await self.register_env()
+                await self.get_server_info()
+        self.max_num_workers = self.config.max_num_workers
+        if self.max_num_workers == -1:
+            per_node = self.config.max_num_workers_per_node
+            self.max_num_workers = per_node * len(self.server.servers)
+        await self.server.update_weight(self.status_dict["env_weight"])
+
+    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
+        """Send a group, or several, as the API takes them.
+
+        Raises:
+            ApiDown: The API did not take it for `SEND_GIVE_UP_AFTER_S`.
+            ApiRefused: The API refused it.
+        """
+        is_list = isinstance(scored_data, list)
+        groups = scored_data if is_list else [scored_data]
+        payload = [
+            {key: value for key, value in group.items() if key in API_KEYS}
+            | {"env_id": self.env_id}
+            for group in groups
+        ]
+        path = "/scored_data_list" if is_list else "/scored_data"
+        await self._api.patiently(
+            lambda: self._api.request("POST", path, payload if is_list else payload[0]),
+            SEND_GIVE_UP_AFTER_S,
+        )
+
+    async def _close_connections(self) -> None:
+        """Tell the API that we end, and close the connection to it."""
+        await super()._close_connections()
+        if self.env_id is not None:
+            await self._disconnect()
+        await self._api.close()
+
+    async def _disconnect(self) -> None:
+        # Without it an environment with a minimum allocation blocks every batch of
+        # every other one for ever.
+        leaving = self._api.request("POST", "/disconnect-env", {"env_id": self.env_id})
+        try:
+            await asyncio.wait_for(leaving, CLOSE_GRACE_S)
+        except (ApiDown, ApiRefused, asyncio.TimeoutError) as error:
+            logger.warning("the API was not told that this environment ends: %s", error)

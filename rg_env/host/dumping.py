@@ -1,0 +1,82 @@
+"""Which groups are dumped, on a thread of their own.
+
+One thread does all the writing, so the calls keep their order, and a caller that is
+cancelled leaves its group to be written all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from rg_env.host.config import ReasoningGymEnvConfig
+from rg_env.rollouts.dumps import DumpWriter, recover_unfinished
+from rg_env.rollouts.record import GroupRecord, is_worth_keeping
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SAVED_STEM = "reasoning_gym_environment_rollouts"
+FAILED_STEM = "reasoning_gym_environment_FAILED_rollouts"
+SAVED_GROUPS_PER_FILE = 100
+FAILED_GROUPS_PER_FILE = 50
+
+
+class Dumps:
+    """The dump files of a run: good groups and failed ones.
+
+    Attributes:
+        saved: Writes the groups worth keeping.
+        failed: Writes the groups in which every score is 0.
+    """
+
+    def __init__(self, config: ReasoningGymEnvConfig) -> None:
+        self._config = config
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
+        folder, run_uuid = Path(config.data_dumps_dir), str(uuid.uuid4())
+        self.saved = DumpWriter(folder, SAVED_STEM, run_uuid, SAVED_GROUPS_PER_FILE)
+        self.failed = DumpWriter(folder, FAILED_STEM, run_uuid, FAILED_GROUPS_PER_FILE)
+
+    async def _run(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        future = self._thread.submit(function, *args, **kwargs)
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    async def recover(self) -> None:
+        """Complete what killed processes left in the folder."""
+        for path in await self._run(recover_unfinished, self.saved.folder):
+            logger.warning("completed %s, which a killed process left", path)
+
+    def _writers(self, group: GroupRecord) -> list[DumpWriter]:
+        threshold = self._config.rollout_save_score_threshold
+        writers = []
+        if self._config.dump_rollouts and is_worth_keeping(group.scores, threshold):
+            writers.append(self.saved)
+        if self._config.dump_failed_rollouts and group.is_failed:
+            writers.append(self.failed)
+        return writers
+
+    async def record(self, group: GroupRecord, versions: Mapping[str, str]) -> None:
+        """Write a group to the files that want it; on disk when this returns."""
+        for writer in self._writers(group):
+            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            await self._run(writer.write, group.line(versions, now))
+
+    async def finish(self, writer: DumpWriter) -> None:
+        """Complete the file that a writer is writing."""
+        await self._run(writer.finish)
+
+    async def close(self) -> None:
+        """Complete all files; may be called twice, after which nothing is written."""
+        for writer in (self.saved, self.failed):
+            await asyncio.to_thread(writer.close)
+        self._thread.shutdown(wait=False)

@@ -1,0 +1,194 @@
+"""The evaluation: the same items in every process, asked concurrently."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from rg_env.answers.scoring import Score
+from rg_env.host.config import ReasoningGymEnvConfig
+from rg_env.host.inference import InferenceFailed
+from rg_env.host.watch import InferenceWatch
+from rg_env.isolation import jobs
+from rg_env.isolation.errors import IsolationError, PoolClosed
+from rg_env.isolation.items import MadeItem
+from rg_env.isolation.pool import WorkerPool
+from rg_env.isolation.scorer import ScoringUnavailable, TaskHandle
+from rg_env.reports.evaluation import EvalResult, EvalSummary
+from rg_env.reports.progress import WorkProgress
+from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.selection import TaskChoice
+
+REQUEST_TRIES = 3
+
+EvalRollout = Callable[
+    [Mapping[str, Any], Any], Awaitable[tuple[dict[str, Any], Score]]
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class EvalItems:
+    """The evaluation items, and the tasks that could make none with the reason."""
+
+    items: Sequence[MadeItem]
+    left_out: Mapping[str, str]
+
+
+def evaluated_choices(
+    selection: Sequence[TaskChoice], num_tasks: int | None, eval_seed: int
+) -> list[TaskChoice]:
+    """Return the choices to evaluate: all, or `num_tasks` chosen by `eval_seed`."""
+    if num_tasks is None or num_tasks >= len(selection):
+        return list(selection)
+    chosen = random.Random(eval_seed).sample(range(len(selection)), num_tasks)
+    return [selection[i] for i in sorted(chosen)]
+
+
+async def make_eval_items(
+    pool: WorkerPool, selection: Sequence[TaskChoice], config: ReasoningGymEnvConfig
+) -> EvalItems:
+    """Make the evaluation items of the chosen tasks.
+
+    An item depends on `eval_seed`, its task and its number alone, so choosing other
+    tasks does not change it.
+    """
+    choices = evaluated_choices(selection, config.num_eval_tasks, config.eval_seed)
+    handles = [
+        TaskHandle(
+            task=choice.task,
+            params=choice.params,
+            seed=entry_seed("evaluation", f"{config.eval_seed}/{choice.task}", i),
+            index=i,
+            split="evaluation",
+            deadline_s=config.scoring_deadline_s,
+        )
+        for choice in choices
+        for i in range(config.num_eval_samples_per_task)
+    ]
+    made = await asyncio.gather(
+        *(_made_or_reason(pool, handle, config.item_deadline_s) for handle in handles)
+    )
+    items, reasons = [], {}
+    for handle, entry in zip(handles, made, strict=True):
+        if isinstance(entry, str):
+            reasons[handle.task] = entry
+        else:
+            items.append(MadeItem(entry, handle))
+    able = {item.handle.task for item in items}
+    left_out = {task: why for task, why in reasons.items() if task not in able}
+    return EvalItems(items, left_out)
+
+
+async def _made_or_reason(
+    pool: WorkerPool, handle: TaskHandle, deadline_s: float
+) -> dict[str, Any] | str:
+    """Make an entry, or say why it cannot be made."""
+    try:
+        return await pool.run(
+            jobs.make_entry,
+            handle.task,
+            dict(handle.params),
+            handle.seed,
+            deadline_s=deadline_s,
+        )
+    except PoolClosed:
+        raise
+    except IsolationError as error:
+        return str(error)
+
+
+async def evaluate_items(
+    items: Sequence[tuple[Mapping[str, Any], Any]],
+    rollout: EvalRollout,
+    *,
+    category_of: Callable[[str], str],
+    max_in_flight: int,
+    watch: InferenceWatch,
+) -> list[EvalResult]:
+    """Evaluate items concurrently.
+
+    Args:
+        items: (entry, dataset), shape (N,).
+        rollout: Asks for one completion of an item and scores it.
+        category_of: Task to category.
+        max_in_flight: Items asked at once.
+        watch: Told of each failed request; when it gives up, what is left counts as
+            failed at once.
+
+    Returns:
+        One result per item, shape (N,), same order.
+    """
+    places = asyncio.Semaphore(max_in_flight)
+    score_sum, scored = 0.0, 0
+
+    async def evaluated(entry: Mapping[str, Any], dataset: Any) -> EvalResult:
+        nonlocal score_sum, scored
+        async with places:
+            result = await _evaluated(entry, dataset, rollout, category_of, watch)
+        if result.score is not None:
+            score_sum, scored = score_sum + result.score, scored + 1
+        progress.advance(f"mean score {score_sum / scored:.3f}" if scored else "")
+        return result
+
+    with WorkProgress("evaluation", len(items), "items") as progress:
+        return list(await asyncio.gather(*(evaluated(*item) for item in items)))
+
+
+async def _evaluated(
+    entry: Mapping[str, Any],
+    dataset: Any,
+    rollout: EvalRollout,
+    category_of: Callable[[str], str],
+    watch: InferenceWatch,
+) -> EvalResult:
+    """Evaluate one item; a request that keeps failing gives a result without score."""
+    outcome = "request_failed"
+    for _ in range(REQUEST_TRIES):
+        if watch.gave_up.is_set():
+            break
+        try:
+            done, score = await rollout(entry, dataset)
+        except InferenceFailed as error:
+            await watch.note_failure(str(error))
+        except ScoringUnavailable:
+            outcome = "unscored"
+        else:
+            sample = _sample(done, score, dataset)
+            category = category_of(dataset.task)
+            return EvalResult(
+                dataset.task, category, score.value, score.outcome, sample
+            )
+    sample = {"task": dataset.task, "question": entry["question"], "outcome": outcome}
+    return EvalResult(dataset.task, category_of(dataset.task), None, outcome, sample)
+
+
+def _sample(rollout: Mapping[str, Any], score: Score, handle: Any) -> dict[str, Any]:
+    """Return what samples.jsonl says of one item."""
+    entry = rollout["rg_item"]
+    return {
+        "task": handle.task,
+        "seed": handle.seed,
+        "params": dict(handle.params),
+        "question": entry["question"],
+        "gold_answer": entry.get("answer"),
+        "answer": score.answer,
+        "score": score.value,
+        "outcome": score.outcome,
+        "finish_reason": rollout["finish_reason"],
+        "messages": [dict(message) for message in rollout["messages"]],
+    }
+
+
+def show(summary: EvalSummary) -> None:
+    """Print the table of an evaluation, and what was not evaluated."""
+    console = Console()
+    console.print(summary.table())
+    if summary.failed_requests:
+        console.print(
+            f"{summary.failed_requests} items have no score: their requests failed"
+        )

@@ -1,0 +1,26 @@
+"""Who may write how much to the log."""
+
+from __future__ import annotations
+
+import logging
+
+HOST_LOGGERS = ("atroposlib", "atroposlib.envs.base", "atroposlib.envs.server_handling")
+"""The host sets some of these to DEBUG on import, so each is set by name."""
+
+OWN_LOGGER = "rg_env"
+
+LINE_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+def set_levels(debug: bool, quiet_host: bool) -> None:
+    """Set the levels of our loggers and the host's."""
+    logging.getLogger(OWN_LOGGER).setLevel(logging.DEBUG if debug else logging.INFO)
+    for name in HOST_LOGGERS:
+        logging.getLogger(name).setLevel(
+            logging.WARNING if quiet_host else logging.DEBUG
+        )
+
+
+def start() -> None:
+    """Write the log to standard error, for a program of ours."""
+    logging.basicConfig(format=LINE_FORMAT, datefmt="%H:%M:%S", level=logging.WARNING)

@@ -1,0 +1,112 @@
+"""What a run asks: the library, the chosen tasks, the stream and the eval items.
+
+Put together once, in `setup`, from the settings and what the workers say of the
+installed library.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+
+from rg_env.errors import LibraryError, SettingError
+from rg_env.host.config import ReasoningGymEnvConfig
+from rg_env.host.evaluation import make_eval_items
+from rg_env.isolation import jobs
+from rg_env.isolation.items import ItemSource, MadeItem
+from rg_env.isolation.pool import WorkerPool
+from rg_env.tasks.library import LibraryDescription
+from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.selection import TaskChoice, build_selection
+
+logger = logging.getLogger(__name__)
+
+DESCRIBE_DEADLINE_S = 300.0
+AHEAD_PER_WORKER = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Questions:
+    """What a run asks.
+
+    Attributes:
+        library: What is installed.
+        task_names: The chosen tasks, sorted.
+        sampler: The stream of draws.
+        items: The stream of items, made from the draws.
+        eval_items: The evaluation items.
+    """
+
+    library: LibraryDescription
+    task_names: list[str]
+    sampler: Sampler
+    items: ItemSource
+    eval_items: Sequence[MadeItem]
+
+
+async def _describe(pool: WorkerPool) -> LibraryDescription:
+    library = await pool.run(jobs.describe_library, deadline_s=DESCRIBE_DEADLINE_S)
+    logger.info(
+        "reasoning-gym %s from %s%s: %d tasks",
+        library.version,
+        "the submodule, " if library.from_submodule else "",
+        library.location,
+        len(library.tasks),
+    )
+    return library
+
+
+async def _select(
+    pool: WorkerPool, library: LibraryDescription, config: ReasoningGymEnvConfig
+) -> tuple[TaskChoice, ...]:
+    """Choose the tasks; their parameters are checked by the library in a worker."""
+    selection = build_selection(
+        library,
+        tasks=config.tasks,
+        categories=config.categories,
+        exclude_tasks=config.exclude_tasks,
+        task_weights=config.task_weights,
+        task_params=config.task_params,
+    )
+    given = [(c.task, dict(c.params)) for c in selection if c.params]
+    refusal = await pool.run(jobs.check_params, given, deadline_s=DESCRIBE_DEADLINE_S)
+    if refusal is not None:
+        raise SettingError(refusal)
+    return selection
+
+
+async def prepare_questions(
+    pool: WorkerPool, config: ReasoningGymEnvConfig
+) -> Questions:
+    """Read the library, choose the tasks and make the evaluation items.
+
+    Raises:
+        SettingError: A name or parameter does not exist.
+        LibraryError: No chosen task can make an item.
+    """
+    library = await _describe(pool)
+    selection = await _select(pool, library, config)
+    names = sorted({choice.task for choice in selection})
+    logger.info("%d tasks chosen", len(names))
+    sampler = Sampler(
+        [choice.weight for choice in selection],
+        config.seed,
+        shard_index=config.shard_index,
+        num_shards=config.num_shards,
+    )
+    items = ItemSource(
+        pool,
+        sampler,
+        selection,
+        lookahead=AHEAD_PER_WORKER * config.num_workers,
+        item_deadline_s=config.item_deadline_s,
+        scoring_deadline_s=config.scoring_deadline_s,
+    )
+    made = await make_eval_items(pool, selection, config)
+    items.leave_out(made.left_out)
+    if not set(names) - set(made.left_out):
+        raise LibraryError(
+            "no chosen task can make an item; the log names each with its reason"
+        )
+    return Questions(library, names, sampler, items, made.items)

@@ -1,0 +1,210 @@
+"""The main loop of `serve`.
+
+Mends B1 and B3 (a fixed wait of 5 s, a tick before a free worker is used), B4 (groups
+in flight are cancelled when a count overshoots by one), B5 (steps missed by a modulo),
+B11 (an evaluation's error is never seen, its start throws groups away), B8 and B16
+(an IndexError in the W&B rows loses groups, only one server's numbers survive).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from typing import Any
+
+from atroposlib.envs.base import EvalHandlingEnum
+
+from rg_env.host import checkpoint
+from rg_env.host.connected import ConnectedEnv
+from rg_env.host.workers import Limits, groups_in_flight, queue_holds_the_end
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.1
+
+
+def passed(interval: int, before: int, now: int) -> bool:
+    """Say whether a multiple of the interval lies in (before, now]; 0 has none."""
+    return interval > 0 and before // interval != now // interval
+
+
+class ServingEnv(ConnectedEnv):
+    """An environment that feeds a trainer until its last step."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Build the environment; starts no group."""
+        super().__init__(*args, **kwargs)
+        self._worker_freed = asyncio.Event()
+
+    async def env_manager(self) -> None:
+        """`serve`: feed the trainer until its last step."""
+        await self._run_to_its_end(self._serve())
+
+    async def _serve(self) -> None:
+        await self.setup()
+        await self.setup_wandb()
+        await self.register_env()
+        await self.get_server_info()
+        while True:
+            began = time.monotonic()
+            await self.get_status()
+            await self.env_step_checks()
+            total_steps = self.config.total_steps
+            if queue_holds_the_end(self._limits(), self.status_dict, total_steps):
+                logger.info("step %d: the run is complete", self.curr_step)
+                return
+            await self.add_train_workers()
+            self._cancel_timed_out()
+            await self._next_tick()
+            self.mainloop_timings.append(time.monotonic() - began)
+
+    async def _next_tick(self) -> None:
+        """Wait for a worker to be free, at most a tick."""
+        self._worker_freed.clear()
+        try:
+            await asyncio.wait_for(self._worker_freed.wait(), TICK_S)
+        except asyncio.TimeoutError:
+            return
+
+    def _limits(self) -> Limits:
+        return Limits(
+            max_workers=self.max_num_workers,
+            group_size=self.config.group_size,
+            batch_size=self.config.batch_size,
+            own_batch_size=self.derived_batch_size,
+            max_batches_offpolicy=self.config.max_batches_offpolicy,
+            min_batch_allocation=self.config.min_batch_allocation,
+        )
+
+    # -- groups in flight --------------------------------------------------------------
+
+    def _evaluation_runs(self) -> bool:
+        runner: asyncio.Task[Any] | None = self.eval_runner
+        return runner is not None and not runner.done()
+
+    async def add_train_workers(self) -> None:
+        """Start groups until as many are in flight as may be; cancel none."""
+        allowed = groups_in_flight(self._limits(), self.status_dict)
+        if self._evaluation_runs():
+            if self.config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
+                return
+            if self.config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
+                limited = int(self.max_num_workers * self.config.eval_limit_ratio)
+                allowed = min(allowed, limited)
+        added = 0
+        while len(self.workers) < allowed:
+            item = self.backlog.pop() if self.backlog else await self.get_next_item()
+            if item is None:
+                break
+            self._start_worker(item)
+            added += 1
+        self.workers_added_list.append(added)
+
+    def _start_worker(self, item: Any) -> None:
+        item_uuid = str(uuid.uuid4())
+        worker = asyncio.get_running_loop().create_task(self.handle_env(item_uuid))
+        self.running_items[item_uuid] = {
+            "item": item,
+            "worker": worker,
+            "start_time": time.time(),
+        }
+        self.workers.add(worker)
+        worker.add_done_callback(lambda task: self._worker_done(task, item))
+
+    def _worker_done(self, worker: asyncio.Task[Any], item: Any) -> None:
+        self.workers.discard(worker)
+        self._worker_freed.set()
+        if worker.cancelled():
+            return
+        error = worker.exception()
+        if error is not None:
+            logger.error("a group was lost to an error", exc_info=error)
+        elif worker.result():
+            self.last_completed_item = item
+
+    def _cancel_timed_out(self) -> None:
+        timeout_s = self.config.worker_timeout
+        if timeout_s <= 0:
+            return
+        for item_uuid, running in list(self.running_items.items()):
+            if time.time() - running["start_time"] > timeout_s:
+                logger.warning(
+                    "a group took longer than worker_timeout %g s and is cancelled: %r",
+                    timeout_s,
+                    running["item"][-1],
+                )
+                running["worker"].cancel()
+                self.running_items.pop(item_uuid)
+
+    # -- steps -------------------------------------------------------------------------
+
+    async def env_step_checks(self) -> None:
+        """Evaluate, save and log when the step that asks for it is passed."""
+        now = self.status_dict["current_step"]
+        if now == self.curr_step:
+            return
+        if passed(self.config.steps_per_eval, self.curr_step, now):
+            self._start_evaluation()
+        interval = self.checkpoint_interval
+        if passed(interval, self.curr_step, now):
+            self.save_checkpoint(now // interval * interval)
+        self.curr_step = now
+        if self._sent_enough_to_log():
+            self.items_sent_this_step = 0
+            await self.wandb_log({})
+
+    def _sent_enough_to_log(self) -> bool:
+        sent: int = self.items_sent_this_step
+        return bool(sent >= self.config.min_items_sent_before_logging)
+
+    def _start_evaluation(self) -> None:
+        if self._evaluation_runs():
+            logger.warning("the last evaluation still runs; this one is left out")
+            return
+        self.eval_runner = asyncio.get_running_loop().create_task(self.evaluate())
+        self.eval_runner.add_done_callback(_log_failed_evaluation)
+
+    def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
+        """Write `data` as the checkpoint of a step, whole or not at all."""
+        if data is not None:
+            name = self.wandb_prepend or self.name
+            checkpoint.write(checkpoint.path(self.checkpoint_dir, name, step), data)
+
+    async def close(self) -> None:
+        """End as `EndingEnv` does, after a last checkpoint where the trainer saves."""
+        if not self._is_closed and self.checkpoint_interval > 0:
+            self.save_checkpoint(self.curr_step)
+        await super().close()
+
+    # -- numbers -----------------------------------------------------------------------
+
+    async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
+        """Keep a few rollouts of a group for the W&B table, if W&B is on."""
+        if not self.config.use_wandb:
+            return
+        groups = scored_data if isinstance(scored_data, list) else [scored_data]
+        wanted = self.config.num_rollouts_per_group_for_logging
+        for group in groups:
+            size = len(group["tokens"])
+            count = size if wanted == -1 else min(wanted, size)
+            texts = await asyncio.to_thread(
+                self.tokenizer.batch_decode, group["tokens"][:count]
+            )
+            kept = list(zip(texts, group["scores"][:count], strict=True))
+            self.rollouts_for_wandb.append(kept)
+        excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
+        del self.rollouts_for_wandb[: max(0, excess)]
+
+    async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
+        """Log to W&B, with the numbers of every server."""
+        metrics = dict(wandb_metrics or {})
+        for i, server in enumerate(self.server.servers[:-1]):
+            metrics.update(await server.wandb_metrics({}, f"server_{i}"))
+        await super().wandb_log(metrics)
+
+
+def _log_failed_evaluation(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("an evaluation failed", exc_info=task.exception())

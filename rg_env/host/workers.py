@@ -1,0 +1,67 @@
+"""How many groups may be in flight. Pure arithmetic over the API's status.
+
+Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager(); differs:
+workers that are running are never cancelled because of a number computed here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What bounds the groups in flight.
+
+    Attributes:
+        max_workers: Groups in flight that the settings allow.
+        group_size: Rollouts of a group.
+        batch_size: The trainer's batch, in rollouts.
+        own_batch_size: The part of it that this environment may fill, in rollouts.
+        max_batches_offpolicy: Batches that may wait for the trainer; 0 for no bound.
+        min_batch_allocation: The least share of a batch, in [0, 1], or None.
+    """
+
+    max_workers: int
+    group_size: int
+    batch_size: int
+    own_batch_size: int
+    max_batches_offpolicy: int
+    min_batch_allocation: float | None
+
+
+def groups_for_own_share(limits: Limits, status: Mapping[str, int]) -> int:
+    """Return the groups that keep this environment's minimum share of the queue full.
+
+    An environment with a minimum must go on while others fill the queue, because the
+    API makes no batch without it.
+    """
+    if limits.min_batch_allocation is None:
+        return 0
+    pack = status["max_group_size"]
+    share = limits.min_batch_allocation * limits.batch_size
+    packs = math.ceil(share * limits.max_batches_offpolicy / pack)
+    wanted = (packs + pack // limits.group_size) * pack
+    queued = status["self_queue_size"] * limits.group_size
+    return max(0, math.ceil((wanted - queued) / limits.group_size))
+
+
+def groups_in_flight(limits: Limits, status: Mapping[str, int]) -> int:
+    """Return how many groups may be in flight now, at least 0."""
+    allowed = limits.max_workers
+    if limits.max_batches_offpolicy > 0:
+        queue_groups = (
+            limits.max_batches_offpolicy * limits.own_batch_size // limits.group_size
+        )
+        allowed = min(allowed, queue_groups - status["queue_size"])
+    return max(0, allowed, groups_for_own_share(limits, status))
+
+
+def queue_holds_the_end(
+    limits: Limits, status: Mapping[str, int], total_steps: int
+) -> bool:
+    """Say whether the batches made and queued already go past the run's last step."""
+    queued_steps = status["queue_size"] * limits.group_size // limits.batch_size
+    return status["current_step"] + queued_steps > total_steps
