@@ -231,6 +231,7 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             messages = self._messages(made.entry["question"])
             prompt = await self._render(messages)
             if len(prompt.tokens) < self.limit_tokens:
+                logger.debug("next item %r", made.handle)
                 return messages, made.entry, made.handle
             self.metrics.events["prompts_too_long"] += 1
             logger.debug("%r: its prompt leaves no room", made.handle)

@@ -144,12 +144,11 @@ def _totals(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
 def _task_table(metrics: Metrics, names: Iterable[str]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("task")
-    for heading in ("groups", "score", "no answer"):
+    for heading in ("n", "score"):
         table.add_column(heading, justify="right")
     for name in names:
         tally = metrics.tasks[name]
-        score, failures = f"{tally.mean_score:.2f}", str(tally.format_failures)
-        table.add_row(name, str(tally.groups), score, failures)
+        table.add_row(name, str(tally.groups), f"{tally.mean_score:.2f}")
     return table
 
 
@@ -207,12 +206,12 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
     """Print what was delivered and where it is; say whether all is well."""
     console, metrics, counts = Console(), env.metrics, trainer.counts
     names = sorted(metrics.tasks)
-    third = -(-len(names) // 3)
+    half = -(-len(names) // 2)
     tables = [
-        _task_table(metrics, names[i : i + third]) for i in range(0, len(names), third)
+        _task_table(metrics, names[i : i + half]) for i in range(0, len(names), half)
     ]
-    console.print("\nScores by task (simulated policy):")
-    console.print(Columns(tables, padding=(0, 4)))
+    console.print("\nGroups (n) and mean score by task, of the simulated policy:")
+    console.print(Columns(tables, padding=(0, 2)))
     outcomes = ", ".join(f"{name} {n}" for name, n in metrics.outcomes.most_common())
     fates = ", ".join(f"{n} {fate}" for fate, n in metrics.fates.most_common())
     console.print(

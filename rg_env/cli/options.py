@@ -238,7 +238,7 @@ def _sentence(prefix: str, error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     field = ".".join([prefix, *(str(part) for part in first["loc"])])
     message = first["msg"].removeprefix("Value error, ")
-    if not first["loc"]:
+    if not first["loc"] or first["type"] == "value_error":
         return f"{field}: {message}"
     return f"{field}: {message[0].lower()}{message[1:]}, found {first['input']!r}"
 

@@ -118,8 +118,9 @@ def process(env_cls: Any, argv: Sequence[str]) -> int:
     try:
         asyncio.run(env.process_manager())
     finally:
-        print(f"rows: {path}")
-        print(f"page: {rows.write_page_of(path)}")
+        page = rows.write_page_of(path)
+        if page is not None:
+            print(f"rows: {path}\npage: {page}")
     return 0
 
 

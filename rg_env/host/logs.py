@@ -24,3 +24,5 @@ def set_levels(debug: bool, quiet_host: bool) -> None:
 def start() -> None:
     """Write the log to standard error, for a program of ours."""
     logging.basicConfig(format=LINE_FORMAT, datefmt="%H:%M:%S", level=logging.WARNING)
+    # Its tries to reach the hub end in one sentence of ours.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 
 from rg_env.host.ending import EXIT_FAILED, cancel_and_wait
 from rg_env.host.serving import ServingEnv
@@ -39,6 +40,8 @@ class ProcessingEnv(ServingEnv):
     async def process_manager(self) -> None:
         """`process`: write a number of groups, several at a time."""
         self.process_mode = True
+        # The host warns of a trainer that sets no limit; here is no trainer.
+        warnings.filterwarnings("ignore", message="Trainer requested to ignore max")
         self.config.group_size = self.group_size_to_process
         await self._run_to_its_end(self._process())
 

@@ -61,18 +61,21 @@ async def _select(
     pool: WorkerPool, library: LibraryDescription, config: ReasoningGymEnvConfig
 ) -> tuple[TaskChoice, ...]:
     """Choose the tasks; their parameters are checked by the library in a worker."""
-    selection = build_selection(
-        library,
-        tasks=config.tasks,
-        categories=config.categories,
-        exclude_tasks=config.exclude_tasks,
-        task_weights=config.task_weights,
-        task_params=config.task_params,
-    )
+    try:
+        selection = build_selection(
+            library,
+            tasks=config.tasks,
+            categories=config.categories,
+            exclude_tasks=config.exclude_tasks,
+            task_weights=config.task_weights,
+            task_params=config.task_params,
+        )
+    except SettingError as error:
+        raise SettingError(f"env.{error}") from error
     given = [(c.task, dict(c.params)) for c in selection if c.params]
     refusal = await pool.run(jobs.check_params, given, deadline_s=DESCRIBE_DEADLINE_S)
     if refusal is not None:
-        raise SettingError(refusal)
+        raise SettingError(f"env.{refusal}")
     return selection
 
 

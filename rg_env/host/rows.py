@@ -24,6 +24,8 @@ from atroposlib.frontend.jsonl2html import generate_html
 from rg_env.host.config import ReasoningGymEnvConfig
 from rg_env.rollouts.dumps import encode_line, read_groups
 
+TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
+
 
 class RowWriter:
     """Appends rows to a JSONL file, each on disk when `write` returns.
@@ -41,12 +43,16 @@ class RowWriter:
         self._file = path.open("ab", buffering=0)
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Write one row."""
-        self._file.write(encode_line(dict(row)))
+        """Write one row: what people read first, the token lists last."""
+        last = {key: row[key] for key in TOKEN_LISTS if key in row}
+        first = {key: value for key, value in row.items() if key not in last}
+        self._file.write(encode_line(first | last))
         self.rows += 1
 
     def close(self) -> None:
-        """Close the file; may be called twice."""
+        """Close the file, and remove it if it holds nothing; may be called twice."""
+        if not self._file.closed and not self.rows:
+            self.path.unlink(missing_ok=True)
         self._file.close()
 
 
@@ -65,20 +71,29 @@ def _quoted(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
+def _shown(title: str, text: object) -> str:
+    return f"**{title}**\n\n{_quoted(str(text))}"
+
+
 def _shown_messages(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the page shows of each rollout of a row."""
+    """Yield what the page shows of each rollout of a row.
+
+    The prompt is the same for all of a group: the first one shows the question above
+    the completion and the system prompt below everything.
+    """
     for i, conversation in enumerate(row["messages"]):
-        facts = [f"**task** {row['task']}"] if "task" in row else []
+        *prompt, completion = conversation
+        is_first = i == 0
+        parts = [f"**task** {row['task']}"] if "task" in row else []
+        if is_first:
+            parts += [_shown(m["role"], m["content"]) for m in prompt[-1:]]
+        parts.append(_shown(completion["role"], completion["content"]))
         if "answers" in row:
-            gold, answer = str(row["gold_answer"]), str(row["answers"][i])
-            facts += [
-                f"**gold answer**\n\n{_quoted(gold)}",
-                f"**answer** ({row['outcomes'][i]})\n\n{_quoted(answer)}",
-            ]
-        # The prompt is the same for all of a group, so the first one shows it.
-        shown = conversation if i == 0 else conversation[-1:]
-        parts = [f"**{m['role']}**\n\n{_quoted(str(m['content']))}" for m in shown]
-        yield "\n\n".join([*facts, *parts])
+            parts.append(_shown(f"answer ({row['outcomes'][i]})", row["answers"][i]))
+            parts.append(_shown("gold answer", row["gold_answer"]))
+        if is_first:
+            parts += [_shown(m["role"], m["content"]) for m in prompt[:-1]]
+        yield "\n\n".join(parts)
 
 
 def write_page(rows: Iterable[Mapping[str, Any]], page: Path) -> None:
@@ -106,8 +121,10 @@ def write_page(rows: Iterable[Mapping[str, Any]], page: Path) -> None:
             raise RuntimeError(f"the page {page} could not be made") from error
 
 
-def write_page_of(rows: Path) -> Path:
-    """Write the page beside a file of rows and return where it is."""
+def write_page_of(rows: Path) -> Path | None:
+    """Write the page beside a file of rows; return where it is, None without rows."""
+    if not rows.exists():
+        return None
     page = rows.with_suffix(".html")
     write_page(read_groups(rows), page)
     return page
