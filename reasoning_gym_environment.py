@@ -61,13 +61,10 @@ from rg_env.host.processing import ProcessingEnv  # noqa: E402
 from rg_env.host.questions import Questions, prepare_questions  # noqa: E402
 from rg_env.host.servers import server_list  # noqa: E402
 from rg_env.host.watch import InferenceWatch  # noqa: E402
+from rg_env.isolation import jobs  # noqa: E402
 from rg_env.isolation.items import NoItems  # noqa: E402
 from rg_env.isolation.pool import WorkerPool  # noqa: E402
-from rg_env.isolation.scorer import (  # noqa: E402
-    GroupScorer,
-    ScoringUnavailable,
-    shared_pool,
-)
+from rg_env.isolation.scorer import ScoringUnavailable  # noqa: E402
 from rg_env.reports.evaluation import summarise  # noqa: E402
 from rg_env.reports.metrics import Fate, Metrics  # noqa: E402
 from rg_env.rollouts import shaping  # noqa: E402
@@ -162,9 +159,7 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         """
         with defaults.refusing_no_template(self.config.tokenizer_name):
             render_prompt(self.tokenizer, self._messages("?"))
-        self._pool = WorkerPool(
-            self.config.num_workers, preload=["rg_env.isolation.jobs"]
-        )
+        self._pool = WorkerPool(self.config.num_workers, preload=jobs.PRELOAD)
         give_up = self.config.give_up_after_s if self.process_mode else None
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()
@@ -319,7 +314,7 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         """
         if not rollout_group_data:
             return None
-        scores = await self._score_rollouts(rollout_group_data)
+        scores = await group.score_rollouts(self._scorer(), rollout_group_data)
         rewards = shaping.penalise_length(
             [score.value for score in scores],
             [self._penalised_length(rollout) for rollout in rollout_group_data],
@@ -341,13 +336,6 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             temperature=self.config.temperature,
             with_messages=self.config.include_messages,
         )
-
-    async def _score_rollouts(
-        self, rollouts: Sequence[Mapping[str, Any]]
-    ) -> list[Score]:
-        deadline_s = self.config.scoring_deadline_s
-        scorer = GroupScorer(self._pool or shared_pool(), deadline_s)
-        return await group.score_rollouts(scorer, rollouts)
 
     def _penalised_length(self, rollout: Mapping[str, Any]) -> int:
         if self.config.length_penalty_counts == "completion":
@@ -439,7 +427,7 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         )
         completions = await self._ask(prompt, 1, sampling)
         rollout = group.build_rollout(prompt, completions[0], entry, dataset)
-        return rollout, (await self._score_rollouts([rollout]))[0]
+        return rollout, (await group.score_rollouts(self._scorer(), [rollout]))[0]
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Ask all evaluation items; write, show and keep the results.
@@ -483,6 +471,9 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             self.percent_correct_buffer = []
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
+        self.metrics.events["dump_groups_lost"] = self._dumps.groups_lost
+        self.metrics.events["failed_requests"] = self._watch.failures
+        self.metrics.events["api_retries"] = self._api.retries
         numbers.update(self.metrics.wandb_scalars())
         if self.config.complexity_mode == "curriculum":
             stats = self.get_curriculum_stats()

@@ -50,5 +50,7 @@ def unknown_name(
         return SettingError(
             f"{field}: unknown {kind} {found!r}; did you mean {close!r}?"
         )
+    if not names:
+        return SettingError(f"{field}: unknown {kind} {found!r}; there are none")
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return SettingError(f"{field}: unknown {kind} {found!r}; allowed: {shown}")

@@ -8,6 +8,7 @@ and be fooled; what comes out is a number in [0, 1] and a word that says why.
     wrong           0.0, or the library's floor for a readable wrong answer
     empty_answer    0.0; the tags hold nothing, the scorer is not asked
     scorer_error    0.0; the library's scorer raised on this answer
+    refused         0.0; the answer must not reach the scorer
     timeout         0.0; the scorer missed its deadline on this answer
     (a format failure)  0.0; see rg_env.answers.extraction
 
@@ -62,7 +63,8 @@ def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
 
     A tagged form that scores higher is credit for the answer only if the gold answer
     gains by tags as well. Without this, tags lift wrong answers in eight tasks of
-    the library and the right one in none.
+    the library and the right one in none. An entry without the key is none of the
+    library's; it says nothing of what is right, and its scorer's word is taken.
     """
     if "answer" not in entry:
         return True

@@ -22,6 +22,7 @@ COMMANDS = {
         "simulated_server",
         "an inference server with a simulated model",
     ),
+    "doctor": ("rg_env.cli.doctor", "doctor", "check this installation, task by task"),
     "demo": ("rg_env.cli.demo", "demo", "run it all on this machine, simulated model"),
 }
 """Command to module, function and what it does."""

@@ -100,7 +100,7 @@ def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
     """Run the command until a signal ends it."""
     del env_cls
     options = build_parser().parse_args(argv)
-    pool = WorkerPool(1, preload=["rg_env.isolation.jobs"])
+    pool = WorkerPool(1, preload=jobs.PRELOAD)
     try:
         asyncio.run(_serve(options, pool))
     except ValueError as error:

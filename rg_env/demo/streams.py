@@ -8,9 +8,8 @@ seed, a few ahead of what was asked for.
 from __future__ import annotations
 
 import itertools
-import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -19,31 +18,16 @@ from rg_env.isolation import jobs
 from rg_env.isolation.errors import IsolationError
 from rg_env.isolation.pool import WorkerPool
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.sampler import Sampler, entry_seed
+from rg_env.tasks.sampler import Sampler, evaluation_seed
 from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.solutions import solution
 
 AHEAD = 8
 DEADLINE_S = 30.0
-
-SOLUTION_IN_METADATA = {
-    "graph_color": "possible_answer",
-    "propositional_logic": "example_answer",
-    "rubiks_cube": "example_correct_answer",
-}
-"""Tasks whose `answer` is None, and where a solution is. boxnet and rush_hour have
-none at all, so the simulated policy never solves them."""
+UNSOLVED = "no solution known"
+"""What the simulated policy says where an entry holds no answer; it is wrong."""
 
 Making = tuple[TaskChoice, "Future[dict[str, Any]]"]
-
-
-def _solution(task: str, entry: Mapping[str, Any]) -> str:
-    """Return a full-score answer, or a text that is none."""
-    answer = entry["answer"]
-    if answer is None:
-        answer = entry["metadata"].get(SOLUTION_IN_METADATA.get(task, ""))
-    if answer is None:
-        return "no solution known"
-    return answer if isinstance(answer, str) else json.dumps(answer)
 
 
 def _entries(
@@ -74,7 +58,7 @@ def _entries(
             task=choice.task,
             category=library.tasks[choice.task].category,
             question=entry["question"],
-            answer=_solution(choice.task, entry),
+            answer=solution(choice.task, entry) or UNSOLVED,
             level=None,
         )
 
@@ -105,7 +89,7 @@ def eval_entries(
 ) -> Iterator[KeyEntry]:
     """Yield the evaluation items of a run."""
     draws = (
-        (choice, entry_seed("evaluation", f"{eval_seed}/{choice.task}", i))
+        (choice, evaluation_seed(eval_seed, choice.task, choice.params, i))
         for choice in selection
         for i in range(samples_per_task)
     )

@@ -25,7 +25,8 @@ from tenacity import (
     retry_if_exception_type,
     stop_after_delay,
     stop_never,
-    wait_exponential_jitter,
+    wait_exponential,
+    wait_random,
 )
 
 logger = logging.getLogger(__name__)
@@ -132,7 +133,8 @@ class ApiClient:
         )
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ApiDown),
-            wait=wait_exponential_jitter(FIRST_WAIT_S, LONGEST_WAIT_S),
+            wait=wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
+            + wait_random(0, FIRST_WAIT_S),
             stop=stop,
             before_sleep=self._say_down,
             reraise=True,

@@ -14,6 +14,8 @@ from typing import Any, Literal
 from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from rg_env.answers.rules import MAX_ANSWER_CHARS, ScoringRules
+
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
 
 
@@ -124,6 +126,12 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
     item_deadline_s: float = Field(
         default=20.0, gt=0.0, description="Seconds that making one item may take"
     )
+    scorer_fixes: bool = Field(
+        default=True, description="Correct the known faults of the library's scorers"
+    )
+    max_answer_chars: int = Field(
+        default=MAX_ANSWER_CHARS, ge=1, description="Longer answers are refused"
+    )
     give_up_after_s: float = Field(
         default=300.0,
         gt=0.0,
@@ -208,3 +216,8 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
                 f" {self.num_shards}"
             )
         return self
+
+    @property
+    def scoring_rules(self) -> ScoringRules:
+        """The settings of scoring that travel to the workers."""
+        return ScoringRules(self.scorer_fixes, self.max_answer_chars)

@@ -64,6 +64,7 @@ class ConnectedEnv(EndingEnv):
         super().__init__(*args, **kwargs)
         self.status_dict: dict[str, Any] = {}
         self._api = ApiClient(self.config.rollout_server_url)
+        self._may_be_forgotten = False
 
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
@@ -163,20 +164,26 @@ class ConnectedEnv(EndingEnv):
                 group,
             )
 
+    async def _own_status(self) -> dict[str, Any]:
+        me = {"env_id": self.env_id}
+        status: dict[str, Any] = await self._api.request("GET", "/status-env", me)
+        return status
+
     async def get_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""
         while True:
             try:
-                self.status_dict = await self._api.request(
-                    "GET", "/status-env", {"env_id": self.env_id}
-                )
+                self.status_dict = await self._own_status()
                 break
             except ApiUnreachable:
+                self._may_be_forgotten = True
                 await self._api.patiently(lambda: self._api.request("GET", "/"))
             except (ApiFaulted, ApiRefused) as error:
+                self._may_be_forgotten = True
                 logger.warning("the API has lost us (%s); registering again", error)
                 await self.register_env()
                 await self.get_server_info()
+        self._may_be_forgotten = False
         self.max_num_workers = self.config.max_num_workers
         if self.max_num_workers == -1:
             per_node = self.config.max_num_workers_per_node
@@ -190,18 +197,30 @@ class ConnectedEnv(EndingEnv):
             ApiDown: The API did not take it for `SEND_GIVE_UP_AFTER_S`.
             ApiRefused: The API refused it.
         """
+        await self._api.patiently(
+            lambda: self._send_where_known(scored_data), SEND_GIVE_UP_AFTER_S
+        )
+
+    async def _send_where_known(self, scored_data: Any) -> None:
+        """Send once, to an API that knows us.
+
+        One that was restarted and gets a group before its trainer has registered
+        ignores the trainer from then on.
+        """
+        if self._may_be_forgotten:
+            await self._own_status()
         is_list = isinstance(scored_data, list)
-        groups = scored_data if is_list else [scored_data]
         payload = [
             {key: value for key, value in group.items() if key in API_KEYS}
             | {"env_id": self.env_id}
-            for group in groups
+            for group in (scored_data if is_list else [scored_data])
         ]
         path = "/scored_data_list" if is_list else "/scored_data"
-        await self._api.patiently(
-            lambda: self._api.request("POST", path, payload if is_list else payload[0]),
-            SEND_GIVE_UP_AFTER_S,
-        )
+        try:
+            await self._api.request("POST", path, payload if is_list else payload[0])
+        except ApiDown:
+            self._may_be_forgotten = True
+            raise
 
     async def _close_connections(self) -> None:
         """Tell the API that we end, and close the connection to it."""

@@ -40,6 +40,7 @@ class Dumps:
 
     def __init__(self, config: ReasoningGymEnvConfig) -> None:
         self._config = config
+        self._is_closed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         folder, run_uuid = Path(config.data_dumps_dir), str(uuid.uuid4())
         self.saved = DumpWriter(folder, SAVED_STEM, run_uuid, SAVED_GROUPS_PER_FILE)
@@ -76,7 +77,15 @@ class Dumps:
         await self._run(writer.finish)
 
     async def close(self) -> None:
-        """Complete all files; may be called twice, after which nothing is written."""
+        """Complete all files after what is still being written; may be called twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         for writer in (self.saved, self.failed):
-            await asyncio.to_thread(writer.close)
-        self._thread.shutdown(wait=False)
+            await self._run(writer.close)
+        await asyncio.to_thread(self._thread.shutdown)
+
+    @property
+    def groups_lost(self) -> int:
+        """Groups that neither the disk nor the bounded memory took."""
+        return self.saved.groups_lost + self.failed.groups_lost

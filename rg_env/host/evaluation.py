@@ -21,7 +21,7 @@ from rg_env.isolation.pool import WorkerPool
 from rg_env.isolation.scorer import ScoringUnavailable, TaskHandle
 from rg_env.reports.evaluation import EvalResult, EvalSummary
 from rg_env.reports.progress import WorkProgress
-from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.sampler import evaluation_seed
 from rg_env.tasks.selection import TaskChoice
 
 REQUEST_TRIES = 3
@@ -62,10 +62,11 @@ async def make_eval_items(
         TaskHandle(
             task=choice.task,
             params=choice.params,
-            seed=entry_seed("evaluation", f"{config.eval_seed}/{choice.task}", i),
+            seed=evaluation_seed(config.eval_seed, choice.task, choice.params, i),
             index=i,
             split="evaluation",
             deadline_s=config.scoring_deadline_s,
+            rules=config.scoring_rules,
         )
         for choice in choices
         for i in range(config.num_eval_samples_per_task)
@@ -187,7 +188,8 @@ def _sample(rollout: Mapping[str, Any], score: Score, handle: Any) -> dict[str, 
 def show(summary: EvalSummary) -> None:
     """Print the table of an evaluation, and what was not evaluated."""
     console = Console()
-    console.print(summary.table())
+    if summary.overall is not None:
+        console.print(summary.table())
     if summary.failed_requests:
         console.print(
             f"{summary.failed_requests} items have no score: their requests failed"

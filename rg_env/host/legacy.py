@@ -19,7 +19,7 @@ from rg_env.host.config import ReasoningGymEnvConfig
 from rg_env.host.dumping import Dumps
 from rg_env.host.questions import Questions
 from rg_env.isolation.pool import WorkerPool
-from rg_env.isolation.scorer import score_blocking, shared_pool
+from rg_env.isolation.scorer import GroupScorer, shared_pool
 from rg_env.tasks import library
 from rg_env.tasks.fallback import TASKS as FALLBACK_TASKS
 from rg_env.tasks.progress import TaskProgress
@@ -35,6 +35,14 @@ class LegacyViews:
     _questions: Questions | None
     _pool: WorkerPool | None
     _progress: TaskProgress
+
+    def _scorer(self) -> GroupScorer:
+        """Return a scorer over this environment's workers, or the shared one's."""
+        return GroupScorer(
+            self._pool or shared_pool(),
+            self.config.scoring_deadline_s,
+            self.config.scoring_rules,
+        )
 
     def _asked(self) -> Questions:
         if self._questions is None:
@@ -181,10 +189,5 @@ class LegacyViews:
         """
         if model_answer is None:
             return 0.0
-        return score_blocking(
-            self._pool or shared_pool(),
-            dataset_obj,
-            rg_item,
-            model_answer.strip(),
-            self.config.scoring_deadline_s,
-        ).value
+        answer = model_answer.strip()
+        return self._scorer().score_blocking(dataset_obj, rg_item, answer).value

@@ -105,6 +105,7 @@ async def prepare_questions(
         lookahead=AHEAD_PER_WORKER * config.num_workers,
         item_deadline_s=config.item_deadline_s,
         scoring_deadline_s=config.scoring_deadline_s,
+        rules=config.scoring_rules,
     )
     made = await make_eval_items(pool, selection, config)
     items.leave_out(made.left_out)

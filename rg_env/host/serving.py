@@ -63,10 +63,13 @@ class ServingEnv(ConnectedEnv):
     async def _next_tick(self) -> None:
         """Wait for a worker to be free, at most a tick."""
         self._worker_freed.clear()
+        freed = asyncio.ensure_future(self._worker_freed.wait())
         try:
-            await asyncio.wait_for(self._worker_freed.wait(), TICK_S)
-        except asyncio.TimeoutError:
-            return
+            # Before Python 3.12, `wait_for` swallows a cancel, the end of the run, that
+            # comes just when a worker is freed.
+            await asyncio.wait({freed}, timeout=TICK_S)
+        finally:
+            freed.cancel()
 
     def _limits(self) -> Limits:
         return Limits(

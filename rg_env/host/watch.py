@@ -41,7 +41,6 @@ class InferenceWatch:
         self._give_up_after_s: float | None = None
         self._looking: asyncio.Task[None] | None = None
         self._down_since: float | None = None
-        self._pause_s = FIRST_PAUSE_S
         self.gave_up = asyncio.Event()
         self.failures = 0
         self.episodes = 0
@@ -103,16 +102,23 @@ class InferenceWatch:
             waited_s = time.monotonic() - self._down_since
             logger.warning("inference answers again after %.0f s", waited_s)
         self._down_since = None
-        self._pause_s = FIRST_PAUSE_S
 
     async def note_failure(self, reason: str) -> None:
         """A request failed; wait a growing while before the caller tries again."""
         self.failures += 1
         self._note_down(reason)
         self._check_patience()
-        pause_s = self._pause_s
-        self._pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
-        await asyncio.sleep(pause_s)
+        try:
+            await asyncio.wait_for(self.gave_up.wait(), self._pause_s())
+        except asyncio.TimeoutError:
+            return
+
+    def _pause_s(self) -> float:
+        """Return half the time that the servers have been down, within bounds."""
+        if self._down_since is None:
+            return FIRST_PAUSE_S
+        down_s = time.monotonic() - self._down_since
+        return min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, down_s / 2))
 
     def _note_down(self, reason: str) -> None:
         if self._down_since is not None:

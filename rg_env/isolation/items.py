@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rg_env.answers.rules import ScoringRules
 from rg_env.isolation import jobs
 from rg_env.isolation.errors import IsolationError, PoolClosed
 from rg_env.isolation.pool import WorkerPool
@@ -49,6 +50,7 @@ class ItemSource:
         lookahead: Entries being made ahead, at least 1.
         item_deadline_s: Seconds that making one entry may take.
         scoring_deadline_s: Handed on to the handles.
+        rules: Handed on to the handles.
 
     Attributes:
         failures: Number of draws that gave no entry, by task.
@@ -64,6 +66,7 @@ class ItemSource:
         lookahead: int,
         item_deadline_s: float,
         scoring_deadline_s: float,
+        rules: ScoringRules,
     ) -> None:
         self._pool = pool
         self._sampler = sampler
@@ -71,6 +74,7 @@ class ItemSource:
         self._lookahead = lookahead
         self._item_deadline_s = item_deadline_s
         self._scoring_deadline_s = scoring_deadline_s
+        self._rules = rules
         self._ahead: deque[tuple[Draw, asyncio.Task[dict[str, Any]] | None]] = deque()
         self._delivered = sampler.position
         self.failures: Counter[str] = Counter()
@@ -122,6 +126,7 @@ class ItemSource:
             seed=draw.seed,
             index=draw.index,
             deadline_s=self._scoring_deadline_s,
+            rules=self._rules,
         )
 
     def _start_ahead(self) -> None:

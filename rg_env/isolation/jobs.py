@@ -6,12 +6,28 @@ name through the pool; nothing here knows of processes, deadlines or the host.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from rg_env.answers.scoring import Score, score_answer
+from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring import Score, ScoreFunction, score_answer
 from rg_env.errors import SettingError
 from rg_env.tasks import library
+
+T = TypeVar("T")
+
+DEFAULT_RULES = ScoringRules()
+
+PRELOAD = ("rg_env.isolation.warm",)
+"""What a pool for these jobs imports before its workers are forked."""
+
+
+def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
+    """Run another job; return its time in milliseconds and its result."""
+    began = time.perf_counter()
+    result = job(*args)
+    return 1000 * (time.perf_counter() - began), result
 
 
 def describe_library() -> library.LibraryDescription:
@@ -34,15 +50,29 @@ def make_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any
     return library.make_entry(task, params, seed)
 
 
+def _score(
+    task: str,
+    answer: str,
+    entry: Mapping[str, Any],
+    scorer: ScoreFunction,
+    rules: ScoringRules,
+) -> Score:
+    """Score one answer, unless it must not reach the scorer."""
+    if len(answer) > rules.max_answer_chars:
+        return Score(0.0, "refused", answer)
+    return score_answer(answer, entry, scorer)
+
+
 def score_answers(
     task: str,
     params: Mapping[str, Any],
     entry: Mapping[str, Any],
     answers: Sequence[str],
+    rules: ScoringRules = DEFAULT_RULES,
 ) -> list[Score]:
     """Score answers to one entry with the dataset configured as it was made."""
     scorer = library.scoring_dataset(task, params).score_answer
-    return [score_answer(answer, entry, scorer) for answer in answers]
+    return [_score(task, answer, entry, scorer, rules) for answer in answers]
 
 
 def score_answers_by_config(
@@ -51,7 +81,9 @@ def score_answers_by_config(
     config: Any,
     entry: Mapping[str, Any],
     answers: Sequence[str],
+    rules: ScoringRules = DEFAULT_RULES,
 ) -> list[Score]:
     """Score answers with a dataset given by its class and the library's config."""
-    scorer = library.dataset_from_config(module, class_name, config).score_answer
-    return [score_answer(answer, entry, scorer) for answer in answers]
+    task, dataset = library.dataset_from_config(module, class_name, config)
+    scorer = dataset.score_answer
+    return [_score(task, answer, entry, scorer, rules) for answer in answers]

@@ -19,6 +19,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from rg_env.answers.rules import ScoringRules
 from rg_env.answers.scoring import Score, score_answer
 from rg_env.isolation import jobs
 from rg_env.isolation.errors import DeadlineExceeded, IsolationError, WorkerDied
@@ -39,7 +40,7 @@ class Dataset(Protocol):
 @functools.cache
 def shared_pool() -> WorkerPool:
     """Return this process's one-worker pool, for handles used outside an env."""
-    return WorkerPool(1, preload=["rg_env.isolation.jobs"])
+    return WorkerPool(1, preload=jobs.PRELOAD)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -54,6 +55,7 @@ class TaskHandle:
         split: "train" or "evaluation".
         level: Difficulty in [0, 1], None for the library's defaults.
         deadline_s: Seconds that scoring one answer may take.
+        rules: How its answers are scored.
     """
 
     task: str
@@ -63,6 +65,7 @@ class TaskHandle:
     split: str = "train"
     level: float | None = None
     deadline_s: float = 5.0
+    rules: ScoringRules = jobs.DEFAULT_RULES
 
     def __repr__(self) -> str:
         """Stay short: the host formats every item into its log."""
@@ -76,7 +79,8 @@ class TaskHandle:
         """
         if answer is None:
             return 0.0
-        return score_blocking(shared_pool(), self, entry, answer, self.deadline_s).value
+        scorer = GroupScorer(shared_pool(), self.deadline_s, self.rules)
+        return scorer.score_blocking(self, entry, answer).value
 
 
 def _remote_job(dataset: Any) -> tuple[Callable[..., list[Score]], tuple[Any, ...]]:
@@ -98,38 +102,38 @@ def _failed(answer: str, error: IsolationError) -> Score:
     raise ScoringUnavailable(f"no score from the worker pool: {error}") from error
 
 
-def score_blocking(
-    pool: WorkerPool,
-    dataset: Any,
-    entry: Mapping[str, Any],
-    answer: str,
-    deadline_s: float,
-) -> Score:
-    """Score one answer and wait for it; for callers without an event loop.
-
-    Raises:
-        ScoringUnavailable: The pool gave no score.
-    """
-    job, where = _remote_job(dataset)
-    if not where:
-        return score_answer(answer, entry, dataset.score_answer)
-    try:
-        return pool.call(job, *where, entry, [answer], deadline_s=deadline_s)[0]
-    except IsolationError as error:
-        return _failed(answer, error)
-
-
 class GroupScorer:
     """Scores groups of answers in a worker pool.
 
     Args:
         pool: Where the library's scorers run.
         deadline_s: Seconds that scoring one answer may take.
+        rules: How answers are scored.
     """
 
-    def __init__(self, pool: WorkerPool, deadline_s: float) -> None:
+    def __init__(
+        self, pool: WorkerPool, deadline_s: float, rules: ScoringRules
+    ) -> None:
         self._pool = pool
         self._deadline_s = deadline_s
+        self._rules = rules
+
+    def score_blocking(
+        self, dataset: Any, entry: Mapping[str, Any], answer: str
+    ) -> Score:
+        """Score one answer and wait for it; for callers without an event loop.
+
+        Raises:
+            ScoringUnavailable: The pool gave no score.
+        """
+        job, where = _remote_job(dataset)
+        if not where:
+            return score_answer(answer, entry, dataset.score_answer)
+        call = (*where, entry, [answer], self._rules)
+        try:
+            return self._pool.call(job, *call, deadline_s=self._deadline_s)[0]
+        except IsolationError as error:
+            return _failed(answer, error)
 
     async def score_group(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
@@ -167,7 +171,7 @@ class GroupScorer:
     ) -> list[Score]:
         try:
             return await self._pool.run(
-                job, *where, entry, answers, deadline_s=self._deadline_s
+                job, *where, entry, answers, self._rules, deadline_s=self._deadline_s
             )
         except (DeadlineExceeded, WorkerDied) as error:
             if len(answers) == 1:

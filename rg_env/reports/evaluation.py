@@ -60,7 +60,9 @@ def estimate(scores: Sequence[float]) -> Estimate:
     half = (Z_95 / (1 + Z_95**2 / n)) * math.sqrt(
         mean * (1 - mean) / n + Z_95**2 / (4 * n * n)
     )
-    return Estimate(mean, max(0.0, centre - half), min(1.0, centre + half), n)
+    # Rounding alone can put the mean of equal scores outside.
+    low, high = min(mean, centre - half), max(mean, centre + half)
+    return Estimate(mean, max(0.0, low), min(1.0, high), n)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -147,10 +147,11 @@ class Metrics:
         """Continue a ledger.
 
         Raises:
-            ValueError: A field is missing or has another form.
+            ValueError: A field is missing or has another form; nothing was changed.
         """
-        asked, fates = state.get("asked"), state.get("fates")
-        if not isinstance(asked, int) or not isinstance(fates, Mapping):
-            raise ValueError("metrics need `asked` and `fates`")
-        self.asked = asked
-        self.fates = Counter({name: int(n) for name, n in fates.items()})
+        try:
+            asked = int(state["asked"])
+            fates = Counter({name: int(n) for name, n in state["fates"].items()})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"metrics need `asked` and `fates` ({error!r})") from error
+        self.asked, self.fates = asked, fates

@@ -81,9 +81,9 @@ def _load_factory() -> Any:
     try:
         importlib.import_module("reasoning_gym")
         return importlib.import_module("reasoning_gym.factory")
-    except ImportError as error:
+    except Exception as error:  # a broken install may raise anything
         raise LibraryError(
-            f"reasoning-gym cannot be imported ({error}); repair it with"
+            f"reasoning-gym cannot be imported ({error!r}); repair it with"
             " `pip install -r requirements.txt`, or with"
             " `git submodule update --init reasoning-gym`"
         ) from error
@@ -93,8 +93,11 @@ def _version(package_dir: Path) -> str:
     """Return the library's version; its own `__version__` lags behind."""
     project = package_dir.parent / "pyproject.toml"
     if project.is_file():
-        found = re.search(r'^version\s*=\s*"([^"]+)"', project.read_text(), re.M)
-        if found:
+        text = project.read_text(encoding="utf-8")
+        # Beside an installed package it may be another project's, left by its wheel.
+        is_its_own = re.search(r'^name\s*=\s*"reasoning[-_]gym"', text, re.M)
+        found = re.search(r'^version\s*=\s*"([^"]+)"', text, re.M)
+        if is_its_own and found:
             return found.group(1)
     return importlib.metadata.version("reasoning-gym")
 
@@ -146,7 +149,7 @@ def describe() -> LibraryDescription:
         },
         version=_version(package_dir),
         location=str(package_dir),
-        from_submodule=SUBMODULE in package_dir.parents,
+        from_submodule=SUBMODULE.resolve() in package_dir.parents,
     )
 
 
@@ -169,7 +172,7 @@ def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
         config = _load_factory().DATASETS[task][1](**params)
         if hasattr(config, "validate"):
             config.validate()
-    except (AssertionError, TypeError, ValueError) as error:
+    except Exception as error:  # foreign code on a user's values
         raise SettingError(
             f"{field}.{task}: reasoning-gym refuses {dict(params)!r}: {error}"
         ) from error
@@ -248,13 +251,16 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     return _CACHE.dataset(task, params)
 
 
-def dataset_from_config(module: str, class_name: str, config: Any) -> Any:
+def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
     """Build the dataset of a class of the library from its own config object.
+
+    Returns:
+        The registered task and its dataset.
 
     Raises:
         SettingError: No registered task has that class.
     """
-    for dataset_cls, _ in _load_factory().DATASETS.values():
+    for task, (dataset_cls, _) in _load_factory().DATASETS.items():
         if (dataset_cls.__module__, dataset_cls.__qualname__) == (module, class_name):
-            return dataset_cls(config)
+            return task, dataset_cls(config)
     raise SettingError(f"dataset_obj: {module}.{class_name} is no registered task")

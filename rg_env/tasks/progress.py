@@ -61,13 +61,16 @@ class TaskProgress:
         """Take over a state.
 
         Raises:
-            ValueError: A field is missing or has another form.
+            ValueError: A field is missing or has another form; nothing was changed.
         """
-        history, counts = state.get("history"), state.get("group_counts")
-        if not isinstance(history, dict) or not isinstance(counts, dict):
-            raise ValueError("progress needs `history` and `group_counts`, by task")
-        self.history = {
-            str(task): deque((float(v) for v in kept), maxlen=HISTORY_GROUPS)
-            for task, kept in history.items()
-        }
-        self.group_counts = {str(task): int(n) for task, n in counts.items()}
+        try:
+            history = {
+                str(task): deque((float(v) for v in kept), maxlen=HISTORY_GROUPS)
+                for task, kept in state["history"].items()
+            }
+            counts = {str(task): int(n) for task, n in state["group_counts"].items()}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"progress needs `history` and `group_counts`, by task ({error!r})"
+            ) from error
+        self.history, self.group_counts = history, counts

@@ -17,9 +17,10 @@ import bisect
 import dataclasses
 import hashlib
 import itertools
+import operator
 import random
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 Split = Literal["train", "evaluation"]
 
@@ -56,6 +57,20 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     x = (x * 0x46B5A72D) & _MASK
     x ^= x >> 16
     return x | _SPLIT_BIT[split]
+
+
+def evaluation_seed(
+    eval_seed: int, task: str, params: Mapping[str, Any], number: int
+) -> int:
+    """Return the seed of an evaluation item.
+
+    It depends on `eval_seed`, the task, its parameters and the item's number alone, so
+    that choosing other tasks does not change it.
+    """
+    key = f"{eval_seed}/{task}"
+    if params:
+        key += f"/{sorted(params.items())!r}"
+    return entry_seed("evaluation", key, number)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +146,10 @@ class Sampler:
         Raises:
             ValueError: The position is missing or negative.
         """
-        position = state.get("position")
-        if not isinstance(position, int) or position < 0:
-            raise ValueError(f"sampler position must be at least 0, found {position!r}")
+        try:
+            position = operator.index(state["position"])
+        except (KeyError, TypeError):
+            position = -1
+        if position < 0:
+            raise ValueError(f"sampler position must be at least 0, found {state!r}")
         self.position = position

@@ -14,11 +14,13 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import SettingError, unknown_name
 from rg_env.tasks.library import MIXTURE, LibraryDescription
+
+_MIXTURE_PART_KEYS = ("name", "weight", "config")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,7 @@ def _chosen_names(
     library: LibraryDescription,
     tasks: Sequence[str] | None,
     categories: Sequence[str] | None,
-    excluded: Sequence[str],
+    left_out: Collection[str],
 ) -> list[str]:
     names = list(library.tasks)
     by_category: dict[str, list[str]] = {}
@@ -71,46 +73,70 @@ def _chosen_names(
         wanted = names
     if tasks is not None and MIXTURE in wanted and MIXTURE not in tasks:
         wanted.remove(MIXTURE)  # a pattern like "*" means tasks
-    left_out = set(_matching("exclude_tasks", excluded, names))
     return [name for name in dict.fromkeys(wanted) if name not in left_out]
 
 
 def _mixture_choices(
-    library: LibraryDescription, weight: float, params: Mapping[str, Any]
+    library: LibraryDescription,
+    weight: float,
+    params: Mapping[str, Any],
+    left_out: Collection[str],
 ) -> list[TaskChoice]:
     """Expand the mixture into the tasks it stands for."""
     field = f"task_params.{MIXTURE}"
-    specs = params.get("datasets")
     unknown = set(params) - {"datasets", "size", "seed"}
     if unknown:
         raise unknown_name(field, min(unknown), ["datasets"], "parameter")
-    if specs is None:
-        share = weight / len(library.tasks)
-        return [TaskChoice(name, share) for name in library.tasks]
-    if not isinstance(specs, list) or not specs:
-        raise SettingError(
-            f"{field}.datasets: a list of name, weight and config, found {specs!r}"
-        )
-    choices = [_mixture_part(library, field, spec) for spec in specs]
-    total = sum(choice.weight for choice in choices)
+    parts = _mixture_parts(library, f"{field}.datasets", params.get("datasets"))
+    parts = [part for part in parts if part.task not in left_out]
+    total = sum(part.weight for part in parts)
     return [
-        dataclasses.replace(choice, weight=weight * choice.weight / total)
-        for choice in choices
+        dataclasses.replace(part, weight=weight * part.weight / total) for part in parts
     ]
 
 
+def _mixture_parts(
+    library: LibraryDescription, field: str, specs: Any
+) -> list[TaskChoice]:
+    if specs is None:
+        return [TaskChoice(name) for name in library.tasks]
+    if not isinstance(specs, list) or not specs:
+        raise SettingError(
+            f"{field}: a list of name, weight and config, found {specs!r}"
+        )
+    return [_mixture_part(library, field, spec) for spec in specs]
+
+
 def _mixture_part(library: LibraryDescription, field: str, spec: Any) -> TaskChoice:
-    if not isinstance(spec, Mapping) or "name" not in spec:
-        raise SettingError(f"{field}.datasets: each needs a name, found {spec!r}")
-    if spec["name"] not in library.tasks:
-        raise unknown_name(f"{field}.datasets", spec["name"], library.tasks, "task")
-    weight = _positive(f"{field}.datasets.{spec['name']}", spec.get("weight", 1.0))
-    params = {
-        key: value
-        for key, value in dict(spec.get("config") or {}).items()
-        if key not in ("seed", "size")
-    }
-    return TaskChoice(spec["name"], weight, params)
+    name = spec.get("name") if isinstance(spec, Mapping) else None
+    if not isinstance(name, str):
+        raise SettingError(f"{field}: each needs a name, found {spec!r}")
+    if name not in library.tasks:
+        raise unknown_name(field, name, library.tasks, "task")
+    for key in spec:
+        if key not in _MIXTURE_PART_KEYS:
+            raise unknown_name(f"{field}.{name}", str(key), _MIXTURE_PART_KEYS, "key")
+    config = spec.get("config") or {}
+    if not isinstance(config, Mapping):
+        raise SettingError(
+            f"{field}.{name}: config holds parameters by name, found {config!r}"
+        )
+    weight = _positive(f"{field}.{name}", spec.get("weight", 1.0))
+    # The sampler owns these two; in the library's own format each dataset has them.
+    params = {k: v for k, v in config.items() if k not in ("seed", "size")}
+    return TaskChoice(name, weight, params)
+
+
+def _merged(choices: Iterable[TaskChoice]) -> tuple[TaskChoice, ...]:
+    """Sort the choices by task, and make one of those with the same parameters."""
+    merged: dict[tuple[str, str], TaskChoice] = {}
+    for choice in choices:
+        key = choice.task, repr(sorted(choice.params.items()))
+        if key in merged:
+            weight = merged[key].weight + choice.weight
+            choice = dataclasses.replace(choice, weight=weight)
+        merged[key] = choice
+    return tuple(merged[key] for key in sorted(merged))
 
 
 def _positive(field: str, weight: Any) -> float:
@@ -135,20 +161,21 @@ def build_selection(
         library: What the installed library offers.
         tasks: Names or patterns (`*_sorting`); None with no categories means all.
         categories: The library's categories; added to `tasks`.
-        exclude_tasks: Names or patterns taken away again.
+        exclude_tasks: Names or patterns taken away again, also from the mixture.
         task_weights: Task to weight; 1.0 where not given.
         task_params: Task to dataset parameters; those of `composite` hold `datasets`.
 
     Returns:
         At least one choice, sorted by task, so that the order in which the settings
-        name them has no part in what is drawn.
+        name them has no part in what is drawn; one for each task and its parameters.
 
     Raises:
         SettingError: A name is unknown, a weight is not positive, or nothing is left.
     """
-    names = _chosen_names(library, tasks, categories, exclude_tasks)
-    weights, params = dict(task_weights or {}), dict(task_params or {})
     known = [*library.tasks, MIXTURE]
+    left_out = set(_matching("exclude_tasks", exclude_tasks, known))
+    names = _chosen_names(library, tasks, categories, left_out)
+    weights, params = dict(task_weights or {}), dict(task_params or {})
     for field, given in (("task_weights", weights), ("task_params", params)):
         for name in given:
             if name not in known:
@@ -159,13 +186,11 @@ def build_selection(
     for name in names:
         weight = _positive(f"task_weights.{name}", weights.get(name, 1.0))
         if name == MIXTURE:
-            choices += _mixture_choices(library, weight, params.get(name, {}))
+            choices += _mixture_choices(library, weight, params.get(name, {}), left_out)
         else:
             choices.append(TaskChoice(name, weight, dict(params.get(name, {}))))
     if not choices:
         raise SettingError(
             "tasks: nothing is left to ask; choose at least one task or exclude fewer"
         )
-    return tuple(
-        sorted(choices, key=lambda c: (c.task, repr(sorted(c.params.items()))))
-    )
+    return _merged(choices)

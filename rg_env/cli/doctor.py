@@ -1,0 +1,103 @@
+"""`doctor`: checks this installation, task by task."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from rg_env.errors import SettingError
+from rg_env.isolation import jobs
+from rg_env.isolation.checkup import TaskCheck, TaskHealth
+from rg_env.isolation.pool import WorkerPool
+from rg_env.reports import health
+from rg_env.reports.progress import WorkProgress
+from rg_env.tasks.library import LibraryDescription
+from rg_env.tasks.selection import build_selection
+
+DESCRIBE_DEADLINE_S = 300.0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise SettingError(f"command line: {message}")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = _Parser(
+        prog="reasoning_gym_environment.py doctor",
+        description="Check this installation task by task: items are made in time and"
+        " the same in another process, gold answers score 1.0 there too, and answers"
+        " that solve nothing earn nothing. Status 0 if all is well, 1 if not.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--tasks", default=None, help="names or patterns, by commas; all if not given")
+    add("--items", type=int, default=4, help="items of each task")
+    add("--json", type=Path, default=None, metavar="FILE", help="write the findings")
+    add("--no_fixes", action="store_true", help="judge the library's own scorers")
+    return parser
+
+
+async def _check(
+    options: argparse.Namespace, pool: WorkerPool, other: WorkerPool
+) -> tuple[LibraryDescription, list[TaskHealth]]:
+    library = await pool.run(jobs.describe_library, deadline_s=DESCRIBE_DEADLINE_S)
+    wanted = None if options.tasks is None else options.tasks.split(",")
+    tasks = sorted({c.task for c in build_selection(library, tasks=wanted)})
+    check = TaskCheck(
+        pool, other, fixes=not options.no_fixes, num_items=max(1, options.items)
+    )
+    places = asyncio.Semaphore(2 * (os.cpu_count() or 1))
+
+    async def checked(task: str) -> TaskHealth:
+        async with places:
+            found = await check.run(task, library.tasks[task].category)
+        progress.advance(task)
+        return found
+
+    with WorkProgress("doctor", len(tasks), "tasks") as progress:
+        return library, list(await asyncio.gather(*map(checked, tasks)))
+
+
+def doctor(env_cls: Any, argv: Sequence[str]) -> int:
+    """Run the command; status 0 if every task is well."""
+    del env_cls
+    options = build_parser().parse_args(argv)
+    workers = max(1, (os.cpu_count() or 2) - 1)
+    pools = [
+        WorkerPool(workers, preload=jobs.PRELOAD),
+        WorkerPool(1, preload=jobs.PRELOAD),
+    ]
+    try:
+        library, findings = asyncio.run(_check(options, *pools))
+    finally:
+        for pool in pools:
+            pool.close()
+    versions = {
+        "python": sys.version.split()[0],
+        "reasoning_gym": library.version,
+        "atroposlib": metadata.version("atroposlib"),
+    }
+    if options.json is not None:
+        found = health.as_json(findings, versions)
+        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    console = Console()
+    console.print(health.table(findings))
+    sick = [found.task for found in findings if not found.is_well]
+    console.print(", ".join(f"{name} {version}" for name, version in versions.items()))
+    console.print(
+        f"{len(findings) - len(sick)} of {len(findings)} tasks are well"
+        + (f"; not well: {', '.join(sick)}" if sick else "")
+    )
+    return 1 if sick else 0

@@ -1,0 +1,31 @@
+"""A full-score answer to an entry, where the library gives one.
+
+The entry's `answer` is one, but in five tasks it is None because many answers are
+right. Three of those keep an example in the metadata, boxnet and rush_hour none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+IN_METADATA = {
+    "graph_color": "possible_answer",
+    "propositional_logic": "example_answer",
+    "rubiks_cube": "example_correct_answer",
+}
+"""Task to the name of the example in its metadata."""
+
+WITHOUT_SOLUTION = frozenset({"boxnet", "rush_hour"})
+"""Tasks whose entries hold no answer at all."""
+
+
+def solution(task: str, entry: Mapping[str, Any]) -> str | None:
+    """Return an answer that scores 1.0, None where the entry holds none."""
+    answer = entry["answer"]
+    if answer is None and task in IN_METADATA:
+        answer = entry["metadata"].get(IN_METADATA[task])
+    if answer is None or isinstance(answer, str):
+        return answer
+    return json.dumps(answer)
