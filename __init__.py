@@ -26,4 +26,11 @@ else:
         system_prompt,
     )
 
+# The module of this package is that same module, under either name. `python -m` looks
+# its module up by name after this file has run, and must find it new.
+if sys.argv[:1] != ["-m"]:
+    sys.modules.setdefault(
+        f"{__name__}.reasoning_gym_environment", sys.modules[ReasoningGymEnv.__module__]
+    )
+
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]

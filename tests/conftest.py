@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,8 @@ REPO_ROOT = Path(__file__).resolve().parents[1]
 
 # The project is a folder and not an installed package.
 sys.path.insert(0, str(REPO_ROOT))
+# For `parts`, what tests are put together from.
+sys.path.append(str(REPO_ROOT / "tests"))
 
 # Set before anything imports these libraries, and inherited by every child process.
 os.environ.update(
@@ -42,3 +46,20 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def repo_root() -> Path:
     return REPO_ROOT
+
+
+@pytest.fixture(scope="session")
+def simulated() -> Iterator[Any]:
+    """A simulated inference server that knows the items of `parts.FAST_TASKS`."""
+    from parts import FAST_TASKS, Simulated
+
+    server = Simulated("--tasks", ",".join(FAST_TASKS))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What our loggers say, whatever level an earlier test has left them at."""
+    caplog.set_level("INFO", logger="rg_env")
+    return caplog
