@@ -1,0 +1,70 @@
+"""Progress: the newest group means of each task, and their number."""
+
+import json
+
+import pytest
+
+from rg_env.tasks.progress import HISTORY_GROUPS, TaskProgress
+
+
+def progress(*means, task="gcd"):
+    made = TaskProgress()
+    for mean in means:
+        made.record_group(task, mean)
+    return made
+
+
+def test_only_the_newest_group_means_are_kept_and_all_are_counted():
+    made = progress(*range(HISTORY_GROUPS + 5))
+    assert list(made.history["gcd"]) == list(range(5, HISTORY_GROUPS + 5))
+    assert made.group_counts == {"gcd": HISTORY_GROUPS + 5}
+
+
+def test_the_recent_accuracy_is_the_mean_of_the_five_newest_groups():
+    assert progress(0, 0, 0, 1, 1, 1, 1, 0.5).recent_accuracy("gcd") == 0.9
+    assert progress(0.25, 0.75).recent_accuracy("gcd") == 0.5
+
+
+def test_a_task_without_a_group_has_no_accuracy():
+    assert progress(1.0).recent_accuracy("lcm") is None
+
+
+def test_the_stats_are_over_tasks_not_over_groups():
+    made = progress(1.0, 1.0, 1.0)
+    made.record_group("lcm", 0.0)
+    assert made.stats() == {"total_tasks_tracked": 2, "avg_recent_accuracy": 0.5}
+
+
+def test_there_are_stats_before_the_first_group():
+    stats = TaskProgress().stats()
+    assert stats == {"total_tasks_tracked": 0, "avg_recent_accuracy": 0.0}
+
+
+def test_a_state_survives_json_and_continues():
+    first = progress(*(i / 20 for i in range(12)))
+    second = TaskProgress()
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    for made in (first, second):
+        made.record_group("gcd", 1.0)
+    assert second.state_dict() == first.state_dict()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        [],
+        None,
+        {"history": {}},
+        {"history": [], "group_counts": {}},
+        {"history": {"gcd": 0.5}, "group_counts": {}},
+        {"history": {"gcd": [None]}, "group_counts": {}},
+        {"history": {"lcm": [0.5]}, "group_counts": {"lcm": None}},
+    ],
+)
+def test_a_broken_state_is_refused_and_changes_nothing(state):
+    made = progress(0.5)
+    before = made.state_dict()
+    with pytest.raises(ValueError, match="progress needs"):
+        made.load_state_dict(state)
+    assert made.state_dict() == before

@@ -1,0 +1,94 @@
+"""The lists of dependencies say what the code imports, and name no place."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
+LISTS = ["requirements.txt", "requirements-dev.txt", "constraints.txt"]
+PUBLIC_HOSTS = {
+    "127.0.0.1",
+    "arxiv.org",
+    "github.com",
+    "huggingface.co",
+    "keepachangelog.com",
+    "localhost",
+}
+
+
+def read_requirements(path: Path) -> list[Requirement]:
+    lines = (line.split("#")[0].strip() for line in path.read_text().splitlines())
+    return [Requirement(line) for line in lines if line and not line.startswith("-r")]
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Top-level names of all absolute imports, those inside functions included."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def provided_modules(requirement: Requirement) -> set[str]:
+    """Top-level names that an installed distribution brings, from its own file list."""
+    files = distribution(requirement.name).files or []
+    return {f.parts[0].split(".")[0] for f in files if f.suffix in {".py", ".so"}}
+
+
+def test_every_third_party_import_is_a_declared_requirement(repo_root: Path) -> None:
+    ours = {"rg_env", "reasoning_gym_environment"}
+    sources = [*repo_root.glob("rg_env/**/*.py"), *repo_root.glob("reasoning_gym*.py")]
+    imported = set().union(*map(imported_modules, sources))
+    declared = read_requirements(repo_root / "requirements.txt")
+    provided = set().union(*map(provided_modules, declared))
+    assert imported - ours - sys.stdlib_module_names <= provided
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_holds_one_allowed_version_of_every_requirement(
+    repo_root: Path, python: str
+) -> None:
+    # The highest patch release stands for all: no marker asks for a patch release.
+    machine = {"python_version": python, "python_full_version": f"{python}.99"}
+    pins = {}
+    for pin in read_requirements(repo_root / "constraints.txt"):
+        if pin.marker is None or pin.marker.evaluate(machine):
+            assert canonicalize_name(pin.name) not in pins
+            (exact,) = pin.specifier
+            assert exact.operator == "=="
+            pins[canonicalize_name(pin.name)] = exact.version
+    for wanted in read_requirements(repo_root / "requirements.txt") + read_requirements(
+        repo_root / "requirements-dev.txt"
+    ):
+        assert pins[canonicalize_name(wanted.name)] in wanted.specifier, wanted
+
+
+def test_the_lock_does_without_torch(repo_root: Path) -> None:
+    names = {r.name for r in read_requirements(repo_root / "constraints.txt")}
+    assert "torch" not in names
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_name_no_host_and_no_path(repo_root: Path, name: str) -> None:
+    lines = (repo_root / name).read_text().splitlines()
+    placed = re.compile(r"://| @ |^\s*(--|-[ifec]\b|\.{0,2}/|[A-Za-z]:\\)")
+    assert [line for line in lines if placed.search(line)] == []
+
+
+def test_documents_link_to_public_places_only(repo_root: Path) -> None:
+    text = "\n".join(p.read_text(encoding="utf-8") for p in repo_root.glob("*.md"))
+    links = re.findall(r"https?://[^\s)>\"'`\]]+", text)
+    assert {urlsplit(link).hostname for link in links} <= PUBLIC_HOSTS
+    assert re.findall(r"(?:/home/|/root/|/Users/)\S*", text) == []

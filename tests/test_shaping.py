@@ -1,0 +1,84 @@
+"""Shaping: length penalty, truncation and signal; size and order always stay."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.rollouts.shaping import has_signal, penalise_length, truncation_overrides
+
+rollouts = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 2_000)), max_size=16)
+
+
+@pytest.mark.parametrize(
+    ("length", "score"),
+    [(0, 1.0), (750, 1.0), (800, 0.8), (875, 0.5), (1000, 0.0), (1200, 0.0)],
+)
+def test_the_penalty_falls_linearly_from_three_quarters_of_the_limit(length, score):
+    assert penalise_length([1.0], [length], 1000) == pytest.approx([score])
+
+
+def test_a_partial_score_is_scaled():
+    assert penalise_length([0.5, 1.0], [875, 100], 1000) == [0.25, 1.0]
+
+
+def test_one_low_score_spares_the_whole_group():
+    assert penalise_length([1.0, 0.49], [999, 999], 1000) == [1.0, 0.49]
+
+
+def test_scores_of_exactly_a_half_are_penalised():
+    assert penalise_length([0.5], [1000], 1000) == [0.0]
+
+
+def test_an_empty_group_stays_empty():
+    assert penalise_length([], [], 1000) == []
+
+
+def test_scores_without_their_lengths_are_refused():
+    with pytest.raises(ValueError, match="2 scores but 1 lengths"):
+        penalise_length([1.0, 1.0], [10], 1000)
+
+
+def test_the_scores_passed_in_stay_as_they_were():
+    scores = [1.0, 0.2]
+    penalise_length(scores, [999, 999], 1000).clear()
+    assert scores == [1.0, 0.2]
+
+
+@given(rollouts, st.integers(1, 2_000))
+def test_a_penalty_keeps_the_size_and_never_raises_a_score(group, limit_tokens):
+    scores = [score for score, _ in group]
+    shaped = penalise_length(scores, [length for _, length in group], limit_tokens)
+    assert len(shaped) == len(scores)
+    assert all(0.0 <= new <= old for new, old in zip(shaped, scores, strict=True))
+
+
+@given(rollouts)
+def test_a_penalty_keeps_the_order(group):
+    scores, lengths = [s for s, _ in group], [n for _, n in group]
+    shaped = penalise_length(scores, lengths, 1000)
+    backwards = penalise_length(scores[::-1], lengths[::-1], 1000)
+    assert backwards == shaped[::-1]
+
+
+def test_only_truncated_rollouts_lose_their_advantage():
+    reasons = ["stop", "length", None, "abort"]
+    overrides = truncation_overrides(reasons, mask_truncated=True)
+    assert overrides == [{}, {"set_advantage_to_zero": True}, {}, {}]
+
+
+def test_nothing_is_masked_when_masking_is_off():
+    assert truncation_overrides(["length"] * 2, mask_truncated=False) == [{}, {}]
+
+
+def test_the_overrides_of_two_rollouts_are_two_dicts():
+    first, second = truncation_overrides(["length", "length"], mask_truncated=True)
+    first["temperature"] = 0.5
+    assert "temperature" not in second
+
+
+@pytest.mark.parametrize(
+    ("scores", "signal"),
+    [([0.0, 0.0], False), ([1.0, 1.0], False), ([1.0], False), ([0.3, 0.30001], True)],
+)
+def test_equal_scores_carry_no_signal(scores, signal):
+    assert has_signal(scores) is signal
