@@ -50,14 +50,12 @@ def evaluated_choices(
 
 
 async def make_eval_items(
-    pool: WorkerPool, selection: Sequence[TaskChoice], config: ReasoningGymEnvConfig
+    pool: WorkerPool,
+    choices: Sequence[TaskChoice],
+    samples_per_task: int,
+    config: ReasoningGymEnvConfig,
 ) -> EvalItems:
-    """Make the evaluation items of the chosen tasks.
-
-    An item depends on `eval_seed`, its task and its number alone, so choosing other
-    tasks does not change it.
-    """
-    choices = evaluated_choices(selection, config.num_eval_tasks, config.eval_seed)
+    """Make the first evaluation items of some choices."""
     handles = [
         TaskHandle(
             task=choice.task,
@@ -69,7 +67,7 @@ async def make_eval_items(
             rules=config.scoring_rules,
         )
         for choice in choices
-        for i in range(config.num_eval_samples_per_task)
+        for i in range(samples_per_task)
     ]
     made = await asyncio.gather(
         *(_made_or_reason(pool, handle, config.item_deadline_s) for handle in handles)

@@ -6,14 +6,17 @@ installed library.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 from collections.abc import Sequence
 
+from rg_env.answers.rules import ScoringRules
 from rg_env.errors import LibraryError, SettingError
 from rg_env.host.config import ReasoningGymEnvConfig
-from rg_env.host.evaluation import make_eval_items
+from rg_env.host.evaluation import evaluated_choices, make_eval_items
 from rg_env.isolation import jobs
+from rg_env.isolation.checkup import gold_fault
 from rg_env.isolation.items import ItemSource, MadeItem
 from rg_env.isolation.pool import WorkerPool
 from rg_env.tasks.library import LibraryDescription
@@ -79,10 +82,26 @@ async def _select(
     return selection
 
 
+async def _gold_faults(
+    pool: WorkerPool, items: Sequence[MadeItem], rules: ScoringRules
+) -> dict[str, str]:
+    """Return the tasks whose scorer does not give an item's gold answer 1.0."""
+    first = {item.handle.task: item for item in reversed(items)}
+    faults = await asyncio.gather(
+        *(
+            gold_fault(pool, task, item.handle.params, item.entry, rules)
+            for task, item in first.items()
+        )
+    )
+    return {task: fault for task, fault in zip(first, faults, strict=True) if fault}
+
+
 async def prepare_questions(
     pool: WorkerPool, config: ReasoningGymEnvConfig
 ) -> Questions:
-    """Read the library, choose the tasks and make the evaluation items.
+    """Read the library, choose and probe the tasks, make the evaluation items.
+
+    A task that makes no item, or whose scorer denies its own gold answer, is left out.
 
     Raises:
         SettingError: A name or parameter does not exist.
@@ -107,10 +126,17 @@ async def prepare_questions(
         scoring_deadline_s=config.scoring_deadline_s,
         rules=config.scoring_rules,
     )
-    made = await make_eval_items(pool, selection, config)
-    items.leave_out(made.left_out)
-    if not set(names) - set(made.left_out):
+    evaluated = evaluated_choices(selection, config.num_eval_tasks, config.eval_seed)
+    others = [choice for choice in selection if choice not in evaluated]
+    samples = config.num_eval_samples_per_task
+    made = await make_eval_items(pool, evaluated, samples, config)
+    probes = await make_eval_items(pool, others, 1, config)
+    items.leave_out({**made.left_out, **probes.left_out})
+    probed = [*made.items, *probes.items]
+    items.leave_out(await _gold_faults(pool, probed, config.scoring_rules))
+    if not set(names) - set(items.left_out):
         raise LibraryError(
             "no chosen task can make an item; the log names each with its reason"
         )
-    return Questions(library, names, sampler, items, made.items)
+    asked = [item for item in made.items if item.handle.task not in items.left_out]
+    return Questions(library, names, sampler, items, asked)
