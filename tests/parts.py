@@ -1,0 +1,279 @@
+"""What the tests of the host's side are put together from: settings, children, HTTP.
+
+Everything here is real: processes, sockets, files. The model alone is simulated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from aiohttp import web
+from atroposlib.envs.server_handling.server_manager import APIServerConfig
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.cli.main import main
+from rg_env.demo.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.demo.server import serve_app
+from rg_env.host.config import ReasoningGymEnvConfig
+
+REPO_ROOT = Path(__file__).resolve().parents[1]
+ENTRY = REPO_ROOT / "reasoning_gym_environment.py"
+TOKENIZER = str(TOKENIZER_FOLDER)
+FAST_TASKS = ["basic_arithmetic", "chain_sum", "gcd", "leg_counting", "spell_backward"]
+"""Tasks whose items cost nothing and whose workers start fast."""
+
+NOWHERE = "http://127.0.0.1:9/v1"
+"""A server that is not there."""
+
+GUARD_S = 120
+"""Against hanging; no test takes nearly as long."""
+
+
+# -- settings --------------------------------------------------------------------------
+
+
+def env_config(**changes):
+    """Return settings of a small run without W&B."""
+    given = {
+        "tokenizer_name": TOKENIZER,
+        "use_wandb": False,
+        "tasks": FAST_TASKS,
+        "num_eval_samples_per_task": 1,
+        "group_size": 4,
+        "max_token_length": 2048,
+        "num_workers": 1,
+        "steps_per_eval": 0,
+        "seed": 1918,
+    }
+    return ReasoningGymEnvConfig(**(given | changes))
+
+
+def server_config(url=NOWHERE, kind="vllm", **changes):
+    given = {
+        "base_url": url if url.endswith("/v1") else f"{url}/v1",
+        "model_name": "simulated-policy",
+        "api_key": "x",
+        "server_type": kind,
+        "tokenizer_name": TOKENIZER,
+        "health_check": kind not in ("openai", "trl"),
+    }
+    return APIServerConfig(**(given | changes))
+
+
+def build_env(url=NOWHERE, kind="vllm", cls=ReasoningGymEnv, **changes):
+    return cls(env_config(**changes), [server_config(url, kind)])
+
+
+@contextlib.asynccontextmanager
+async def ready_env(*args, **changes):
+    """Yield an environment after its setup, and close it."""
+    env = build_env(*args, **changes)
+    try:
+        await env.setup()
+        yield env
+    finally:
+        await env.close()
+
+
+# -- the command line ------------------------------------------------------------------
+
+
+def options_of(url=NOWHERE, kind="vllm", **changes):
+    """Return the command line of the settings of a small run."""
+    env = {
+        "tokenizer_name": TOKENIZER,
+        "use_wandb": "false",
+        "tasks": ",".join(FAST_TASKS),
+        "num_eval_samples_per_task": 1,
+        "group_size": 4,
+        "max_token_length": 2048,
+        "num_workers": 1,
+        "steps_per_eval": 0,
+    }
+    server = {
+        "base_url": url if url.endswith("/v1") else f"{url}/v1",
+        "model_name": "simulated-policy",
+        "server_type": kind,
+        "tokenizer_name": TOKENIZER,
+    }
+    return [f"--env.{name}={value}" for name, value in (env | changes).items()] + [
+        f"--openai.{name}={value}" for name, value in server.items()
+    ]
+
+
+def run_main(argv):
+    """Run a command line in this process; return its status, SystemExit's included."""
+    try:
+        return main(ReasoningGymEnv, argv)
+    except SystemExit as end:
+        return end.code
+
+
+def start_entry(*argv, **popen):
+    """Start the plugin as a user does."""
+    return subprocess.Popen(
+        [sys.executable, str(ENTRY), *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **popen,
+    )
+
+
+# -- processes -------------------------------------------------------------------------
+
+
+def descendants(pid):
+    """Return the processes that a process started, and theirs."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            parents[int(stat.parent.name)] = int(fields[1])
+    found = {pid}
+    while True:
+        more = {child for child, parent in parents.items() if parent in found} - found
+        if not more:
+            return found - {pid}
+        found |= more
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def left_alive(pids, patience_s=10):
+    """Return which processes are still there, after some patience."""
+    deadline = time.monotonic() + patience_s
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return [pid for pid in pids if is_alive(pid)]
+
+
+async def until(condition, what):
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + GUARD_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        await asyncio.sleep(0.05)
+
+
+# -- HTTP ------------------------------------------------------------------------------
+
+
+def free_port():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return unused.getsockname()[1]
+
+
+def get_json(url):
+    with urllib.request.urlopen(url, timeout=30) as reply:
+        return json.load(reply)
+
+
+class Simulated:
+    """A simulated inference server in a process of its own."""
+
+    def __init__(self, *argv):
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "rg_env.cli.simulated_server", "--port=0", *argv],
+            cwd=REPO_ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ,
+        )
+        self.url = self._process.stdout.readline().split()[-1]
+
+    @property
+    def completions(self):
+        return get_json(f"{self.url}/stats")["completions"]
+
+    def stop(self):
+        self._process.terminate()
+        self._process.wait(GUARD_S)
+        self._process.stdout.close()
+
+
+def vllm_reply(texts, finish_reason="stop", logprob=-0.5):
+    """Return what a vLLM server answers, with these completions."""
+    tokenizer = load_tokenizer(TOKENIZER_FOLDER)
+    encoded = [tokenizer.encode(text).ids for text in texts]
+    return {
+        "logprobs": [[[{str(i): logprob}] for i in ids] for ids in encoded],
+        "finish_reasons": [finish_reason for _ in texts],
+    }
+
+
+@contextlib.asynccontextmanager
+async def vllm_server(reply):
+    """Serve vLLM's protocol.
+
+    Args:
+        reply: From a request's body to a reply's body, or to a status.
+    """
+
+    async def health(request):
+        return web.json_response({})
+
+    async def generate(request):
+        answer = reply(await request.json())
+        if isinstance(answer, int):
+            return web.Response(status=answer)
+        return web.Response(text=json.dumps(answer), content_type="application/json")
+
+    app = web.Application()
+    app.add_routes([web.get("/health", health), web.post("/generate", generate)])
+    async with serve_app(app) as url:
+        yield url
+
+
+# -- rollouts --------------------------------------------------------------------------
+
+
+class Exact:
+    """A dataset object that is not the library's: 1 for the answer, else 0."""
+
+    def score_answer(self, answer, entry):
+        return float(answer == entry["answer"])
+
+
+ENTRY_OF_FOUR = {
+    "question": "2 + 2?",
+    "answer": "4",
+    "metadata": {"source_dataset": "sums"},
+}
+
+
+def rollout(text, *, dataset=None, entry=None, length=3, finish="stop", prompt=2):
+    """Return a rollout as `score` takes it, of `length` completion tokens."""
+    tokens = [*range(10, 10 + prompt), *range(50, 50 + length)]
+    return {
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": "2 + 2?"},
+            {"role": "assistant", "content": text},
+        ],
+        "rg_item": ENTRY_OF_FOUR if entry is None else entry,
+        "dataset_obj": Exact() if dataset is None else dataset,
+        "finish_reason": finish,
+        "tokens": tokens,
+        "masks": [-100] * prompt + tokens[prompt:],
+        "logprobs": [1.0] * prompt + [-0.5] * length,
+    }
+
+
+RIGHT, WRONG = "<answer>4</answer>", "<answer>5</answer>"
