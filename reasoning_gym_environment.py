@@ -81,6 +81,7 @@ Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
 SUMMARY_EVERY_S = 30.0
 SCORING_TRIES = 2
+ERROR_PAUSE_S = 1.0
 MAX_LONG_PROMPTS_IN_A_ROW = 200
 
 
@@ -261,9 +262,21 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         except asyncio.CancelledError:
             self.metrics.record_fate("cancelled", size)
             raise
+        except Exception as error:  # noqa: BLE001 - the host would drop it and spin
+            self.metrics.record_fate("failed", size)
+            await self._note_error(error)
+            return None, []
         if scored is None:
             self.metrics.record_fate("no_signal", size)
         return scored, []
+
+    async def _note_error(self, error: Exception) -> None:
+        """Log an error with its traceback, ever more seldom, and wait a moment."""
+        self.metrics.events["errors"] += 1
+        count = self.metrics.events["errors"]
+        if count & (count - 1) == 0:  # the first, second, fourth, eighth, ...
+            logger.error("a group failed (error %d)", count, exc_info=error)
+        await asyncio.sleep(ERROR_PAUSE_S)
 
     async def _rollouts(self, item: Item) -> list[dict[str, Any]]:
         messages, entry, dataset = item
@@ -321,7 +334,7 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             self.limit_tokens,
         )
         record = group.build_record(rollout_group_data, scores, rewards)
-        self._count(record)
+        self._count(record, scores)
         await self._dumps.record(record, self._versions())
         if self.config.ensure_scores_are_not_same and not shaping.has_signal(rewards):
             return None
@@ -342,18 +355,19 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             return group.completion_tokens(rollout)
         return len(rollout["tokens"])
 
-    def _count(self, record: GroupRecord) -> None:
+    def _count(self, record: GroupRecord, scores: Sequence[Score]) -> None:
         self.metrics.record_group(record)
         self.percent_correct_buffer.extend(record.scores)
         self._progress.record_group(record.task, record.mean_score)
-        logger.debug("group of %s, gold %r", record.task, record.gold_answer)
-        for rollout in record.rollouts:
+        logger.debug("group of %s, gold %.200r", record.task, record.gold_answer)
+        for rollout, score in zip(record.rollouts, scores, strict=True):
             logger.debug(
-                "  score %.3f, reward %.3f, %s, answer %.200r",
-                rollout.score,
-                rollout.reward,
+                "  %s, answer %.200r: %s, score %.3f, reward %.3f",
                 rollout.outcome,
                 rollout.answer,
+                score.formats or "not asked",
+                rollout.score,
+                rollout.reward,
             )
 
     def _versions(self) -> dict[str, str]:

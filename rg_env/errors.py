@@ -25,7 +25,7 @@ class LibraryError(RuntimeError):
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """Return the allowed name that is spelled most like `name`, if any is close."""
-    matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 

@@ -30,6 +30,27 @@ ScoreFunction = Callable[[str, Mapping[str, Any]], Any]
 
 
 @dataclasses.dataclass(frozen=True)
+class FormatScores:
+    """An answer's score in both formats, each in [0, 1].
+
+    Attributes:
+        bare: Of the answer alone.
+        tagged: Of the tagged answer; None where it was not asked for, because the bare
+            one is perfect or because the scorer cannot read tags.
+        value: The one that counts.
+    """
+
+    bare: float
+    tagged: float | None
+    value: float
+
+    def __str__(self) -> str:
+        """Say both scores, for the log."""
+        other = "not asked" if self.tagged is None else f"{self.tagged:.3f}"
+        return f"bare {self.bare:.3f}, tagged {other}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Score:
     """The score of one completion.
 
@@ -37,11 +58,13 @@ class Score:
         value: In [0, 1], finite.
         outcome: One word from the table above.
         answer: The answer that was scored, None where there was none.
+        formats: Both formats' scores, where the scorer was asked.
     """
 
     value: float
     outcome: str
     answer: str | None
+    formats: FormatScores | None = dataclasses.field(default=None, compare=False)
 
 
 def tagged(answer: str) -> str:
@@ -74,18 +97,15 @@ def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
     return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
 
 
-def score_both_formats(
+def compare_formats(
     answer: str, entry: Mapping[str, Any], score: ScoreFunction
-) -> float:
+) -> FormatScores:
     """Score the bare and the tagged answer; the higher counts.
 
     Args:
         answer: The extracted answer, stripped.
         entry: The library's entry.
         score: The library's scorer for it.
-
-    Returns:
-        A number in [0, 1].
 
     Raises:
         Exception: Whatever the scorer raises on the bare answer; a scorer that can
@@ -96,13 +116,20 @@ def score_both_formats(
     """
     bare = as_unit(score(answer, entry))
     if bare == 1.0:
-        return bare
+        return FormatScores(bare, None, bare)
     try:
         with_tags = as_unit(score(tagged(answer), entry))
         lifted = with_tags > bare and _tags_are_expected(score, entry)
     except Exception:  # noqa: BLE001 - the scorer is foreign code; see Raises
-        return bare
-    return with_tags if lifted else bare
+        return FormatScores(bare, None, bare)
+    return FormatScores(bare, with_tags, with_tags if lifted else bare)
+
+
+def score_both_formats(
+    answer: str, entry: Mapping[str, Any], score: ScoreFunction
+) -> float:
+    """Return the value of `compare_formats`."""
+    return compare_formats(answer, entry, score).value
 
 
 def outcome_of(value: float) -> str:
@@ -122,7 +149,7 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
         right = entry.get("answer") == ""
         return Score(float(right), "right" if right else "empty_answer", answer)
     try:
-        value = score_both_formats(answer, entry, score)
+        formats = compare_formats(answer, entry, score)
     except Exception:  # noqa: BLE001 - foreign code on foreign text may raise anything
         return Score(0.0, "scorer_error", answer)
-    return Score(value, outcome_of(value), answer)
+    return Score(formats.value, outcome_of(formats.value), answer, formats)

@@ -219,7 +219,8 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
     )
     console.print(f"Of {metrics.asked} rollouts asked: {fates}")
     console.print(_totals(metrics, trainer, options.steps))
-    dumps = sorted(Path(options.dumps).glob(f"*_{env.run_uuid}_*.jsonl"))
+    found = Path(options.dumps).glob(f"*_{env.run_uuid}_*.jsonl")
+    dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
     console.print("\nDump files, one group a line:")
     for path in dumps:
         console.print(f"  {path}", soft_wrap=True)
@@ -227,7 +228,7 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
         page = Path(options.dumps) / f"demo_{env.run_uuid}.html"
         rows.write_page(_page_rows(dumps), page)
         console.print(f"Open them as a page: {page}", soft_wrap=True)
-        look = f"head -n 1 {dumps[0]} | {Path(sys.executable).name} -m json.tool"
+        look = f"head -n 1 {dumps[0]} | python3 -m json.tool"
         console.print(f"Or look at one group: {look}", soft_wrap=True)
     if counts.invalid_groups:
         console.print(f"Invalid groups: {json.dumps(counts.faults)}")

@@ -26,7 +26,7 @@ from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
 START_DEADLINE_S = 120.0
-MAX_DRAWS = 4096
+MAX_DRAWS = 512
 
 
 class _Parser(argparse.ArgumentParser):

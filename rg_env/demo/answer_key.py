@@ -13,6 +13,7 @@ results. A stream that is to serve one yields an entry for every level of each d
 
 import asyncio
 import json
+import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rg_env.demo.policy import KeyEntry
+
+logger = logging.getLogger(__name__)
 
 MAX_REMEMBERED_MISSES = 10_000
 
@@ -143,6 +146,11 @@ class AnswerKey:
 
     def _remember_miss(self, question: str) -> None:
         self.misses += 1
+        if self.misses == 1:
+            logger.warning(
+                "the simulated policy does not know a question and guesses: is the"
+                " environment started with the same seed and tasks? (said once)"
+            )
         self._missed[question] = None
         if len(self._missed) > MAX_REMEMBERED_MISSES:
             del self._missed[next(iter(self._missed))]

@@ -129,6 +129,7 @@ async def prepare_questions(
     evaluated = evaluated_choices(selection, config.num_eval_tasks, config.eval_seed)
     others = [choice for choice in selection if choice not in evaluated]
     samples = config.num_eval_samples_per_task
+    logger.info("making %d evaluation items", samples * len(evaluated))
     made = await make_eval_items(pool, evaluated, samples, config)
     probes = await make_eval_items(pool, others, 1, config)
     items.leave_out({**made.left_out, **probes.left_out})

@@ -11,6 +11,7 @@ quoted, so that it shows what was written.
 from __future__ import annotations
 
 import contextlib
+import html
 import io
 import json
 import re
@@ -96,17 +97,25 @@ def _shown_messages(row: Mapping[str, Any]) -> Iterator[str]:
         yield "\n\n".join(parts)
 
 
+def _heading(row: Mapping[str, Any]) -> str:
+    """Return what a closed group shows: its task and its scores."""
+    scores = ", ".join(f"{score:.2f}" for score in row["scores"])
+    return html.escape(f"{row.get('task', 'group')} ({scores})")
+
+
 def write_page(rows: Iterable[Mapping[str, Any]], page: Path) -> None:
     """Write the host's page for rows that carry messages.
 
     Raises:
         RuntimeError: The host could not make it.
     """
+    headings = []
     with tempfile.TemporaryDirectory() as folder:
         shown = Path(folder) / page.with_suffix(".jsonl").name
         with shown.open("w", encoding="utf-8", errors="replace") as file:
             for row in rows:
                 if row.get("messages"):
+                    headings.append(_heading(row))
                     line = {
                         "messages": list(_shown_messages(row)),
                         "scores": row["scores"],
@@ -119,6 +128,11 @@ def write_page(rows: Iterable[Mapping[str, Any]], page: Path) -> None:
                 generate_html(str(shown), str(page))
         except SystemExit as error:
             raise RuntimeError(f"the page {page} could not be made") from error
+    text = page.read_text(encoding="utf-8")
+    for i, heading in enumerate(headings):
+        plain = f"<summary>Group {i}</summary>"
+        text = text.replace(plain, f"<summary>Group {i}: {heading}</summary>", 1)
+    page.write_text(text, encoding="utf-8")
 
 
 def write_page_of(rows: Path) -> Path | None:

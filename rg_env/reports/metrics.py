@@ -9,6 +9,7 @@ A rollout that was asked for ends in exactly one fate:
     unscored        the worker pool gave no scores
     refused         the host or the API turned the group away
     unsent          the API could not be reached
+    failed          an error of ours, in the log with its traceback
     cancelled       its group was cancelled, at the end of the run for example
 
 so that asked = the sum of the fates + those in flight.
@@ -31,6 +32,7 @@ Fate = Literal[
     "unscored",
     "refused",
     "unsent",
+    "failed",
     "cancelled",
 ]
 
