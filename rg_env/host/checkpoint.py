@@ -14,12 +14,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from rg_env.errors import SettingError
+
 VERSION = 1
 
 _STEP = re.compile(r"step-(\d+)\.json")
 
 
-class BadCheckpoint(ValueError):
+class BadCheckpoint(SettingError):
     """A checkpoint that cannot be used; the text says which file and why."""
 
 

@@ -64,7 +64,6 @@ class ConnectedEnv(EndingEnv):
         super().__init__(*args, **kwargs)
         self.status_dict: dict[str, Any] = {}
         self._api = ApiClient(self.config.rollout_server_url)
-        self._may_be_forgotten = False
 
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
@@ -176,14 +175,11 @@ class ConnectedEnv(EndingEnv):
                 self.status_dict = await self._own_status()
                 break
             except ApiUnreachable:
-                self._may_be_forgotten = True
                 await self._api.patiently(lambda: self._api.request("GET", "/"))
             except (ApiFaulted, ApiRefused) as error:
-                self._may_be_forgotten = True
                 logger.warning("the API has lost us (%s); registering again", error)
                 await self.register_env()
                 await self.get_server_info()
-        self._may_be_forgotten = False
         self.max_num_workers = self.config.max_num_workers
         if self.max_num_workers == -1:
             per_node = self.config.max_num_workers_per_node
@@ -204,11 +200,10 @@ class ConnectedEnv(EndingEnv):
     async def _send_where_known(self, scored_data: Any) -> None:
         """Send once, to an API that knows us.
 
-        One that was restarted and gets a group before its trainer has registered
-        ignores the trainer from then on.
+        One that was restarted or reset and gets a group before its trainer has
+        registered ignores the trainer from then on.
         """
-        if self._may_be_forgotten:
-            await self._own_status()
+        await self._own_status()
         is_list = isinstance(scored_data, list)
         payload = [
             {key: value for key, value in group.items() if key in API_KEYS}
@@ -216,11 +211,7 @@ class ConnectedEnv(EndingEnv):
             for group in (scored_data if is_list else [scored_data])
         ]
         path = "/scored_data_list" if is_list else "/scored_data"
-        try:
-            await self._api.request("POST", path, payload if is_list else payload[0])
-        except ApiDown:
-            self._may_be_forgotten = True
-            raise
+        await self._api.request("POST", path, payload if is_list else payload[0])
 
     async def _close_connections(self) -> None:
         """Tell the API that we end, and close the connection to it."""

@@ -37,6 +37,7 @@ class ServingEnv(ConnectedEnv):
         """Build the environment; starts no group."""
         super().__init__(*args, **kwargs)
         self._worker_freed = asyncio.Event()
+        self._is_serving = False
 
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step."""
@@ -47,6 +48,7 @@ class ServingEnv(ConnectedEnv):
         await self.setup_wandb()
         await self.register_env()
         await self.get_server_info()
+        self._is_serving = True
         while True:
             began = time.monotonic()
             await self.get_status()
@@ -152,7 +154,7 @@ class ServingEnv(ConnectedEnv):
             self._start_evaluation()
         interval = self.checkpoint_interval
         if passed(interval, self.curr_step, now):
-            self.save_checkpoint(now // interval * interval)
+            self._save_or_say(now // interval * interval)
         self.curr_step = now
         if self._sent_enough_to_log():
             self.items_sent_this_step = 0
@@ -175,10 +177,22 @@ class ServingEnv(ConnectedEnv):
             name = self.wandb_prepend or self.name
             checkpoint.write(checkpoint.path(self.checkpoint_dir, name, step), data)
 
+    def _save_or_say(self, step: int) -> None:
+        """Save a checkpoint; a disk that refuses it does not end the run."""
+        try:
+            self.save_checkpoint(step)
+        except OSError as error:
+            logger.error("the checkpoint of step %d is not saved: %s", step, error)
+
     async def close(self) -> None:
-        """End as `EndingEnv` does, after a last checkpoint where the trainer saves."""
-        if not self._is_closed and self.checkpoint_interval > 0:
-            self.save_checkpoint(self.curr_step)
+        """End as `EndingEnv` does, after a last checkpoint where the trainer saves.
+
+        A run that ends before it serves, because its checkpoint cannot be loaded for
+        example, has nothing to save.
+        """
+        is_open = self._is_serving and not self._is_closed
+        if is_open and self.checkpoint_interval > 0:
+            self._save_or_say(self.curr_step)
         await super().close()
 
     # -- numbers -----------------------------------------------------------------------
