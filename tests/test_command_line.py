@@ -94,8 +94,8 @@ def test_a_wrong_yaml_file_ends_in_one_sentence_and_status_2(
 def test_an_unknown_command_names_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run_main(["evalate"]) == 2
-    assert "did you mean 'evaluate'" in capsys.readouterr().err
+    assert run_main(["procezz"]) == 2
+    assert "did you mean 'process'" in capsys.readouterr().err
 
 
 def test_a_tokenizer_that_is_not_there_is_refused_with_the_way_out(
