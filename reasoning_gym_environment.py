@@ -119,7 +119,8 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             server_configs, tokenizer_name=config.tokenizer_name, slurm=slurm
         )
         defaults.check_folders(config)
-        with defaults.refusing_bad_tokenizer(config.tokenizer_name):
+        of_servers = [server.tokenizer_name for server in servers]
+        with defaults.refusing_bad_tokenizer(config.tokenizer_name, of_servers):
             super().__init__(config, servers, slurm=False, testing=testing)
         host_writer = vars(self)["jsonl_writer"]
         self.jsonl_writer: Any = rows.take_over(host_writer, config)
@@ -160,7 +161,11 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         """
         with defaults.refusing_no_template(self.config.tokenizer_name):
             render_prompt(self.tokenizer, self._messages("?"))
-        self._pool = WorkerPool(self.config.num_workers, preload=jobs.PRELOAD)
+        self._pool = WorkerPool(
+            self.config.worker_count,
+            memory_limit_bytes=self.config.worker_memory_bytes,
+            preload=jobs.PRELOAD,
+        )
         give_up = self.config.give_up_after_s if self.process_mode else None
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()

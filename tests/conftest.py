@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -56,6 +57,15 @@ def simulated() -> Iterator[Any]:
     server = Simulated("--tasks", ",".join(FAST_TASKS))
     yield server
     server.stop()
+
+
+@pytest.fixture(autouse=True)
+def own_log_level() -> Iterator[None]:
+    """Undo what an environment of a test does to the level of our loggers."""
+    logger = logging.getLogger("rg_env")
+    before = logger.level
+    yield
+    logger.setLevel(before)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ refused. The host's own fields are declared again where it leaves out their rang
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,9 @@ from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from rg_env.answers.rules import MAX_ANSWER_CHARS, ScoringRules
+
+MIN_WORKERS, MAX_WORKERS = 2, 8
+"""Bounds of the default number of workers; a worker holds some 100 MB."""
 
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
 
@@ -117,8 +121,16 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
     )
 
     # -- work and patience -------------------------------------------------------------
-    num_workers: int = Field(
-        default=2, ge=1, description="Processes that make and score items"
+    num_workers: int | None = Field(
+        default=None,
+        ge=1,
+        description="Processes that make and score items; None is half the cores, 2 to"
+        " 8",
+    )
+    worker_memory_mb: int | None = Field(
+        default=4096,
+        ge=512,
+        description="Address space of such a process, in MiB; None for no limit",
     )
     scoring_deadline_s: float = Field(
         default=5.0, gt=0.0, description="Seconds that scoring one answer may take"
@@ -216,6 +228,19 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
                 f" {self.num_shards}"
             )
         return self
+
+    @property
+    def worker_count(self) -> int:
+        """Processes that make and score items."""
+        if self.num_workers is not None:
+            return self.num_workers
+        return max(MIN_WORKERS, min(MAX_WORKERS, (os.cpu_count() or 1) // 2))
+
+    @property
+    def worker_memory_bytes(self) -> int | None:
+        """Address space of a worker, None for no limit."""
+        megabytes = self.worker_memory_mb
+        return None if megabytes is None else megabytes * 1024**2
 
     @property
     def scoring_rules(self) -> ScoringRules:

@@ -121,7 +121,7 @@ async def prepare_questions(
         pool,
         sampler,
         selection,
-        lookahead=AHEAD_PER_WORKER * config.num_workers,
+        lookahead=AHEAD_PER_WORKER * config.worker_count,
         item_deadline_s=config.item_deadline_s,
         scoring_deadline_s=config.scoring_deadline_s,
         rules=config.scoring_rules,
