@@ -392,7 +392,7 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
     ) -> None:
         """Send a group through the host's checks, and count what became of it."""
         groups = scored_data if isinstance(scored_data, list) else [scored_data]
-        fate: Fate = "refused" if do_send_to_api else "written"
+        fate: Fate = "rejected" if do_send_to_api else "written"
         self._sending.update({id(g): fate for g in groups})
         try:
             await super().handle_send_to_api(

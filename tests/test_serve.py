@@ -132,14 +132,14 @@ def test_a_trainer_with_a_lower_limit_still_gets_groups(simulated):
     env, counts = asyncio.run(served(simulated.url, max_token_length=8192))
     assert counts.groups == 16
     assert counts.invalid_groups == 0
-    assert env.metrics.fates["refused"] == 0
+    assert env.metrics.fates["rejected"] == 0
 
 
 def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(simulated):
     changes = {"max_token_len": 330}
     env, counts = asyncio.run(served(simulated.url, 2, changes))
     assert counts.invalid_groups == 0
-    assert env.metrics.fates["refused"] == 0
+    assert env.metrics.fates["rejected"] == 0
 
 
 def test_a_server_of_type_sglang_serves(simulated):

@@ -7,7 +7,7 @@ A rollout that was asked for ends in exactly one fate:
     no_signal       the scores of its group are equal, so it teaches nothing
     unanswered      the inference server gave no usable reply
     unscored        the worker pool gave no scores
-    refused         the host or the API turned the group away
+    rejected        the host or the API turned the group away
     unsent          the API could not be reached
     failed          an error of ours, in the log with its traceback
     cancelled       its group was cancelled, at the end of the run for example
@@ -30,7 +30,7 @@ Fate = Literal[
     "no_signal",
     "unanswered",
     "unscored",
-    "refused",
+    "rejected",
     "unsent",
     "failed",
     "cancelled",
