@@ -271,7 +271,8 @@ class Instances:
                 me = {"env_id": (await reply.json())["env_id"]}
             async with http.get(f"{self.api}/status-env", json=me) as reply:
                 share = (await reply.json())["env_weight"]
-            await http.post(f"{self.api}/disconnect-env", json=me)
+            async with http.post(f"{self.api}/disconnect-env", json=me):
+                pass
         return round(1 / share) - 1
 
     async def ending(self, name, number=None):

@@ -128,7 +128,7 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
         " 8",
     )
     worker_memory_mb: int | None = Field(
-        default=4096,
+        default=2048,
         ge=512,
         description="Address space of such a process, in MiB; None for no limit",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from atroposlib.envs.base import EvalHandlingEnum
@@ -99,8 +99,12 @@ def check_folders(config: ReasoningGymEnvConfig) -> None:
 
 
 @contextlib.contextmanager
-def refusing_bad_tokenizer(name: str) -> Iterator[None]:
+def refusing_bad_tokenizer(name: str, of_servers: Iterable[str]) -> Iterator[None]:
     """Turn a tokenizer that cannot be loaded into one sentence.
+
+    Args:
+        name: The environment's tokenizer.
+        of_servers: Those of the inference servers' clients.
 
     Raises:
         SettingError: The name, the reason and the way out.
@@ -113,8 +117,11 @@ def refusing_bad_tokenizer(name: str) -> Iterator[None]:
         reason = (
             str(error).strip().splitlines()[0] if str(error) else type(error).__name__
         )
+        others = sorted(set(of_servers) - {name})
         raise SettingError(
-            f"env.tokenizer_name: {name!r} cannot be loaded ({reason}); name a model of"
+            f"env.tokenizer_name: {name!r}"
+            + "".join(f" or openai.tokenizer_name: {other!r}" for other in others)
+            + f" cannot be loaded ({reason}); name a model of"
             " the Hugging Face hub, or a folder that holds its tokenizer.json and"
             " tokenizer_config.json, which is also the way out without network"
         ) from error

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import warnings
 
+from rg_env.errors import SettingError
 from rg_env.host.ending import EXIT_FAILED, cancel_and_wait
 from rg_env.host.serving import ServingEnv
 from rg_env.reports.progress import WorkProgress
@@ -46,6 +47,11 @@ class ProcessingEnv(ServingEnv):
         await self._run_to_its_end(self._process())
 
     async def _process(self) -> None:
+        if self.n_groups_to_process < 1:
+            raise SettingError(
+                "env.total_steps: `process` writes that many groups, at least 1, found"
+                f" {self.n_groups_to_process}"
+            )
         await self._set_up_alone()
         self._next_item_lock = asyncio.Lock()
         self.curr_step = self._begun = self._fruitless = 0

@@ -60,6 +60,21 @@ async def _describe(pool: WorkerPool) -> LibraryDescription:
     return library
 
 
+async def _say_fixes(pool: WorkerPool) -> None:
+    """Log how the corrections of the library's scorers stand to the installed one."""
+    standings = await pool.run(jobs.describe_fixes, deadline_s=DESCRIBE_DEADLINE_S)
+    changed = {
+        standing: [task for task, found in standings.items() if found == standing]
+        for standing in ("checked again", "not needed any more")
+    }
+    same = len(standings) - sum(map(len, changed.values()))
+    logger.info("%d scorers of the library are corrected", same)
+    for standing, tasks in changed.items():
+        if tasks:
+            names = ", ".join(tasks)
+            logger.warning("scorers that the library changed, %s: %s", standing, names)
+
+
 async def _select(
     pool: WorkerPool, library: LibraryDescription, config: ReasoningGymEnvConfig
 ) -> tuple[TaskChoice, ...]:
@@ -108,6 +123,8 @@ async def prepare_questions(
         LibraryError: No chosen task can make an item.
     """
     library = await _describe(pool)
+    if config.scorer_fixes:
+        await _say_fixes(pool)
     selection = await _select(pool, library, config)
     names = sorted({choice.task for choice in selection})
     logger.info("%d tasks chosen", len(names))

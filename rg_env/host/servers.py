@@ -28,9 +28,16 @@ LOCAL_PORTS = range(9004, 9008)
 
 def _filled(config: APIServerConfig, tokenizer_name: str) -> APIServerConfig:
     """Fill in what the host's clients cannot do without: a key and a tokenizer."""
-    update: dict[str, Any] = {"api_key": config.api_key or PLACEHOLDER_KEY}
-    if config.tokenizer_name == "none":
-        update["tokenizer_name"] = tokenizer_name
+    named = config.tokenizer_name != "none"
+    update: dict[str, Any] = {
+        "api_key": config.api_key or PLACEHOLDER_KEY,
+        "tokenizer_name": config.tokenizer_name if named else tokenizer_name,
+    }
+    if config.server_type == "trl":
+        # The host's client takes this name for its tokenizer's and sends it nowhere,
+        # and it appends TRL's own path, which has no version, to the URL.
+        update["model_name"] = update["tokenizer_name"]
+        update["base_url"] = (config.base_url or "").removesuffix("/v1") or None
     return config.model_copy(update=update)
 
 
@@ -97,6 +104,11 @@ def slurm_urls(environ: Mapping[str, str]) -> list[str]:
             f"slurm: INFER_TP must be 1 to {GPUS_PER_NODE}, found {tensor_parallel}"
         )
     num_training = _positive_int(environ, "NUM_TRAINING_NODES", None)
+    if num_training >= len(nodes):
+        raise SettingError(
+            f"slurm: NUM_TRAINING_NODES {num_training} leaves no node for inference:"
+            f" the job has {len(nodes)}"
+        )
     return [
         f"http://{node}:{FIRST_PORT + i}/v1"
         for node in nodes[num_training:]
