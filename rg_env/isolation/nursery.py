@@ -11,8 +11,8 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import logging
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,7 +21,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from rg_env.isolation import hardening, scratch
 from rg_env.isolation.errors import DeadlineExceeded, PoolClosed, WorkerDied
+from rg_env.isolation.hardening import Hardening
 from rg_env.isolation.wire import Channel, Frame
 from rg_env.isolation.zygote import (
     COMMAND,
@@ -30,6 +32,8 @@ from rg_env.isolation.zygote import (
     MAX_REPORT_CHARS,
     Order,
 )
+
+logger = logging.getLogger(__name__)
 
 START_LIMIT_S = 60.0
 END_LIMIT_S = 0.5
@@ -69,6 +73,7 @@ class Nursery:
         self._memory_limit_bytes = memory_limit_bytes
         self._lock = threading.Lock()
         self._zygote: _ZygoteProcess | None = None
+        self.hardening: Hardening | None = None
         self.closed = False
 
     def fork(self) -> Worker:
@@ -91,6 +96,7 @@ class Nursery:
                     ) from None
             else:
                 zygote.has_worked = True
+                self._note(worker.hardening)
                 return worker
 
     def close(self) -> None:
@@ -100,6 +106,19 @@ class Nursery:
             zygote, self._zygote = self._zygote, None
         if zygote is not None:
             zygote.close()
+
+    def _note(self, found: Hardening) -> None:
+        """Say once what the kernel does not protect from."""
+        with self._lock:
+            is_first, self.hardening = self.hardening is None, found
+        if is_first:
+            for layer, reason in found.missing.items():
+                logger.warning(
+                    "worker processes run without %s (%s): %s",
+                    layer,
+                    reason,
+                    hardening.UNPROTECTED[layer],
+                )
 
     def _ensure_zygote(self) -> _ZygoteProcess:
         with self._lock:
@@ -122,7 +141,14 @@ class Nursery:
 
 
 class Worker:
-    """A worker process as its one user sees it. Only `kill` is thread-safe."""
+    """A worker process as its one user sees it. Only `kill` is thread-safe.
+
+    Attributes:
+        number: Its number with the zygote.
+        hardening: What protects from it; known when it is ready.
+    """
+
+    hardening: Hardening
 
     def __init__(self, number: int, channel: Channel, zygote: _ZygoteProcess) -> None:
         self.number = number
@@ -139,6 +165,9 @@ class Worker:
         kind, body = self._channel.receive(START_LIMIT_S)
         if kind is Frame.DEATH:
             raise WorkerDied(f"the new worker {_read_end(body)}")
+        # It has run no job yet, so it can be believed.
+        said = json.loads(body)
+        self.hardening = Hardening(tuple(said["layers"]), said["missing"])
 
     def ask(self, call: bytes, deadline_s: float) -> tuple[Frame, bytes]:
         """Run one call and return its RESULT or FAILURE.
@@ -200,7 +229,7 @@ class _ZygoteProcess:
         with contextlib.ExitStack() as undo, theirs:
             undo.callback(self._control.close)
             self._scratch = tempfile.mkdtemp(prefix="isolation-")
-            undo.callback(shutil.rmtree, self._scratch)
+            undo.callback(scratch.remove, Path(self._scratch))
             order = Order(
                 control_fd=theirs.fileno(),
                 sys_path=_absolute_sys_path(),
@@ -257,7 +286,7 @@ class _ZygoteProcess:
             if not self.report:
                 self.report = f"the zygote ended with {self._process.returncode}"
             self._control.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        scratch.remove(Path(self._scratch))
 
 
 def _start(order: Order) -> subprocess.Popen[bytes]:

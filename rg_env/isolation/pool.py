@@ -6,9 +6,9 @@ within milliseconds by a fork of a process that has everything imported (zygote.
 
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
 memory, output, cancelled callers, results that run code when read, a killed owner.
-Not covered here: what a job reads or writes outside its process, processes it starts
-in a group of their own, and what it leaves changed for the next call of the same
-worker. Linux only. A library does not do this: see benchmarks/pools.py.
+What a job can reach outside its process is hardening.py's, what it leaves changed for
+the next call of the same worker is baseline.py's; both say what they do not cover.
+Linux only. A library does not do this: see benchmarks/pools.py.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from rg_env.isolation.nursery import Nursery
 from rg_env.isolation.places import Places
 
 T = TypeVar("T")
+DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
 _COUNTERS = ("calls", "failures", "timeouts", "deaths", "cancelled", "restarts")
 
 
@@ -41,7 +42,7 @@ class WorkerPool:
         self,
         num_workers: int,
         *,
-        memory_limit_bytes: int | None = None,
+        memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
         max_pending: int = 256,
         preload: Sequence[str] = (),
     ) -> None:
@@ -84,6 +85,15 @@ class WorkerPool:
         """
         with self._lock:
             return dict(self._counters)
+
+    @property
+    def hardening(self) -> tuple[str, ...]:
+        """The layers that protect from workers, () before there was one.
+
+        See hardening.py; a layer that is missing is in the log as well.
+        """
+        found = self._nursery.hardening
+        return found.layers if found is not None else ()
 
     def submit(
         self, job: Callable[..., T], /, *args: Any, deadline_s: float

@@ -2,39 +2,58 @@
 
 Runs in a fork of the zygote and returns never. Whatever a job raises becomes a
 FAILURE frame; what a job can do beyond raising (hang, exit, crash, take all memory)
-is the pool's to notice from outside. Does not restore what a job changes in its
-process: module state, random state, working folder.
+is the pool's to notice from outside. What a worker cannot do is in hardening.py, what
+is put back between two calls in baseline.py; each names what it does not cover.
 """
 
 from __future__ import annotations
 
-import ctypes
+import dataclasses
+import json
 import os
 import pickle
 import resource
 import signal
+import sys
 import threading
 import traceback
+from pathlib import Path
 from typing import NoReturn
 
+from rg_env.isolation import kernel
+from rg_env.isolation.baseline import Baseline
+from rg_env.isolation.hardening import MAX_CPU_S, harden
 from rg_env.isolation.wire import MAX_BODY_BYTES, Channel, Frame, pack_result
 
 MAX_MESSAGE_CHARS = 2_000
 MAX_DETAIL_CHARS = 8_000
 MAX_TRACEBACK_FRAMES = 20
 MAX_GROWTH_KIB = 256 * 2**10
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
 
 
 def serve(
-    channel: Channel, zygote_pid: int, memory_limit_bytes: int | None
+    channel: Channel,
+    zygote_pid: int,
+    folder: Path,
+    readable: tuple[str, ...],
+    memory_limit_bytes: int | None,
 ) -> NoReturn:
-    """Answer calls until the pool hangs up or the process is spent."""
+    """Answer calls until the pool hangs up or the process is spent.
+
+    Args:
+        channel: To the pool.
+        zygote_pid: The parent, with whose end everything ends.
+        folder: The scratch folder.
+        readable: See `reach.find_readable`.
+        memory_limit_bytes: See `harden`.
+    """
     _die_with(zygote_pid)
-    harden(memory_limit_bytes)
-    start_kib = _peak_kib()
-    channel.send(Frame.READY)
+    baseline = Baseline(folder)
+    # It could not write any, and would try at each import.
+    sys.dont_write_bytecode = True
+    hardening = harden(folder, readable, memory_limit_bytes)
+    start_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    channel.send(Frame.READY, json.dumps(dataclasses.asdict(hardening)).encode())
     spent = False
     while not spent:
         try:
@@ -44,31 +63,23 @@ def serve(
         kind, reply, spent = _run(channel, body)
         channel.send(kind, reply)
         # A fork is cheap; a worker that grew or runs something else is not reused.
-        spent = spent or _peak_kib() - start_kib > MAX_GROWTH_KIB
-        spent = spent or threading.active_count() > 1
+        spent = spent or _is_spent(start_kib) or not baseline.restore()
     os._exit(0)
 
 
-def harden(memory_limit_bytes: int | None) -> None:
-    """Give up, for good, what a job does not need. The one place for such rules.
-
-    Args:
-        memory_limit_bytes: Address space of the process, the preloaded modules
-            included, or None for no limit.
-    """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory_limit_bytes is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_limit_bytes, memory_limit_bytes))
-
-
 def _die_with(zygote_pid: int) -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != zygote_pid:
         os._exit(1)
 
 
-def _peak_kib() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _is_spent(start_kib: int) -> bool:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return (
+        usage.ru_maxrss - start_kib > MAX_GROWTH_KIB
+        or usage.ru_utime + usage.ru_stime > MAX_CPU_S / 2
+        or threading.active_count() > 1
+    )
 
 
 def _run(channel: Channel, body: bytes) -> tuple[Frame, bytes, bool]:

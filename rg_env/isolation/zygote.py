@@ -9,8 +9,9 @@ bytes, a letter and a worker's number:
     K                                   kill that worker and its process group
 
 It tells a worker's end on the worker's own socket, after the last thing that the
-worker sent, and what stopped the preloading on the control socket. When that
-socket closes, everything ends and the scratch folder goes.
+worker sent, and what stopped the preloading on the control socket. A worker whose
+scratch folder grows too large is killed. When the control socket closes, everything
+ends and the scratch folders go.
 """
 
 from __future__ import annotations
@@ -22,21 +23,22 @@ import importlib
 import json
 import os
 import selectors
-import shutil
 import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 from pathlib import Path
 
-from rg_env.isolation import worker
+from rg_env.isolation import reach, scratch, worker
 from rg_env.isolation.wire import Channel, Frame
 
 COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
 MAX_REPORT_CHARS = 8_000
+LOOK_EVERY_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +61,9 @@ class Zygote:
         self._pid = os.getpid()
         self._pids: dict[int, int] = {}
         self._streams: dict[int, socket.socket] = {}
+        self._over_limit: set[int] = set()
+        self._next_look_s = 0.0
+        self._readable = reach.find_readable()
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 
@@ -67,11 +72,12 @@ class Zygote:
         self._listen_to_children()
         self._selector.register(self._control, selectors.EVENT_READ)
         while True:
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(LOOK_EVERY_S if self._pids else None):
                 if key.fileobj is not self._control:
                     self._reap()
                 elif not self._obey():
                     return
+            self._look_at_folders()
 
     def close(self) -> None:
         """Kill and reap every worker."""
@@ -127,9 +133,14 @@ class Zygote:
         ):
             other.close()
         folder = self._folder(number)
-        folder.mkdir()
-        os.chdir(folder)
-        worker.serve(Channel(stream), self._pid, self._order.memory_limit_bytes)
+        folder.mkdir(0o700)
+        worker.serve(
+            Channel(stream),
+            self._pid,
+            folder,
+            self._readable,
+            self._order.memory_limit_bytes,
+        )
 
     def _folder(self, number: int) -> Path:
         return Path(self._order.scratch, str(number))
@@ -140,6 +151,16 @@ class Zygote:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
         os.kill(pid, signal.SIGKILL)
+
+    def _look_at_folders(self) -> None:
+        now_s = time.monotonic()
+        if now_s < self._next_look_s:
+            return
+        self._next_look_s = now_s + LOOK_EVERY_S
+        for number in self._pids.keys() - self._over_limit:
+            if scratch.is_over_limit(self._folder(number)):
+                self._over_limit.add(number)
+                self._kill(number)
 
     def _reap(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -154,8 +175,12 @@ class Zygote:
             self._kill(number)
             os.waitpid(pid, 0)
             del self._pids[number]
-            shutil.rmtree(self._folder(number), ignore_errors=True)
-            _tell_death(self._streams.pop(number), _describe_end(end))
+            scratch.remove(self._folder(number))
+            text = _describe_end(end)
+            if number in self._over_limit:
+                self._over_limit.remove(number)
+                text = "wrote too much into its scratch folder"
+            _tell_death(self._streams.pop(number), text)
 
 
 def _describe_end(end: os.waitid_result) -> str:
@@ -191,14 +216,13 @@ def main() -> None:
     control.set_inheritable(False)
     sys.path[:] = order.sys_path
     os.chdir(order.scratch)
-    zygote = Zygote(order, control)
     try:
         _preload(order, control)
-        zygote.run()
+        with contextlib.closing(Zygote(order, control)) as zygote:
+            zygote.run()
     finally:
-        zygote.close()
         os.chdir("/")
-        shutil.rmtree(order.scratch, ignore_errors=True)
+        scratch.remove(Path(order.scratch))
 
 
 if __name__ == "__main__":

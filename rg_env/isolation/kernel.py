@@ -1,0 +1,40 @@
+"""System calls that Python has no function for, with its errors as OSError."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.syscall.restype = ctypes.c_long
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
+
+
+def call(number: int, *args: Any) -> int:
+    """Make a system call; integers have to fit a C long.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    wide = [ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args]
+    return _check(_LIBC.syscall(ctypes.c_long(number), *wide))
+
+
+def prctl(option: int, value: int) -> int:
+    """Set an attribute of this process.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    rest = [ctypes.c_ulong(arg) for arg in (value, 0, 0, 0)]
+    return _check(_LIBC.prctl(option, *rest))
+
+
+def _check(result: int) -> int:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
