@@ -170,6 +170,7 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()
         self._questions = await prepare_questions(self._pool, self.config)
+        logger.info("workers are confined by: %s", ", ".join(self._pool.hardening))
 
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step.

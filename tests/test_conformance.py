@@ -41,10 +41,7 @@ NO_SOLUTION = {
     "rush_hour": "gold is None and the metadata hold the problem alone",
 }
 
-PAYS_FOR_NOTHING = {
-    "game_of_life_halting": "1.0 for any text: `bool` of a string",
-    "propositional_logic": "0.25 for any text where the premises contradict each other",
-}
+PAYS_FOR_NOTHING: dict[str, str] = {}
 """Faults of the library's scorers: tasks that pay for an answer that says nothing."""
 
 

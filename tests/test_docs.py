@@ -404,3 +404,9 @@ def test_the_launcher_ends_with_the_status_of_the_environment(tmp_path):
     assert "env.group_size" in said
     assert process.returncode == 2
     assert not is_up(url)
+
+
+def test_the_page_on_scoring_is_that_of_the_tables() -> None:
+    from rg_env.answers.make_docs import PAGE, page
+
+    assert PAGE.read_text(encoding="utf-8") == page(), "run rg_env.answers.make_docs"

@@ -81,6 +81,7 @@ def doctor(env_cls: Any, argv: Sequence[str]) -> int:
     ]
     try:
         library, findings = asyncio.run(_check(options, *pools))
+        layers = ", ".join(pools[0].hardening)
     finally:
         for pool in pools:
             pool.close()
@@ -96,6 +97,7 @@ def doctor(env_cls: Any, argv: Sequence[str]) -> int:
     console.print(health.table(findings))
     sick = [found.task for found in findings if not found.is_well]
     console.print(", ".join(f"{name} {version}" for name, version in versions.items()))
+    console.print(f"workers are confined by: {layers}")
     console.print(
         f"{len(findings) - len(sick)} of {len(findings)} tasks are well"
         + (f"; not well: {', '.join(sick)}" if sick else "")

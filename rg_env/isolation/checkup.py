@@ -29,6 +29,16 @@ PAID_FOR_NOTHING = 0.5
 Entry = Mapping[str, Any]
 
 
+def _is_same(control: str, gold: str | None) -> bool:
+    """Say whether a constant is the gold answer, as text or as a number."""
+    if gold is None or control == gold:
+        return gold is not None
+    try:
+        return float(control) == float(gold)
+    except ValueError:
+        return False
+
+
 async def _scores(
     pool: WorkerPool, task: str, entry: Entry, answers: Sequence[str], fixes: bool
 ) -> tuple[float, list[Score]]:
@@ -184,7 +194,7 @@ class TaskCheck:
         for entry in entries:
             _, scores = await _scores(self._pool, task, entry, CONTROLS, self._fixes)
             for control, score in zip(CONTROLS, scores, strict=True):
-                if control != solution(task, entry):
+                if not _is_same(control, solution(task, entry)):
                     earned[control].append(score.value)
         return [
             f"{control!r} earns {statistics.fmean(values):.2f}"

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from rg_env.answers.guards import guarded_task, refusal
 from rg_env.answers.rules import ScoringRules
-from rg_env.answers.scoring import Score, ScoreFunction, score_answer
+from rg_env.answers.scoring import Score, score_answer
 from rg_env.errors import SettingError
+from rg_env.isolation import corrections
 from rg_env.tasks import library
 
 T = TypeVar("T")
@@ -50,17 +52,34 @@ def make_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any
     return library.make_entry(task, params, seed)
 
 
-def _score(
-    task: str,
-    answer: str,
-    entry: Mapping[str, Any],
-    scorer: ScoreFunction,
-    rules: ScoringRules,
-) -> Score:
-    """Score one answer, unless it must not reach the scorer."""
+def _is_refused(
+    task: str, answer: str, entry: Mapping[str, Any], rules: ScoringRules
+) -> bool:
+    """Say whether an answer must not reach the scorer."""
     if len(answer) > rules.max_answer_chars:
-        return Score(0.0, "refused", answer)
-    return score_answer(answer, entry, scorer)
+        return True
+    gold = entry.get("answer")
+    guarded = guarded_task(task, entry)
+    return refusal(guarded, answer, gold if isinstance(gold, str) else None) is not None
+
+
+def _score_all(
+    task: str,
+    dataset: Any,
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+    rules: ScoringRules,
+) -> list[Score]:
+    """Score the answers that the guard admits; the others are refused."""
+    scorer = dataset.score_answer
+    if rules.scorer_fixes:
+        scorer = corrections.corrected(task, scorer)
+    return [
+        Score(0.0, "refused", answer)
+        if _is_refused(task, answer, entry, rules)
+        else score_answer(answer, entry, scorer)
+        for answer in answers
+    ]
 
 
 def score_answers(
@@ -71,8 +90,8 @@ def score_answers(
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[Score]:
     """Score answers to one entry with the dataset configured as it was made."""
-    scorer = library.scoring_dataset(task, params).score_answer
-    return [_score(task, answer, entry, scorer, rules) for answer in answers]
+    dataset = library.scoring_dataset(task, params)
+    return _score_all(task, dataset, entry, answers, rules)
 
 
 def score_answers_by_config(
@@ -85,5 +104,10 @@ def score_answers_by_config(
 ) -> list[Score]:
     """Score answers with a dataset given by its class and the library's config."""
     task, dataset = library.dataset_from_config(module, class_name, config)
-    scorer = dataset.score_answer
-    return [_score(task, answer, entry, scorer, rules) for answer in answers]
+    return _score_all(task, dataset, entry, answers, rules)
+
+
+def describe_fixes() -> dict[str, corrections.Standing]:
+    """Return how the fix of each task that has one stands to the installed scorer."""
+    standings = {task: corrections.standing(task) for task in library.describe().tasks}
+    return {task: found for task, found in standings.items() if found is not None}

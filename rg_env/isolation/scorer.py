@@ -151,15 +151,17 @@ class GroupScorer:
         Raises:
             ScoringUnavailable: The pool gave no scores.
         """
-        distinct = list(dict.fromkeys(answers))
-        if not distinct:
-            return []
         job, where = _remote_job(dataset)
+        distinct = list(dict.fromkeys(answers))
         if not where:
-            scores = [score_answer(a, entry, dataset.score_answer) for a in distinct]
-        else:
-            scores = await self._score_distinct(job, where, entry, distinct)
-        by_answer = dict(zip(distinct, scores, strict=True))
+            return [score_answer(a, entry, dataset.score_answer) for a in answers]
+        # Megabytes would cost more to send than to refuse.
+        limit = self._rules.max_answer_chars
+        by_answer = {a: Score(0.0, "refused", a) for a in distinct if len(a) > limit}
+        sent = [answer for answer in distinct if answer not in by_answer]
+        if sent:
+            scores = await self._score_distinct(job, where, entry, sent)
+            by_answer.update(zip(sent, scores, strict=True))
         return [by_answer[answer] for answer in answers]
 
     async def _score_distinct(

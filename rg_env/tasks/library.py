@@ -16,8 +16,10 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import functools
+import hashlib
 import importlib
 import importlib.metadata
+import inspect
 import random
 import re
 import sys
@@ -249,6 +251,13 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     """Return a dataset configured as the one that made the entry, for its scorer."""
     _reset_global_state(0)
     return _CACHE.dataset(task, params)
+
+
+def scorer_digest(task: str) -> str:
+    """Return the digest of the source of a task's scorer."""
+    dataset_cls, _ = _load_factory().DATASETS[task]
+    source = inspect.getsource(dataset_cls.score_answer)
+    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:

@@ -1,0 +1,56 @@
+"""Which corrections of the library's scorers hold for the installed library.
+
+A fix was written for one scorer. Where the installed scorer has the same source, the
+fix holds. Where it differs, the fault is looked for again: the fix's own proof is
+given to the installed scorer on a few entries, and the fix holds only if it is still
+overpaid.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Literal
+
+from rg_env.answers.fixes.fix import ScorerFix
+from rg_env.answers.fixes.table import FIXES
+from rg_env.answers.scoring import ScoreFunction, as_unit
+from rg_env.tasks import library
+
+PROOF_SEEDS = range(4)
+
+Standing = Literal["same scorer", "checked again", "not needed any more"]
+
+
+def _is_still_overpaid(fix: ScorerFix) -> bool:
+    """Say whether the installed scorer still pays for the fix's proof."""
+    score = library.scoring_dataset(fix.task, {}).score_answer
+
+    def pays(seed: int) -> float:
+        entry = library.make_entry(fix.task, {}, seed)
+        try:
+            return as_unit(score(fix.proof(entry), entry))
+        except Exception:  # noqa: BLE001 - a changed library may raise anything
+            return 0.0
+
+    return any(pays(seed) >= fix.proof_pays for seed in PROOF_SEEDS)
+
+
+@functools.cache
+def standing(task: str) -> Standing | None:
+    """Return how the task's fix stands to the installed scorer; None without one."""
+    fix = FIXES.get(task)
+    if fix is None:
+        return None
+    if library.scorer_digest(task) == fix.scorer_sha256:
+        return "same scorer"
+    return "checked again" if _is_still_overpaid(fix) else "not needed any more"
+
+
+def corrected(task: str, library_score: ScoreFunction) -> ScoreFunction:
+    """Return the scorer of a task with its fix, if it has one that holds."""
+    if standing(task) in (None, "not needed any more"):
+        return library_score
+    fix = FIXES[task]
+    return lambda answer, entry: fix.score(
+        answer, entry, lambda text: as_unit(library_score(text, entry))
+    )
