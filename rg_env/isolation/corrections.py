@@ -16,7 +16,7 @@ from rg_env.answers.fixes.table import FIXES
 from rg_env.answers.scoring import ScoreFunction, as_unit
 from rg_env.tasks import library
 
-PROOF_SEEDS = range(4)
+PROOF_SEEDS = range(8)
 
 Standing = Literal["same scorer", "checked again", "not needed any more"]
 
