@@ -363,6 +363,8 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
 
     def _count(self, record: GroupRecord, scores: Sequence[Score]) -> None:
         self.metrics.record_group(record)
+        for line in self.metrics.new_warnings(record):
+            logger.warning("%s", line)
         self.percent_correct_buffer.extend(record.scores)
         self._progress.record_group(record.task, record.mean_score)
         logger.debug("group of %s, gold %.200r", record.task, record.gold_answer)
@@ -499,11 +501,8 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             stats = self.get_curriculum_stats()
             numbers.update({f"curriculum/{name}": n for name, n in stats.items()})
         if self.config.use_wandb:
-            table = wandb.Table(columns=["task", "groups", "mean score", "no answer"])
-            for task, tally in sorted(self.metrics.tasks.items()):
-                row = (tally.groups, tally.mean_score, tally.format_failures)
-                table.add_data(task, *row)
-            numbers["train/tasks"] = table
+            columns, lines = self.metrics.task_table()
+            numbers["train/tasks"] = wandb.Table(list(columns), data=lines)
         await super().wandb_log(numbers)
 
     def get_curriculum_stats(self) -> dict[str, Any]:

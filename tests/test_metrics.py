@@ -173,3 +173,28 @@ def test_without_a_terminal_long_work_says_how_far_it_is(caplog, monkeypatch):
     with WorkProgress("evaluation", 3, "items") as work:
         work.advance()
     assert caplog.records[0].getMessage().startswith("evaluation: 1 of 3 items")
+
+
+def group_of(task: str, *outcomes: str) -> GroupRecord:
+    rollouts = [
+        RolloutRecord([], 0.0, 0.0, outcome, None, "stop", 1, 1) for outcome in outcomes
+    ]
+    return GroupRecord(task, rollouts, None, {})
+
+
+def test_trouble_of_a_task_is_said_ever_more_seldom() -> None:
+    metrics, said = Metrics(), 0
+    for _ in range(100):
+        group = group_of("gcd", "timeout", "right")
+        metrics.record_group(group)
+        said += len(metrics.new_warnings(group))
+    assert said == 7  # at 1, 2, 4, 8, 16, 32 and 64
+
+
+def test_the_table_counts_every_outcome_of_every_task() -> None:
+    metrics = Metrics()
+    metrics.record_group(group_of("gcd", "timeout", "right"))
+    metrics.record_group(group_of("lcm", "right", "right"))
+    columns, rows = metrics.task_table()
+    assert columns == ["task", "groups", "mean score", "right", "timeout"]
+    assert rows == [["gcd", 1, 0.0, 1, 1], ["lcm", 1, 0.0, 2, 0]]

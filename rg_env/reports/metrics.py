@@ -48,6 +48,10 @@ FORMAT_FAILURES = frozenset(
 )
 
 
+TROUBLE = frozenset({"refused", "timeout", "scorer_error"})
+"""Outcomes that say something of the scorer as well as of the answer."""
+
+
 @dataclasses.dataclass
 class TaskTally:
     """Sums over the rollouts of one task.
@@ -117,6 +121,32 @@ class Metrics:
         rollouts = sum(self.outcomes.values())
         total = sum(tally.score_sum for tally in self.tasks.values())
         return total / rollouts if rollouts else 0.0
+
+    def task_table(self) -> tuple[list[str], list[list[Any]]]:
+        """Return columns and rows of a table: a row a task, its outcomes counted."""
+        outcomes = sorted(self.outcomes)
+        rows = [
+            [task, tally.groups, tally.mean_score]
+            + [self.task_outcomes[task, outcome] for outcome in outcomes]
+            for task, tally in sorted(self.tasks.items())
+        ]
+        return ["task", "groups", "mean score", *outcomes], rows
+
+    def new_warnings(self, group: GroupRecord) -> list[str]:
+        """Return what the newest group's scorer trouble is worth saying.
+
+        A task's first refused answer, missed deadline or scorer error is; so are its
+        second, fourth, eighth and so on, which keeps a log of days readable.
+        """
+        worth_saying = []
+        for outcome in sorted({r.outcome for r in group.rollouts} & TROUBLE):
+            now = self.task_outcomes[group.task, outcome]
+            new = sum(r.outcome == outcome for r in group.rollouts)
+            if now.bit_length() > (now - new).bit_length():
+                worth_saying.append(
+                    f"{group.task}: {now} answers with {outcome} so far"
+                )
+        return worth_saying
 
     def wandb_scalars(self) -> dict[str, float]:
         """Return the ledger's totals and the outcomes' shares since the last call."""
