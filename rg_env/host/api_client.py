@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import aiohttp
+import orjson
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -63,7 +64,10 @@ def encode_body(payload: Any) -> tuple[bytes, dict[str, str]]:
     Returns:
         The body and its headers.
     """
-    body = json.dumps(payload).encode()
+    try:
+        body = orjson.dumps(payload)
+    except TypeError:  # a lone surrogate in a message, which only json escapes
+        body = json.dumps(payload).encode()
     headers = {"Content-Type": "application/json"}
     if len(body) >= GZIP_FROM_BYTES:
         headers["Content-Encoding"] = "gzip"
