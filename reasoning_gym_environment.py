@@ -46,6 +46,7 @@ from rg_env.host import (  # noqa: E402
     logs,
     rows,
 )
+from rg_env.host.accounting import AccountingEnv  # noqa: E402
 from rg_env.host.config import ReasoningGymEnvConfig  # noqa: E402
 from rg_env.host.dumping import Dumps  # noqa: E402
 from rg_env.host.inference import (  # noqa: E402
@@ -57,7 +58,6 @@ from rg_env.host.inference import (  # noqa: E402
     render_prompt,
 )
 from rg_env.host.legacy import LegacyViews  # noqa: E402
-from rg_env.host.processing import ProcessingEnv  # noqa: E402
 from rg_env.host.questions import Questions, prepare_questions  # noqa: E402
 from rg_env.host.servers import server_list  # noqa: E402
 from rg_env.host.watch import InferenceWatch  # noqa: E402
@@ -66,7 +66,6 @@ from rg_env.isolation.items import NoItems  # noqa: E402
 from rg_env.isolation.pool import WorkerPool  # noqa: E402
 from rg_env.isolation.scorer import ScoringUnavailable  # noqa: E402
 from rg_env.reports.evaluation import summarise  # noqa: E402
-from rg_env.reports.metrics import Fate, Metrics  # noqa: E402
 from rg_env.rollouts import shaping  # noqa: E402
 from rg_env.rollouts.record import GroupRecord  # noqa: E402
 from rg_env.tasks.progress import TaskProgress  # noqa: E402
@@ -79,13 +78,11 @@ system_prompt = SYSTEM_PROMPT
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
-SUMMARY_EVERY_S = 30.0
 SCORING_TRIES = 2
-ERROR_PAUSE_S = 1.0
 MAX_LONG_PROMPTS_IN_A_ROW = 200
 
 
-class ReasoningGymEnv(LegacyViews, ProcessingEnv):
+class ReasoningGymEnv(LegacyViews, AccountingEnv):
     """Asks a model the tasks of reasoning-gym and scores what it answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
@@ -96,7 +93,6 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         eval_metrics: Name and value of each number of the newest evaluation.
         task_complexity_levels: Task to difficulty level; empty while complexity_mode
             can only be None.
-        metrics: Counters of the run.
     """
 
     name = "reasoning_gym"
@@ -128,11 +124,8 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         self._watch = InferenceWatch(self.server.servers)
         self._dumps = Dumps(config)
         self._progress = TaskProgress()
-        self.metrics = Metrics()
         self._pool: WorkerPool | None = None
         self._questions: Questions | None = None
-        self._sending: dict[int, Fate] = {}
-        self._last_summary = time.monotonic()
         self.percent_correct_buffer: list[float] = []
         self.eval_metrics: list[tuple[str, float]] = []
         self.task_complexity_levels: dict[str, float] = {}
@@ -276,14 +269,6 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
             self.metrics.record_fate("no_signal", size)
         return scored, []
 
-    async def _note_error(self, error: Exception) -> None:
-        """Log an error with its traceback, ever more seldom, and wait a moment."""
-        self.metrics.events["errors"] += 1
-        count = self.metrics.events["errors"]
-        if count & (count - 1) == 0:  # the first, second, fourth, eighth, ...
-            logger.error("a group failed (error %d)", count, exc_info=error)
-        await asyncio.sleep(ERROR_PAUSE_S)
-
     async def _rollouts(self, item: Item) -> list[dict[str, Any]]:
         messages, entry, dataset = item
         prompt = await self._render(messages)
@@ -383,44 +368,6 @@ class ReasoningGymEnv(LegacyViews, ProcessingEnv):
         if self._questions is not None:
             versions["reasoning_gym"] = self._questions.library.version
         return versions
-
-    # -- sending -----------------------------------------------------------------------
-
-    async def handle_send_to_api(
-        self,
-        scored_data: Any,
-        item: Any = None,
-        do_send_to_api: bool = True,
-        abort_on_any_max_length_exceeded: bool = True,
-    ) -> None:
-        """Send a group through the host's checks, and count what became of it."""
-        groups = scored_data if isinstance(scored_data, list) else [scored_data]
-        fate: Fate = "rejected" if do_send_to_api else "written"
-        self._sending.update({id(g): fate for g in groups})
-        try:
-            await super().handle_send_to_api(
-                scored_data, item, do_send_to_api, abort_on_any_max_length_exceeded
-            )
-        except asyncio.CancelledError:
-            self._sending.update({id(g): "cancelled" for g in groups})
-            raise
-        finally:
-            for g in groups:
-                self.metrics.record_fate(self._sending.pop(id(g)), len(g["tokens"]))
-
-    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
-        groups = scored_data if isinstance(scored_data, list) else [scored_data]
-        self._sending.update({id(g): "unsent" for g in groups})
-        await super()._send_scored_data_to_api(scored_data)
-        self._sending.update({id(g): "sent" for g in groups})
-
-    async def cleanup(self) -> None:
-        """Log a summary once in a while; the host calls this after every group."""
-        await super().cleanup()
-        now = time.monotonic()
-        if now - self._last_summary >= SUMMARY_EVERY_S:
-            self._last_summary = now
-            logger.info("%s", self.metrics.summary())
 
     # -- evaluation --------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ The host is archived, so what is wrong in it is mended in our subclasses, a stag
     ConnectedEnv     the API: patience, registration, sending
     ServingEnv       the main loop of `serve`
     ProcessingEnv    `process` and `evaluate`
+    AccountingEnv    what became of every rollout
 
 None of them knows of reasoning-gym.
 """

@@ -1,0 +1,80 @@
+"""The ledger of a run: every rollout asked for ends in one fate that is counted.
+
+Mends B13: the host drops a group whose rollout or score raised, without a traceback and
+without a pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+from rg_env.host.processing import ProcessingEnv
+from rg_env.reports.metrics import Fate, Metrics
+
+logger = logging.getLogger(__name__)
+
+SUMMARY_EVERY_S = 30.0
+ERROR_PAUSE_S = 1.0
+
+
+class AccountingEnv(ProcessingEnv):
+    """An environment that counts what becomes of its rollouts.
+
+    Attributes:
+        metrics: Counters of the run.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Build the environment, with all counters at zero."""
+        super().__init__(*args, **kwargs)
+        self.metrics = Metrics()
+        self._sending: dict[int, Fate] = {}
+        self._last_summary = time.monotonic()
+
+    async def _note_error(self, error: Exception) -> None:
+        """Log an error with its traceback, ever more seldom, and wait a moment."""
+        self.metrics.events["errors"] += 1
+        count = self.metrics.events["errors"]
+        if count & (count - 1) == 0:  # the first, second, fourth, eighth, ...
+            logger.error("a group failed (error %d)", count, exc_info=error)
+        await asyncio.sleep(ERROR_PAUSE_S)
+
+    async def handle_send_to_api(
+        self,
+        scored_data: Any,
+        item: Any = None,
+        do_send_to_api: bool = True,
+        abort_on_any_max_length_exceeded: bool = True,
+    ) -> None:
+        """Send a group through the host's checks, and count what became of it."""
+        given = scored_data if isinstance(scored_data, list) else [scored_data]
+        groups = [g for g in given if g is not None]
+        fate: Fate = "rejected" if do_send_to_api else "written"
+        self._sending.update({id(g): fate for g in groups})
+        try:
+            await super().handle_send_to_api(
+                scored_data, item, do_send_to_api, abort_on_any_max_length_exceeded
+            )
+        except asyncio.CancelledError:
+            self._sending.update({id(g): "cancelled" for g in groups})
+            raise
+        finally:
+            for g in groups:
+                self.metrics.record_fate(self._sending.pop(id(g)), len(g["tokens"]))
+
+    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
+        groups = scored_data if isinstance(scored_data, list) else [scored_data]
+        self._sending.update({id(g): "unsent" for g in groups})
+        await super()._send_scored_data_to_api(scored_data)
+        self._sending.update({id(g): "sent" for g in groups})
+
+    async def cleanup(self) -> None:
+        """Log a summary once in a while; the host calls this after every group."""
+        await super().cleanup()
+        now = time.monotonic()
+        if now - self._last_summary >= SUMMARY_EVERY_S:
+            self._last_summary = now
+            logger.info("%s", self.metrics.summary())
