@@ -252,6 +252,8 @@ async def _demo(env_cls: Any, options: argparse.Namespace) -> bool:
             )
         )
         print("Setting up the environment over all tasks ...", flush=True)
+        # Its progress would drown the demo's own.
+        logging.getLogger("rg_env.rollouts.dumps").setLevel(logging.WARNING)
         await _run(env, trainer, options.steps)
     return _report(env, trainer, options)
 

@@ -143,9 +143,7 @@ class Metrics:
             now = self.task_outcomes[group.task, outcome]
             new = sum(r.outcome == outcome for r in group.rollouts)
             if now.bit_length() > (now - new).bit_length():
-                worth_saying.append(
-                    f"{group.task}: {now} answers with {outcome} so far"
-                )
+                worth_saying.append(f"{group.task}: outcome {outcome}, {now} so far")
         return worth_saying
 
     def wandb_scalars(self) -> dict[str, float]:
