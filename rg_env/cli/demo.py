@@ -23,6 +23,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 
+from rg_env.cli.parser import SentenceParser
 from rg_env.cli.simulated_server import READY
 from rg_env.demo.api import running_api
 from rg_env.demo.engine import TOKENIZER_FOLDER
@@ -42,11 +43,6 @@ LINE_EVERY_S = 3.0
 RECENT_TASKS = 12
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise SettingError(f"command line: {message}")
-
-
 def _at_least_one(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -56,7 +52,7 @@ def _at_least_one(text: str) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = _Parser(
+    parser = SentenceParser(
         prog="reasoning_gym_environment.py demo",
         description="Run the real Atropos API and the real environment over all tasks,"
         " with a simulated policy as the model and a stand-in trainer that trains"

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from rg_env.errors import SettingError
+from rg_env.cli.parser import SentenceParser
 from rg_env.isolation import jobs
 from rg_env.isolation.checkup import TaskCheck, TaskHealth
 from rg_env.isolation.pool import WorkerPool
@@ -26,14 +26,9 @@ from rg_env.tasks.selection import build_selection
 DESCRIBE_DEADLINE_S = 300.0
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise SettingError(f"command line: {message}")
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = _Parser(
+    parser = SentenceParser(
         prog="reasoning_gym_environment.py doctor",
         description="Check this installation task by task: items are made in time and"
         " the same in another process, gold answers score 1.0 there too, and answers"

@@ -26,6 +26,7 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from atroposlib.utils.cli import merge_dicts
 from pydantic import BaseModel, ValidationError
 
+from rg_env.cli.parser import SentenceParser
 from rg_env.errors import SettingError, nearest, unknown_name
 
 logger = logging.getLogger(__name__)
@@ -101,18 +102,11 @@ def _add_fields(
         )
 
 
-class _Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one sentence."""
-
-    def error(self, message: str) -> typing.NoReturn:
-        raise SettingError(f"command line: {message}")
-
-
 def build_parser(
     command: str, summary: str, env: BaseModel, server: BaseModel
 ) -> argparse.ArgumentParser:
     """Return the parser of a command, with the defaults that it starts from."""
-    parser = _Parser(
+    parser = SentenceParser(
         prog=f"reasoning_gym_environment.py {command}",
         description=summary,
         allow_abbrev=False,

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from rg_env.cli.parser import SentenceParser
 from rg_env.demo import streams
 from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.policy import PolicyProfile
@@ -29,14 +30,9 @@ START_DEADLINE_S = 120.0
 MAX_DRAWS = 512
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise SettingError(f"command line: {message}")
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = _Parser(
+    parser = SentenceParser(
         prog="reasoning_gym_environment.py simulated-server",
         description="Serve a simulated policy over vLLM's, SGLang's, TRL's and OpenAI's"
         " protocol. It loads no model: it knows the answers and errs on purpose.",
