@@ -111,3 +111,20 @@ def describe_fixes() -> dict[str, corrections.Standing]:
     """Return how the fix of each task that has one stands to the installed scorer."""
     standings = {task: corrections.standing(task) for task in library.describe().tasks}
     return {task: found for task, found in standings.items() if found is not None}
+
+
+def curriculum_levels(
+    task: str, overrides: Mapping[int, Mapping[str, Any]]
+) -> list[library.CurriculumLevel]:
+    """Return what every level of a task sets; see `library.curriculum_levels`."""
+    return library.curriculum_levels(task, overrides)
+
+
+def curriculum_digests() -> dict[str, str]:
+    """Return the digest of every task that has a curriculum."""
+    tasks = library.describe().tasks
+    return {
+        task: library.curriculum_digest(task)
+        for task, info in tasks.items()
+        if info.has_curriculum
+    }

@@ -1,0 +1,167 @@
+"""The scale of difficulty, 0 to 1, that a task has: its steps and what each sets.
+
+A scale is made of the library's own curriculum. 0 is its lowest usable level and 1
+its highest; levels that cannot be used are skipped, each with its reason, and
+neighbouring levels that set the same are one step. The steps stand at equal
+distances. Between two of them the upper one is taken with the fraction as its
+probability, so that the scale is continuous.
+
+`scales.json` holds the scales of one version of the library, as found by trying
+every level (`python -m rg_env.isolation.make_scales`). What to do where the installed
+library is another one is scale_probe.py's in the room `isolation`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+TABLE = Path(__file__).with_name("scales.json")
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A point of a scale.
+
+    Attributes:
+        levels: The levels of the library's curriculum that it stands for, ascending.
+        params: Dataset parameters that differ from the library's defaults.
+        item_ms: Median time to make an item, in milliseconds.
+    """
+
+    levels: tuple[int, ...]
+    params: Mapping[str, Any]
+    item_ms: float
+
+
+@dataclasses.dataclass(frozen=True)
+class SkippedLevel:
+    """A level of the library's curriculum that is not on the scale, and why."""
+
+    level: int
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """What the level of a task can be.
+
+    Attributes:
+        task: The registered task.
+        steps: Easiest first, at least one.
+        skipped: The levels that are not on it, ascending.
+        note: What is worth knowing, "" if nothing.
+        default_level: Where the library's default parameters lie, in [0, 1]; None
+            where they are no point of the curriculum.
+        is_dead_knob: Whether the generator takes no notice of what the steps set.
+    """
+
+    task: str
+    steps: tuple[Step, ...]
+    skipped: tuple[SkippedLevel, ...] = ()
+    note: str = ""
+    default_level: float | None = None
+    is_dead_knob: bool = False
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the items do not change with the level; the note says why."""
+        return self.is_dead_knob or len(self.steps) == 1
+
+    def step_at(self, level: float, mix: float) -> Step:
+        """Return the step of a draw.
+
+        Args:
+            level: In [0, 1].
+            mix: A number of the draw's own, uniform in [0, 1). Between two steps it is
+                the upper one where this is below the fraction.
+
+        Raises:
+            ValueError: `level` is outside of [0, 1].
+        """
+        if not 0.0 <= level <= 1.0:
+            raise ValueError(f"{self.task}: a level lies in [0, 1], found {level!r}")
+        place = level * (len(self.steps) - 1)
+        lower = math.floor(place)
+        return self.steps[lower + (mix < place - lower)]
+
+    def level_of(self, number: int) -> float:
+        """Return where the step of a number, from 0, stands on the scale."""
+        return number / (len(self.steps) - 1) if len(self.steps) > 1 else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class ShippedScales:
+    """The table that comes with the project.
+
+    Attributes:
+        library_version: Of the library that it was made with.
+        scales: By task.
+        digests: Task to the digest of the library's sources that its scale is from.
+    """
+
+    library_version: str
+    scales: Mapping[str, Scale]
+    digests: Mapping[str, str]
+
+
+def _scale_from(task: str, row: Mapping[str, Any]) -> Scale:
+    return Scale(
+        task=task,
+        steps=tuple(
+            Step(tuple(step["levels"]), step["params"], step["item_ms"])
+            for step in row["steps"]
+        ),
+        skipped=tuple(
+            SkippedLevel(skip["level"], skip["reason"]) for skip in row["skipped"]
+        ),
+        note=row["note"],
+        default_level=row["default_level"],
+        is_dead_knob=row["is_dead_knob"],
+    )
+
+
+def load_shipped(path: Path = TABLE) -> ShippedScales:
+    """Read a table that `table_text` wrote."""
+    table = json.loads(path.read_text(encoding="utf-8"))
+    rows = table["tasks"]
+    return ShippedScales(
+        library_version=table["library_version"],
+        scales={task: _scale_from(task, row) for task, row in rows.items()},
+        digests={task: row["digest"] for task, row in rows.items()},
+    )
+
+
+def _lines(name: str, rows: Sequence[object]) -> str:
+    """Return a member whose value is an array with one element a line."""
+    body = ",".join(f"\n    {json.dumps(row, ensure_ascii=False)}" for row in rows)
+    return f'   "{name}": [{body}]'
+
+
+def _task_text(scale: Scale, digest: str) -> str:
+    """Return the row of a task, one line for each step."""
+    head = {
+        "digest": digest,
+        "default_level": scale.default_level,
+        "is_dead_knob": scale.is_dead_knob,
+        "note": scale.note,
+    }
+    members = [f'   "{k}": {json.dumps(v)}' for k, v in head.items()]
+    members.append(_lines("steps", [dataclasses.asdict(s) for s in scale.steps]))
+    members.append(_lines("skipped", [dataclasses.asdict(s) for s in scale.skipped]))
+    return f'  "{scale.task}": {{\n' + ",\n".join(members) + "\n  }"
+
+
+def table_text(shipped: ShippedScales) -> str:
+    """Return a table as JSON, one line a step, tasks by name: its diffs are read."""
+    rows = [
+        _task_text(scale, shipped.digests[task])
+        for task, scale in sorted(shipped.scales.items())
+    ]
+    version = json.dumps(shipped.library_version)
+    body = ",\n".join(rows)
+    return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
