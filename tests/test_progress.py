@@ -1,4 +1,4 @@
-"""Progress: the newest group means of each task, and their number."""
+"""Progress: the newest group means of each task with their levels, and their number."""
 
 import json
 
@@ -18,6 +18,26 @@ def test_only_the_newest_group_means_are_kept_and_all_are_counted():
     made = progress(*range(HISTORY_GROUPS + 5))
     assert list(made.history["gcd"]) == list(range(5, HISTORY_GROUPS + 5))
     assert made.group_counts == {"gcd": HISTORY_GROUPS + 5}
+
+
+def test_the_levels_are_kept_beside_the_means_in_the_same_order():
+    made = TaskProgress()
+    for number in range(HISTORY_GROUPS + 5):
+        made.record_group("gcd", number / 20, None if number % 2 else number / 40)
+    found = [(result.mean_score, result.level) for result in made.results("gcd")]
+    numbers = range(5, HISTORY_GROUPS + 5)
+    assert found == [(n / 20, None if n % 2 else n / 40) for n in numbers]
+
+
+def test_a_task_without_a_group_has_no_results():
+    assert TaskProgress().results("gcd") == []
+
+
+def test_groups_with_a_signal_are_counted_by_task():
+    made = TaskProgress()
+    for task, has_signal in (("gcd", True), ("gcd", False), ("lcm", False)):
+        made.record_group(task, 0.5, has_signal=has_signal)
+    assert made.signal_counts == {"gcd": 1, "lcm": 0}
 
 
 def test_the_recent_accuracy_is_the_mean_of_the_five_newest_groups():
@@ -49,6 +69,10 @@ def test_a_state_survives_json_and_continues():
     assert second.state_dict() == first.state_dict()
 
 
+def broken(**fields):
+    return progress(0.5).state_dict() | fields
+
+
 @pytest.mark.parametrize(
     "state",
     [
@@ -56,10 +80,19 @@ def test_a_state_survives_json_and_continues():
         [],
         None,
         {"history": {}},
-        {"history": [], "group_counts": {}},
-        {"history": {"gcd": 0.5}, "group_counts": {}},
-        {"history": {"gcd": [None]}, "group_counts": {}},
-        {"history": {"lcm": [0.5]}, "group_counts": {"lcm": None}},
+        broken(history=[]),
+        broken(history={"gcd": 0.5}),
+        broken(history={"gcd": [None]}),
+        broken(history={"gcd": [1.5]}),
+        broken(history={"gcd": [float("nan")]}),
+        broken(history={"gcd": [0.5, 0.5]}),
+        broken(level_history={}),
+        broken(level_history={"gcd": ["0.5"]}),
+        broken(level_history={"gcd": [-0.1]}),
+        broken(group_counts={"gcd": None}),
+        broken(group_counts={"gcd": -1}),
+        broken(signal_counts={"gcd": 0.5}),
+        broken(signal_counts=None),
     ],
 )
 def test_a_broken_state_is_refused_and_changes_nothing(state):

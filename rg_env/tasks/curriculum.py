@@ -1,0 +1,402 @@
+"""Per-task levels that follow results: harder when a task is too easy, and back.
+
+The law, for each task after each of its groups:
+
+- Only groups made within `NEAR` of the level now in force count, at least `MIN_GROUPS`
+  of them, the `RECENT_GROUPS` newest. What they scored is carried over to that level:
+  a learner is expected to lose `SLOPE` of accuracy per unit of level.
+- Within `BAND` of the target nothing moves. Otherwise the level moves by `STEP`, or by
+  `FAST_STEP` where results are stable and the level plainly too easy or too hard, both
+  times the stability: 1 - standard deviation of the counted means, at least 0.5.
+- Once a task had to turn round, its steps are at most `GAIN` times the distance from
+  the target.
+
+Reasons for what the original has not:
+
+- Steps of one size settle where as many groups lie above the target as below, which is
+  not where their mean is: a level between two steps mixes groups of two accuracies, and
+  such learners were held up to 0.2 beside the target. Steps in proportion to the
+  distance add up to the change of the level, so the mean of many groups must come near
+  the target whatever the noise.
+- Results arrive late, made at a level that was left. Counting them as if they were made
+  at this one moves it once for each group in flight. Carried over, they stop moving it
+  as soon as it is where they say the target is.
+
+`benchmarks/curriculum.py` measures it against simulated learners. A learner that loses
+more than twice `SLOPE` per unit of level still swings when many groups of one task
+are in flight; it is held with up to a few.
+
+Pure but for its own state, which `update`, `set_level` and loading alone change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, Literal
+
+from rg_env.errors import SettingError, unknown_name
+from rg_env.tasks.progress import RECENT_GROUPS, GroupResult, TaskProgress
+
+START = 0.3
+BAND = 0.05
+"""Half the width of the range of accuracies that is left alone."""
+
+MIN_GROUPS = 3
+STEP = 0.05
+FAST_STEP = 0.1
+MIN_FACTOR = 0.5
+STABLE_FACTOR = 0.8
+EASY, HARD = 0.9, 0.3
+MIDDLE = 0.5
+"""Source of the above: atropos 296a0bc, curriculum; differs: none."""
+
+NEAR = 0.15
+"""How far from the level in force a group may have been made to count."""
+
+SLOPE = 2.5
+"""Accuracy that a learner is taken to lose per unit of level."""
+
+GAIN = 0.2
+"""Largest step per distance from the target, once a task had to turn round."""
+
+ROUNDING = 1e-9
+
+FIELD = "task_complexity_levels"
+"""What the environment calls `Curriculum.levels`."""
+
+Bound = Literal["too_easy", "too_hard"]
+
+
+@dataclasses.dataclass(frozen=True)
+class LevelChange:
+    """A level that moved.
+
+    Attributes:
+        task: Its task.
+        old: The level before, in [0, 1].
+        new: The level now, in [0, 1].
+        accuracy: What the groups that decided scored, carried over to the level before,
+            in [0, 1].
+        groups: How many groups decided.
+    """
+
+    task: str
+    old: float
+    new: float
+    accuracy: float
+    groups: int
+
+    def __str__(self) -> str:
+        """Return the line of the log."""
+        return (
+            f"level of {self.task}: {self.old:.2f} -> {self.new:.2f}"
+            f" (accuracy {self.accuracy:.2f} over {self.groups} groups)"
+        )
+
+
+@dataclasses.dataclass
+class _TaskState:
+    """What is known of one task.
+
+    Attributes:
+        level: In force, in [0, 1].
+        accuracy: Expected at this level by the newest results, in [0, 1]; None before.
+        groups: How many groups that rests on.
+        direction: Of the last step: 1 up, -1 down, 0 before the first.
+        turned: Whether a step went against the one before it.
+        counted_from: Groups of the task that came before the level was set from
+            outside; None if it was set and no group came since.
+    """
+
+    level: float
+    accuracy: float | None = None
+    groups: int = 0
+    direction: int = 0
+    turned: bool = False
+    counted_from: int | None = 0
+
+
+class Levels(MutableMapping[str, float]):
+    """Task to level, as one mapping that can be written from outside.
+
+    Writing is `Curriculum.set_level`: it checks the range, takes effect with the next
+    item, and the results before it no longer count. Any name can be written, also
+    before the tasks are known. Deleting a task sends it back to the start.
+    """
+
+    def __init__(self, curriculum: Curriculum) -> None:
+        self._curriculum = curriculum
+
+    def __getitem__(self, task: str) -> float:
+        return self._curriculum._tasks[task].level
+
+    def __setitem__(self, task: str, level: float) -> None:
+        self._curriculum.set_level(task, level)
+
+    def __delitem__(self, task: str) -> None:
+        del self._curriculum._tasks[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._curriculum._tasks)
+
+    def __len__(self) -> int:
+        return len(self._curriculum._tasks)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def copy(self) -> dict[str, float]:
+        """Return the levels as they are now, as a plain dict."""
+        return dict(self)
+
+
+class Curriculum:
+    """The levels of all tasks and the law that moves them.
+
+    Args:
+        target: Accuracy to hold, in [0, 1].
+        bounds: Task to its lowest and highest level; [0, 1] where not given.
+        start: Level of a task before its first change, clamped to its bounds.
+
+    Attributes:
+        levels: Task to level, of the tasks that were seen or set; can be written.
+
+    Raises:
+        ValueError: A number is out of [0, 1] or a task's bounds are no range.
+    """
+
+    def __init__(
+        self,
+        target: float,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        start: float = START,
+    ) -> None:
+        self._target = _fraction("target", target)
+        self._start = _fraction("start", start)
+        self._bounds = _checked_bounds(bounds or {})
+        self._unscaled: dict[str, str] | None = None
+        self._tasks: dict[str, _TaskState] = {}
+        self.levels: MutableMapping[str, float] = Levels(self)
+
+    def limit(
+        self, bounds: Mapping[str, tuple[float, float]], unscaled: Mapping[str, str]
+    ) -> None:
+        """Say which tasks there are, once they are known; others are refused then.
+
+        Args:
+            bounds: Every task whose items a level changes, to its lowest and highest.
+            unscaled: Every other task, to the reason why no level changes its items.
+
+        Raises:
+            SettingError: A level was set for a task that is not in `bounds`; nothing
+                was changed.
+            ValueError: A task's bounds are no range; nothing was changed.
+        """
+        checked = _checked_bounds(bounds)
+        for task in self._tasks:
+            _refuse_unless_known(task, checked, unscaled)
+        self._bounds, self._unscaled = checked, dict(unscaled)
+
+    def bounds_of(self, task: str) -> tuple[float, float]:
+        """Return a task's lowest and highest level."""
+        return self._bounds.get(task, (0.0, 1.0))
+
+    def start_of(self, task: str) -> float:
+        """Return a task's level before its first change."""
+        low, high = self.bounds_of(task)
+        return min(max(self._start, low), high)
+
+    def level_of(self, task: str) -> float:
+        """Return the level for a task's next item, in [0, 1]."""
+        state = self._tasks.get(task)
+        return self.start_of(task) if state is None else state.level
+
+    def set_level(self, task: str, level: float) -> None:
+        """Put a task at a level; results that came before no longer count.
+
+        It may lie outside the task's bounds: results then move it towards them only.
+
+        Raises:
+            SettingError: The task does not exist or no level changes its items, as far
+                as `limit` has told.
+            ValueError: The level is out of [0, 1].
+        """
+        if self._unscaled is not None:
+            _refuse_unless_known(task, self._bounds, self._unscaled)
+        level = _fraction(f"{FIELD}.{task}", level)
+        self._tasks[task] = _TaskState(level, counted_from=None)
+
+    def update(self, task: str, progress: TaskProgress) -> LevelChange | None:
+        """Move a task's level if its results ask for it.
+
+        Call it after each `record_group` of the task.
+
+        Returns:
+            The change, None if the level stays.
+        """
+        state = self._tasks.setdefault(task, _TaskState(self.start_of(task)))
+        counted = self._counted(task, state, progress)
+        if not counted:
+            return None
+        means = [result.mean_score for result in counted]
+        accuracy = _carried_over(counted, state.level)
+        state.accuracy, state.groups = min(max(accuracy, 0.0), 1.0), len(counted)
+        distance = accuracy - self._target
+        if len(counted) < MIN_GROUPS or abs(distance) <= BAND + ROUNDING:
+            return None
+        direction = 1 if distance > 0 else -1
+        state.turned |= direction == -state.direction
+        state.direction = direction
+        step = _full_step(means, accuracy, state.level, direction)
+        if state.turned:
+            step = min(step, GAIN * abs(distance))
+        old = state.level
+        state.level = self._moved(task, old, direction * step)
+        if state.level == old:
+            return None
+        return LevelChange(task, old, state.level, state.accuracy, len(counted))
+
+    def at_bound(self, task: str) -> Bound | None:
+        """Return why no level of a task brings the target, None if one may.
+
+        "too_easy": at its highest level and still above the target's band. "too_hard":
+        at its lowest and still below.
+        """
+        state = self._tasks.get(task)
+        if state is None or state.accuracy is None or state.groups < MIN_GROUPS:
+            return None
+        low, high = self.bounds_of(task)
+        if state.level >= high and state.accuracy > self._target + BAND:
+            return "too_easy"
+        if state.level <= low and state.accuracy < self._target - BAND:
+            return "too_hard"
+        return None
+
+    def stats(self) -> dict[str, Any]:
+        """Return the curriculum in figures.
+
+        Before the first group the complexities are the start, the accuracy is 0.0.
+        """
+        levels = list(self.levels.values()) or [self._start]
+        known = [s.accuracy for s in self._tasks.values() if s.accuracy is not None]
+        bounds = [self.at_bound(task) for task in self._tasks]
+        moved = [self.start_of(t) != state.level for t, state in self._tasks.items()]
+        return {
+            "total_tasks_tracked": len(self._tasks),
+            "tasks_with_adjustments": sum(moved),
+            "tasks_too_easy": bounds.count("too_easy"),
+            "tasks_too_hard": bounds.count("too_hard"),
+            "target_accuracy": self._target,
+            "avg_complexity": statistics.fmean(levels),
+            "min_complexity": min(levels),
+            "max_complexity": max(levels),
+            "avg_recent_accuracy": statistics.fmean(known) if known else 0.0,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain values; target, bounds and start are settings."""
+        tasks = {task: dataclasses.asdict(state) for task, state in self._tasks.items()}
+        return {"tasks": tasks}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state.
+
+        Raises:
+            ValueError: It has another form; nothing was changed.
+        """
+        try:
+            tasks = {
+                str(task): _loaded(str(task), fields)
+                for task, fields in state["tasks"].items()
+            }
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"a curriculum needs `tasks`, by name ({error})"
+            ) from error
+        self._tasks = tasks
+
+    def _moved(self, task: str, level: float, change: float) -> float:
+        low, high = self.bounds_of(task)
+        low, high = min(low, level), max(high, level)
+        return min(max(level + change, low), high)
+
+    def _counted(
+        self, task: str, state: _TaskState, progress: TaskProgress
+    ) -> list[GroupResult]:
+        """Return the results that decide, oldest first."""
+        count = progress.group_counts.get(task, 0)
+        if state.counted_from is None:
+            state.counted_from = max(0, count - 1)
+        results = progress.results(task)
+        newer = results[max(0, len(results) - (count - state.counted_from)) :]
+        near = [
+            result
+            for result in newer
+            if result.level is not None
+            and abs(result.level - state.level) <= NEAR + ROUNDING
+        ]
+        return near[-RECENT_GROUPS:]
+
+
+def _loaded(task: str, fields: Mapping[str, Any]) -> _TaskState:
+    state = _TaskState(**fields)
+    state.level = _fraction(f"{task}: level", state.level)
+    if state.accuracy is not None:
+        _fraction(f"{task}: accuracy", state.accuracy)
+    counts = [state.groups, 0 if state.counted_from is None else state.counted_from]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError(f"{task}: a number of groups is at least 0, not {counts}")
+    if state.direction not in (-1, 0, 1) or type(state.turned) is not bool:
+        raise ValueError(f"{task}: no direction: {state.direction!r}")
+    return state
+
+
+def _checked_bounds(
+    bounds: Mapping[str, tuple[float, float]],
+) -> dict[str, tuple[float, float]]:
+    for task, (low, high) in bounds.items():
+        if not 0 <= low <= high <= 1:
+            raise ValueError(
+                f"{task}: bounds are low <= high in [0, 1], found {(low, high)}"
+            )
+    return dict(bounds)
+
+
+def _refuse_unless_known(
+    task: str, scaled: Collection[str], unscaled: Mapping[str, str]
+) -> None:
+    if task in unscaled:
+        raise SettingError(
+            f"{FIELD}: no level changes the items of {task!r} ({unscaled[task]})"
+        )
+    if task not in scaled:
+        raise unknown_name(FIELD, task, [*scaled, *unscaled], "task")
+
+
+def _fraction(name: str, value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= 1:
+        raise ValueError(f"{name}: a number from 0 to 1, found {value!r}")
+    return float(value)
+
+
+def _carried_over(results: Sequence[GroupResult], level: float) -> float:
+    """Return the accuracy that results, each with its level, promise at a level."""
+    return statistics.fmean(
+        result.mean_score - SLOPE * (level - (result.level or 0.0))
+        for result in results
+    )
+
+
+def _full_step(
+    means: Sequence[float], accuracy: float, level: float, direction: int
+) -> float:
+    """Return the size of a step far from the target, in (0, FAST_STEP]."""
+    factor: float = max(MIN_FACTOR, 1 - statistics.stdev(means))
+    if direction > 0:
+        is_far = accuracy > EASY and level < MIDDLE
+    else:
+        is_far = accuracy < HARD and level > MIDDLE
+    return factor * (FAST_STEP if is_far and factor > STABLE_FACTOR else STEP)

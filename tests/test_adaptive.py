@@ -1,0 +1,114 @@
+"""Adaptive weights: tasks whose groups carry a signal are asked more often."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.curriculum import Training, run_training
+from rg_env.tasks.adaptive import AdaptiveWeights
+
+SHARES = st.floats(0.01, 1)
+BASES = st.floats(0.01, 100)
+SIGNALS = st.lists(st.booleans(), max_size=30)
+
+
+def weights(*signals, base=1.0, floor=0.05):
+    made = AdaptiveWeights({"gcd": base, "lcm": 1.0}, floor)
+    for has_signal in signals:
+        made.record("gcd", has_signal)
+    return made
+
+
+@given(SIGNALS, BASES, SHARES)
+def test_a_weight_stays_between_its_floor_and_its_base(signals, base, floor):
+    weight = weights(*signals, base=base, floor=floor).weight_of("gcd")
+    assert floor * base <= weight * (1 + 1e-9)
+    assert weight <= base * (1 + 1e-9)
+
+
+@given(SIGNALS)
+def test_a_group_with_a_signal_never_lowers_a_weight_nor_one_without_raises_it(signals):
+    now = weights(*signals).weight_of("gcd")
+    assert weights(*signals, False).weight_of("gcd") <= now
+    assert now <= weights(*signals, True).weight_of("gcd")
+
+
+def test_every_task_begins_at_its_base():
+    assert weights(base=3.0).weights() == {"gcd": 3.0, "lcm": 1.0}
+
+
+def test_a_task_without_any_signal_comes_down_to_the_floor():
+    assert weights(*[False] * 40).weight_of("gcd") == pytest.approx(0.05)
+
+
+def test_a_task_that_wakes_up_has_half_its_weight_back_after_one_group():
+    woken = weights(*[False] * 40, True)
+    assert woken.weight_of("gcd") > 0.5 * weights().weight_of("gcd")
+
+
+def test_a_group_counts_for_its_own_task_alone():
+    assert weights(False, False).weight_of("lcm") == 1.0
+
+
+def test_what_is_kept_does_not_grow_with_the_groups():
+    few, many = weights(True, False), weights(*[True, False] * 500)
+    assert len(json.dumps(many.state_dict())) <= len(json.dumps(few.state_dict())) + 20
+
+
+def test_a_group_of_an_unknown_task_is_a_mistake_of_the_caller():
+    with pytest.raises(KeyError):
+        weights().record("unheard_of", True)
+
+
+@pytest.mark.parametrize("floor", [0.0, -0.1, 1.1, float("nan")])
+def test_a_floor_out_of_range_is_refused(floor):
+    with pytest.raises(ValueError, match="floor"):
+        weights(floor=floor)
+
+
+@pytest.mark.parametrize("base", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_base_that_is_no_weight_is_refused(base):
+    with pytest.raises(ValueError, match="gcd: a weight must be above 0"):
+        weights(base=base)
+
+
+@given(SIGNALS, SIGNALS)
+def test_a_state_survives_json_and_continues(before, after):
+    first, second = weights(*before), weights()
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    for made in (first, second):
+        for has_signal in after:
+            made.record("gcd", has_signal)
+    assert second.weights() == first.weights()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        [],
+        {},
+        {"signal": []},
+        {"signal": {"gcd": 0.5}},
+        {"signal": {"gcd": 0.5, "lcm": 0.5, "maze": 0.5}},
+        {"signal": {"gcd": 0.5, "lcm": 1.5}},
+        {"signal": {"gcd": 0.5, "lcm": float("nan")}},
+        {"signal": {"gcd": 0.5, "lcm": "0.5"}},
+        {"signal": {"gcd": 0.5, "lcm": True}},
+    ],
+)
+def test_a_broken_or_foreign_state_is_refused_and_changes_nothing(state):
+    made = weights(False)
+    before = made.weights()
+    with pytest.raises(ValueError, match="adaptive weights"):
+        made.load_state_dict(state)
+    assert made.weights() == before
+
+
+def test_a_simulated_run_from_weak_to_strong_has_half_the_groups_without_signal():
+    training = Training("short tasks, long run", steepness=2, groups=32_000)
+    uniform, adaptive = (run_training(training, way, False, 1) for way in (False, True))
+    assert uniform > 0.5
+    assert adaptive < 0.5 * uniform
