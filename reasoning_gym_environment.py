@@ -25,6 +25,12 @@ from typing import Any
 _FOLDER = str(Path(__file__).resolve().parent)
 if _FOLDER not in sys.path:
     sys.path.append(_FOLDER)
+if __name__ == "__main__":
+    from rg_env.cli import main as command_line
+
+    # The other commands spare themselves the import of the host.
+    if not command_line.needs_environment(sys.argv[1:]):
+        raise SystemExit(command_line.main(None, sys.argv[1:]))
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
@@ -62,13 +68,13 @@ from rg_env.host.questions import Questions, prepare_questions  # noqa: E402
 from rg_env.host.servers import server_list  # noqa: E402
 from rg_env.host.watch import InferenceWatch  # noqa: E402
 from rg_env.isolation import jobs  # noqa: E402
-from rg_env.isolation.items import NoItems  # noqa: E402
+from rg_env.isolation.items import PATIENCE_S, NoItems  # noqa: E402
 from rg_env.isolation.pool import WorkerPool  # noqa: E402
 from rg_env.isolation.scorer import ScoringUnavailable  # noqa: E402
 from rg_env.reports.evaluation import summarise  # noqa: E402
 from rg_env.rollouts import shaping  # noqa: E402
 from rg_env.rollouts.record import GroupRecord  # noqa: E402
-from rg_env.tasks.progress import TaskProgress  # noqa: E402
+from rg_env.tasks.feedback import Feedback  # noqa: E402
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
 
@@ -91,8 +97,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
     Attributes:
         percent_correct_buffer: Scores in [0, 1] since W&B was last written.
         eval_metrics: Name and value of each number of the newest evaluation.
-        task_complexity_levels: Task to difficulty level; empty while complexity_mode
-            can only be None.
+        task_complexity_levels: Task to difficulty level in [0, 1]; writing to it moves
+            the task there.
     """
 
     name = "reasoning_gym"
@@ -123,12 +129,12 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         self._inference = Inference(self.server, self.tokenizer, servers[0].server_type)
         self._watch = InferenceWatch(self.server.servers)
         self._dumps = Dumps(config)
-        self._progress = TaskProgress()
+        self._feedback = Feedback(config.curriculum_target_accuracy)
         self._pool: WorkerPool | None = None
         self._questions: Questions | None = None
+        self._keeps_busy = False
         self.percent_correct_buffer: list[float] = []
         self.eval_metrics: list[tuple[str, float]] = []
-        self.task_complexity_levels: dict[str, float] = {}
 
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
@@ -162,7 +168,11 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         give_up = self.config.give_up_after_s if self.process_mode else None
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()
-        self._questions = await prepare_questions(self._pool, self.config)
+        self._questions = await prepare_questions(
+            self._pool, self.config, self._feedback
+        )
+        if self._keeps_busy or self.process_mode:
+            self._questions.items.patience_s = PATIENCE_S
         logger.info("workers are confined by: %s", ", ".join(self._pool.hardening))
 
     async def env_manager(self) -> None:
@@ -174,6 +184,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         if not self._inference.can_train:
             kind = self._inference.server_type
             raise SettingError(defaults.CANNOT_TRAIN.format(kind))
+        self._keeps_busy = True
         await super().env_manager()
 
     async def close(self) -> None:
@@ -351,7 +362,14 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         for line in self.metrics.new_warnings(record):
             logger.warning("%s", line)
         self.percent_correct_buffer.extend(record.scores)
-        self._progress.record_group(record.task, record.mean_score)
+        change = self._feedback.take(
+            record.task,
+            record.mean_score,
+            record.provenance.get("level"),
+            shaping.has_signal([rollout.reward for rollout in record.rollouts]),
+        )
+        if change is not None:
+            logger.info("%s", change)
         logger.debug("group of %s, gold %.200r", record.task, record.gold_answer)
         for rollout, score in zip(record.rollouts, scores, strict=True):
             logger.debug(
@@ -443,33 +461,31 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         self.metrics.events["dump_groups_lost"] = self._dumps.groups_lost
         self.metrics.events["failed_requests"] = self._watch.failures
         self.metrics.events["api_retries"] = self._api.retries
+        if self._questions is not None:
+            self.metrics.events |= self._questions.items.events
         numbers.update(self.metrics.wandb_scalars())
-        if self.config.complexity_mode == "curriculum":
+        if self._feedback.moves_something:
             stats = self.get_curriculum_stats()
             numbers.update({f"curriculum/{name}": n for name, n in stats.items()})
         if self.config.use_wandb:
             columns, lines = self.metrics.task_table()
             numbers["train/tasks"] = wandb.Table(list(columns), data=lines)
+            columns, lines = self._feedback.table()
+            numbers["curriculum/tasks"] = wandb.Table(list(columns), data=lines)
         await super().wandb_log(numbers)
 
     def get_curriculum_stats(self) -> dict[str, Any]:
         """Return the number of tasks seen, their recent scores and their levels."""
-        levels = list(self.task_complexity_levels.values())
-        stats: dict[str, Any] = {
-            **self._progress.stats(),
-            "tasks_with_adjustments": len(levels),
-            "target_accuracy": self.config.curriculum_target_accuracy,
-        }
-        if levels:
-            stats["avg_complexity"] = sum(levels) / len(levels)
-            stats["min_complexity"] = min(levels)
-            stats["max_complexity"] = max(levels)
-        return stats
+        return self._feedback.stats()
 
     def _state_owners(self) -> dict[str, checkpoint.Stateful]:
+        adaptive = self._feedback.adaptive
+        moved = {} if adaptive is None else {"adaptive": adaptive}
         return {
             "items": self._asked().items,
-            "progress": self._progress,
+            "progress": self._feedback.progress,
+            "curriculum": self._feedback.curriculum,
+            **moved,
             "metrics": self.metrics,
             "saved": self._dumps.saved,
             "failed": self._dumps.failed,
@@ -477,7 +493,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
 
     def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
-        state = checkpoint.collect(self._state_owners())
+        state = checkpoint.collect(self._state_owners(), self.config.stream_settings)
         super().save_checkpoint(step, {**state, **(data or {})})
 
     def load_checkpoint(self) -> None:
@@ -492,7 +508,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             where = f"{folder or '.'} at or before step {self.curr_step}"
             logger.warning("no checkpoint of %s in %s: starting anew", name, where)
             return
-        checkpoint.restore(self._state_owners(), source)
+        settings = self.config.stream_settings
+        checkpoint.restore(self._state_owners(), settings, source)
         logger.info("continuing from %s at item %d", source, self.iter)
 
 

@@ -98,6 +98,7 @@ def options_of(url=NOWHERE, kind="vllm", **changes):
         "max_token_length": 2048,
         "num_workers": 1,
         "steps_per_eval": 0,
+        "complexity_mode": "None",
     }
     server = {
         "base_url": url if url.endswith("/v1") else f"{url}/v1",
@@ -189,8 +190,9 @@ class Simulated:
     """A simulated inference server in a process of its own."""
 
     def __init__(self, *argv):
+        given = ["--port=0", "--complexity_mode=None", *argv]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "rg_env.cli.simulated_server", "--port=0", *argv],
+            [sys.executable, "-m", "rg_env.cli.simulated_server", *given],
             cwd=REPO_ROOT,
             stdout=subprocess.PIPE,
             text=True,

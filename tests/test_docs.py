@@ -23,21 +23,29 @@ from parts import GUARD_S, NOWHERE, TOKENIZER, free_port
 from rg_env.answers.extraction import FormatFailure
 from rg_env.cli import options
 from rg_env.cli.main import COMMANDS
-from rg_env.host import defaults
+from rg_env.host import defaults, mixtures
 from rg_env.host.config import DATA_DUMPS, ReasoningGymEnvConfig
 from rg_env.host.group import build_record
 from rg_env.isolation import jobs
+from rg_env.isolation.items import EVENTS
 from rg_env.isolation.pool import WorkerPool
 from rg_env.isolation.scorer import TaskHandle
 from rg_env.reports.evaluation import EvalResult, summarise
 from rg_env.reports.metrics import Fate, Metrics
 from rg_env.rollouts.record import GroupRecord, RolloutRecord
+from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.level_facts import NO_SCALE
+from rg_env.tasks.levels import build_rules
+from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = sorted((ROOT / "examples").iterdir())
-YAML_EXAMPLES = [path for path in EXAMPLES if path.suffix == ".yaml"]
+MIXTURE_EXAMPLE = ROOT / "examples" / "mixture.yaml"
+YAML_EXAMPLES = [
+    path for path in EXAMPLES if path.suffix == ".yaml" and path != MIXTURE_EXAMPLE
+]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *EXAMPLES]
 LAUNCHER = ROOT / "examples" / "launch.sh"
 
@@ -211,6 +219,34 @@ def test_the_example_of_choosing_tasks_is_accepted_by_the_library():
         pool.close()
 
 
+def test_the_example_of_a_mixture_is_accepted_by_the_library():
+    pool = WorkerPool(1, preload=jobs.PRELOAD)
+    try:
+        library = pool.call(jobs.describe_library, deadline_s=GUARD_S)
+        params = {"composite": mixtures.read(str(MIXTURE_EXAMPLE), None)}
+        choices = build_selection(library, tasks=["composite"], task_params=params)
+        given = [(choice.task, dict(choice.params)) for choice in choices]
+        assert pool.call(jobs.check_params, given, deadline_s=GUARD_S) is None
+    finally:
+        pool.close()
+
+
+def test_the_example_of_a_curriculum_names_tasks_that_have_a_scale():
+    config, _ = built(ROOT / "examples" / "curriculum.yaml")
+    tasks = [*load_shipped().scales, *NO_SCALE]
+    rules = build_rules(
+        tasks, tasks, NO_SCALE, config.complexity_mode, config.task_levels
+    )
+    assert rules["gcd"].mode == "fixed"
+    assert rules["word_sorting"].bounds == (0.2, 0.7)
+
+
+def test_the_readme_names_the_tasks_without_a_scale():
+    text = README[README.index("Tasks without a scale") :].split(")", 1)[0]
+    named = set(re.findall(r"\w+", text.split("(")[1]))
+    assert named == set(NO_SCALE) - {"composite"}
+
+
 def test_the_readme_names_every_category_and_the_number_of_tasks():
     pool = WorkerPool(1, preload=jobs.PRELOAD)
     try:
@@ -271,7 +307,7 @@ def keys_of_the_code():
     metrics.record_fate("sent", 1)
     metrics.events["scoring_retries"] = 1
     results = [EvalResult("gcd", "arithmetic", 1.0, "right", {})]
-    in_entry = set(re.findall(r'"(train/\w+)"', ENTRY_SOURCE))
+    in_entry = set(re.findall(r'"((?:train|curriculum)/\w+)"', ENTRY_SOURCE))
     # The table of rollouts is the host's.
     return (
         in_entry
@@ -279,6 +315,7 @@ def keys_of_the_code():
         | {
             *metrics.wandb_scalars(),
             *summarise(results).metrics(),
+            *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
         }
     )
 
@@ -295,7 +332,7 @@ def test_the_documented_events_are_those_of_the_code():
     (row,) = (row for row in table("W&B key") if "events/" in row[0])
     accounting = (ROOT / "rg_env/host/accounting.py").read_text(encoding="utf-8")
     counted = set(re.findall(r'events\["(\w+)"\]', ENTRY_SOURCE + accounting))
-    assert set(codes(row[1])) == counted
+    assert set(codes(row[1])) == counted | set(EVENTS)
 
 
 # -- files -----------------------------------------------------------------------------

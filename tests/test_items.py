@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import jobs_for_items
 import pytest
 
 from rg_env.answers.rules import ScoringRules
@@ -15,6 +17,7 @@ from rg_env.isolation.items import ItemSource, NoItems
 from rg_env.isolation.pool import WorkerPool
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.stream import ItemStream
 
 GOOD = TaskChoice("gcd")
 BAD = TaskChoice("gcd", params={"min_numbers": -1})
@@ -35,9 +38,9 @@ def with_source(
         try:
             source = ItemSource(
                 pool,
-                Sampler([choice.weight for choice in choices], 7),
-                choices,
+                ItemStream(Sampler([choice.weight for choice in choices], 7), choices),
                 lookahead=lookahead,
+                making_at_once=num_workers,
                 item_deadline_s=30.0,
                 scoring_deadline_s=30.0,
                 rules=ScoringRules(),
@@ -112,3 +115,156 @@ def test_a_source_that_can_make_nothing_says_so(
             await source.next_item()
 
     with_source(work, [BAD])
+
+
+# -- late items ------------------------------------------------------------------------
+
+SLOW = TaskChoice("lcm", params={"sleep_s": 3.0})
+
+
+@pytest.fixture
+def test_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the entries of `jobs_for_items` instead of the library's."""
+    monkeypatch.setattr(items_module.jobs, "make_entry", jobs_for_items.make_entry)
+
+
+async def tasks_of(source: ItemSource, count: int) -> list[str]:
+    return [(await source.next_item()).handle.task for _ in range(count)]
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_slow_task_does_not_hold_up_the_others() -> None:
+    async def work(source: ItemSource) -> None:
+        source.patience_s = 0.05
+        assert await tasks_of(source, 6) == ["gcd"] * 6
+        assert source.events["items_overtaken"] >= 1
+
+    with_source(work, [GOOD, SLOW], num_workers=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready() -> None:
+    async def work(source: ItemSource) -> None:
+        source.patience_s = 0.05
+        got: list[str] = []
+        while "lcm" not in got:
+            got += await tasks_of(source, 1)
+            await asyncio.sleep(0.05)
+        assert "gcd" in got
+
+    choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.5})]
+    with_source(work, choices, num_workers=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_without_a_run_the_order_is_kept_whatever_it_costs() -> None:
+    choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.2})]
+    assert with_source(indices, choices, num_workers=3) == list(range(8))
+
+
+# -- questions -------------------------------------------------------------------------
+
+
+async def questions_of(source: ItemSource, count: int) -> list[str]:
+    return [(await source.next_item()).entry["question"] for _ in range(count)]
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_question_of_the_evaluation_is_never_asked() -> None:
+    kept = {f"gcd {number}" for number in range(4)}
+
+    async def work(source: ItemSource) -> None:
+        source.keep_for_evaluation(kept)
+        assert not kept & set(await questions_of(source, 20))
+        assert source.events["evaluations_avoided"] > 0
+
+    with_source(work, [TaskChoice("gcd", params={"space": 8})])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_question_is_not_repeated_while_the_task_has_others() -> None:
+    async def work(source: ItemSource) -> None:
+        asked = await questions_of(source, 60)
+        assert len(set(asked)) >= 59
+        assert source.events["repeats_avoided"] > 0
+
+    with_source(work, [TaskChoice("gcd", params={"space": 500})])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_task_with_few_questions_repeats_them_and_it_is_counted() -> None:
+    async def work(source: ItemSource) -> None:
+        assert set(await questions_of(source, 20)) == {"gcd 0", "gcd 1"}
+        assert source.events["repeats_asked"] >= 18
+
+    with_source(work, [TaskChoice("gcd", params={"space": 2})])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index() -> None:
+    async def work(source: ItemSource) -> None:
+        made = [await source.next_item() for _ in range(12)]
+        assert [item.handle.index for item in made] == list(range(12))
+        assert all(item.handle.seed >= 2**29 for item in made)
+        assert source.events["items_unusable"] > 0
+
+    with_source(work, [TaskChoice("gcd", params={"unusable_below": 2**29})])
+
+
+# -- resuming --------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("test_entries")
+@pytest.mark.parametrize("lookaheads", [(4, 4), (1, 12), (12, 1)])
+def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
+    lookaheads: tuple[int, int],
+) -> None:
+    choices = [TaskChoice("gcd", params={"space": 40}), TaskChoice("lcm")]
+    first, second = lookaheads
+    whole = with_source(lambda s: questions_of(s, 40), choices)
+
+    async def begin(source: ItemSource) -> tuple[list[str], str]:
+        asked = await questions_of(source, 20)
+        return asked, json.dumps(source.state_dict())
+
+    asked, state = with_source(begin, choices, lookahead=first)
+
+    async def resume(source: ItemSource) -> list[str]:
+        source.load_state_dict(json.loads(state))
+        return await questions_of(source, 20)
+
+    assert asked + with_source(resume, choices, lookahead=second) == whole
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"drawn": -1},
+        {"drawn": "3"},
+        {"outstanding": [[99, 0, None]]},
+        {"outstanding": [[0, 5, None]]},
+        {"outstanding": [[0, 0, 1.5]]},
+        {"outstanding": [[0]]},
+        {"asked": {"gcd": "?"}},
+    ],
+)
+def test_a_state_of_another_form_is_refused_and_nothing_changes(
+    changes: dict[str, Any],
+) -> None:
+    async def work(source: ItemSource) -> None:
+        await indices(source, 2)
+        before = source.state_dict()
+        with pytest.raises(ValueError, match="items need"):
+            source.load_state_dict(before | changes)
+        assert source.state_dict() == before
+
+    with_source(work, [GOOD])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_two_callers_at_once_get_different_items() -> None:
+    async def work(source: ItemSource) -> None:
+        made = await asyncio.gather(*(source.next_item() for _ in range(8)))
+        assert sorted(item.handle.index for item in made) == list(range(8))
+
+    with_source(work, [GOOD])

@@ -250,8 +250,8 @@ def test_a_weight_must_be_a_positive_number(weight):
         (
             {"datasets": [{"name": "composite"}]},
             (
-                "task_params.composite.datasets: unknown task 'composite'; allowed:"
-                " gcd, lcm, maze, number_sorting, word_sorting"
+                "task_params.composite.datasets.composite: a mixture in a mixture needs"
+                " its datasets"
             ),
         ),
         (

@@ -24,7 +24,7 @@ from rich.live import Live
 from rich.table import Table
 
 from rg_env.cli.parser import SentenceParser
-from rg_env.cli.simulated_server import READY
+from rg_env.cli.simulated_server import READY, level_setting
 from rg_env.demo.api import running_api
 from rg_env.demo.engine import TOKENIZER_FOLDER
 from rg_env.demo.trainer import StandInTrainer, TrainerConfig
@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 PROJECT = Path(__file__).resolve().parents[2]
 MAX_TOKENS = 4096
+EVAL_SAMPLES = 1
 START_TIMEOUT_S = 120.0
 LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
@@ -66,6 +67,12 @@ def build_parser() -> argparse.ArgumentParser:
     add("--group_size", type=_at_least_one, default=8, help="rollouts of an item")
     add("--seed", type=int, default=1918, help="decides the items")
     add("--latency_ms", type=float, default=100.0, help="of the simulated server")
+    add(
+        "--complexity_mode",
+        type=level_setting,
+        default="random",
+        help="difficulty: None, random, curriculum or a level in 0 to 1",
+    )
     add("--dumps", default=str(PROJECT / "data_dumps"), help="folder of the dump files")
     return parser
 
@@ -79,6 +86,8 @@ async def _simulated_server(options: argparse.Namespace) -> AsyncIterator[str]:
         "rg_env.cli.simulated_server",
         "--port=0",
         f"--seed={options.seed}",
+        f"--complexity_mode={options.complexity_mode}",
+        f"--num_eval_samples_per_task={EVAL_SAMPLES}",
         f"--latency_ms={options.latency_ms}",
         cwd=PROJECT,
         stdout=asyncio.subprocess.PIPE,
@@ -109,7 +118,8 @@ def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str)
             "max_token_length": MAX_TOKENS,
             "steps_per_eval": 0,
             "min_batch_allocation": None,
-            "num_eval_samples_per_task": 1,
+            "num_eval_samples_per_task": EVAL_SAMPLES,
+            "complexity_mode": options.complexity_mode,
             "dump_rollouts": True,
             "dump_failed_rollouts": True,
             "data_dumps_dir": options.dumps,
@@ -215,6 +225,13 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
     )
     console.print(f"Of {metrics.asked} rollouts asked: {fates}")
     console.print(_totals(metrics, trainer, options.steps))
+    if options.complexity_mode == "curriculum":
+        console.print(
+            "Levels: {level_changes} changes, mean {avg_complexity:.2f}, from"
+            " {min_complexity:.2f} to {max_complexity:.2f}".format(
+                **env.get_curriculum_stats()
+            )
+        )
     found = Path(options.dumps).glob(f"*_{env.run_uuid}_*.jsonl")
     dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
     console.print("\nDump files, one group a line:")

@@ -22,10 +22,15 @@ COMMANDS = {
         "simulated_server",
         "an inference server with a simulated model",
     ),
+    "tasks": ("rg_env.cli.tasks", "tasks", "list the tasks, their scales and costs"),
+    "show": ("rg_env.cli.show", "show", "print an item, and score an answer to it"),
     "doctor": ("rg_env.cli.doctor", "doctor", "check this installation, task by task"),
     "demo": ("rg_env.cli.demo", "demo", "run it all on this machine, simulated model"),
 }
 """Command to module, function and what it does."""
+
+NEED_ENVIRONMENT = frozenset({"serve", "process", "evaluate", "demo"})
+"""Commands that use the environment's class, and with it the host."""
 
 USAGE = """\
 usage: python reasoning_gym_environment.py [COMMAND] [OPTIONS]
@@ -47,6 +52,11 @@ def _command(argv: Sequence[str]) -> tuple[str, list[str]]:
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help")):
         return "serve", list(argv)
     return argv[0], list(argv[1:])
+
+
+def needs_environment(argv: Sequence[str]) -> bool:
+    """Say whether a command line needs the environment's class."""
+    return _command(argv)[0] in NEED_ENVIRONMENT
 
 
 def main(env_cls: Any, argv: Sequence[str]) -> int:

@@ -68,9 +68,10 @@ def _parse(field: str, annotation: Any, text: str) -> Any:
     if text in ("None", "none", "null"):
         return None
     kinds = _kinds(annotation)
-    if list in kinds and not text.lstrip().startswith("["):
+    is_sequence = text.lstrip().startswith("[")
+    if set(kinds) == {list} and not is_sequence:
         return [part.strip() for part in text.split(",") if part.strip()]
-    if list in kinds or dict in kinds:
+    if dict in kinds or (list in kinds and is_sequence):
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
@@ -80,7 +81,8 @@ def _parse(field: str, annotation: Any, text: str) -> Any:
 
 def _metavar(annotation: Any) -> str:
     names = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
-    return "|".join(names.get(kind, "TEXT") for kind in _kinds(annotation)) or "TEXT"
+    shown = [names.get(kind, "TEXT") for kind in _kinds(annotation)]
+    return "|".join(dict.fromkeys(shown)) or "TEXT"
 
 
 def _add_fields(

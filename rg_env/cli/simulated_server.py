@@ -1,8 +1,9 @@
 """`simulated-server`: an inference server whose model is the simulated policy.
 
 For trying out `serve`, `process` and `evaluate` on a machine without a GPU. It knows
-the answers because it draws the same items, so `seed`, `eval_seed` and the choice of
-tasks must be those of the environment; to any other question it can only guess.
+the answers because it draws the same items, so `seed`, `eval_seed`, the choice of tasks
+and the difficulty must be those of the environment; to any other question it can only
+guess. It cannot follow `task_choice` adaptive, where results decide which task comes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import dataclasses
 import signal
 import sys
+import typing
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,12 +24,27 @@ from rg_env.demo.policy import PolicyProfile
 from rg_env.demo.server import ServerConfig, build_app, serve_app
 from rg_env.errors import SettingError
 from rg_env.isolation import jobs
+from rg_env.isolation.leveling import prepare_difficulty
 from rg_env.isolation.pool import WorkerPool
+from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.levels import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
 START_DEADLINE_S = 120.0
 MAX_DRAWS = 512
+MAX_STEPS = 8
+"""Steps of a scale that are made of each draw where results move the levels."""
+
+
+def level_setting(text: str) -> LevelSetting:
+    """Return the value of `--complexity_mode`."""
+    setting = None if text in ("None", "none", "null") else parse_setting(text)
+    try:
+        check_setting(setting)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return typing.cast(LevelSetting, setting)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -55,27 +72,46 @@ def build_parser() -> argparse.ArgumentParser:
         default=None,
         help="the environment's env.tasks, separated by commas; all if not given",
     )
+    add(
+        "--complexity_mode",
+        type=level_setting,
+        default="random",
+        help="the environment's env.complexity_mode: None, random, curriculum or a"
+        " level",
+    )
     add("--skill", type=float, default=0.55, help="mean skill over tasks, in (0, 1)")
     add("--latency_ms", type=float, default=0.0, help="wait before every answer")
     return parser
 
 
-def _key(pool: WorkerPool, options: argparse.Namespace) -> AnswerKey:
-    library = pool.call(jobs.describe_library, deadline_s=START_DEADLINE_S)
+async def _run(pool: WorkerPool, options: argparse.Namespace) -> streams.Run:
+    library = await pool.run(jobs.describe_library, deadline_s=START_DEADLINE_S)
     names = None if options.tasks is None else options.tasks.split(",")
-    selection = build_selection(library, tasks=names)
+    choices = build_selection(library, tasks=names)
+    difficulty = await prepare_difficulty(
+        pool,
+        sorted({choice.task for choice in choices}),
+        library.tasks,
+        options.complexity_mode,
+        {},
+        Curriculum(0.5),
+    )
+    return streams.Run(
+        library,
+        choices,
+        difficulty,
+        options.seed,
+        options.eval_seed,
+        options.num_eval_samples_per_task,
+    )
+
+
+def _key(pool: WorkerPool, run: streams.Run) -> AnswerKey:
+    evaluated = list(streams.eval_entries(pool, run))
+    questions = {entry.question for entry in evaluated}
     return AnswerKey(
-        [
-            streams.train_entries(pool, library, selection, options.seed),
-            streams.eval_entries(
-                pool,
-                library,
-                selection,
-                options.eval_seed,
-                options.num_eval_samples_per_task,
-            ),
-        ],
-        max_draws=MAX_DRAWS,
+        [streams.train_entries(pool, run, questions), iter(evaluated)],
+        max_draws=MAX_DRAWS * (MAX_STEPS if run.every_step else 1),
     )
 
 
@@ -84,7 +120,8 @@ async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    key = await asyncio.to_thread(_key, pool, options)
+    run = await _run(pool, options)
+    key = await asyncio.to_thread(_key, pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
     config = ServerConfig(key, profile=profile, latency_ms=options.latency_ms)
     async with serve_app(build_app(config), options.host, options.port) as url:

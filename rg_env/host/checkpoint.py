@@ -7,6 +7,7 @@ The folder and the names are the host's.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 from rg_env.errors import SettingError
 
-VERSION = 1
+VERSION = 2
 
 _STEP = re.compile(r"step-(\d+)\.json")
 
@@ -80,24 +81,67 @@ class Stateful(Protocol):
         """
 
 
-def collect(parts: Mapping[str, Stateful]) -> dict[str, Any]:
-    """Return the sum of the owners' states."""
-    return {"version": VERSION} | {
-        name: part.state_dict() for name, part in parts.items()
-    }
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """Return the digest of settings, whatever their order."""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def restore(parts: Mapping[str, Stateful], source: Path) -> None:
+def collect(
+    parts: Mapping[str, Stateful], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the sum of the owners' states.
+
+    Args:
+        parts: The owners, by name.
+        settings: What decides the items of the run; kept, so that a checkpoint of
+            another run is told apart.
+    """
+    states = {name: part.state_dict() for name, part in parts.items()}
+    return {
+        "version": VERSION,
+        "settings_hash": settings_hash(settings),
+        "settings": dict(settings),
+    } | states
+
+
+def _refuse_other_run(
+    state: Mapping[str, Any], settings: Mapping[str, Any], source: Path
+) -> None:
+    then = state.get("settings")
+    if not isinstance(then, dict):
+        raise BadCheckpoint(f"{source} does not say which settings it is of")
+    if state.get("settings_hash") != settings_hash(then):
+        raise BadCheckpoint(f"{source} was changed: its settings and hash differ")
+    different = sorted(
+        name
+        for name in then.keys() | settings.keys()
+        if then.get(name) != settings.get(name)
+    )
+    if not different:
+        return
+    name = different[0]
+    raise BadCheckpoint(
+        f"{source} is of a run with another {name}: {then.get(name)!r}, now"
+        f" {settings.get(name)!r}; its items would not be those of this run, so set"
+        f" {', '.join(different)} as it was, or move the file away"
+    )
+
+
+def restore(
+    parts: Mapping[str, Stateful], settings: Mapping[str, Any], source: Path
+) -> None:
     """Load a checkpoint into the owners, all of them or none.
 
     Raises:
-        BadCheckpoint: The file is broken, of another version or lacks a part.
+        BadCheckpoint: The file is broken, of another version or run, or lacks a part.
     """
     state = read(source)
     if state.get("version") != VERSION:
         raise BadCheckpoint(
             f"{source} has version {state.get('version')!r}, needed is {VERSION}"
         )
+    _refuse_other_run(state, settings, source)
     before = {name: part.state_dict() for name, part in parts.items()}
     try:
         for name, part in parts.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,9 +17,31 @@ from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from rg_env.answers.rules import MAX_ANSWER_CHARS, ScoringRules
+from rg_env.host.shards import from_launcher
+from rg_env.tasks.adaptive import FLOOR
+from rg_env.tasks.levels import LevelSetting, check_setting, parse_setting
 
-MIN_WORKERS, MAX_WORKERS = 2, 8
-"""Bounds of the default number of workers; a worker holds some 100 MB."""
+MIN_WORKERS, MAX_WORKERS = 3, 8
+"""Bounds of the default number of workers; one is kept free for scoring."""
+
+STREAM_FIELDS = (
+    "seed",
+    "eval_seed",
+    "num_eval_samples_per_task",
+    "num_eval_tasks",
+    "complexity_mode",
+    "tasks",
+    "categories",
+    "exclude_tasks",
+    "task_weights",
+    "task_params",
+    "mixture",
+    "task_levels",
+    "task_choice",
+    "shard_index",
+    "num_shards",
+)
+"""What a resumed run must share with the run it continues."""
 
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
 
@@ -64,10 +87,10 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
     eval_seed: int = Field(
         default=123, ge=0, description="Decides every evaluation item"
     )
-    complexity_mode: Literal["random", "curriculum"] | None = Field(
+    complexity_mode: LevelSetting = Field(
         default=None,
-        description="Difficulty: None is the library's default; other modes are not"
-        " available yet",
+        description="Difficulty: None is the library's defaults; random, curriculum, a"
+        " level in 0 to 1, or a range [low, high] of levels",
     )
     curriculum_target_accuracy: float = Field(
         default=0.7, ge=0.0, le=1.0, description="Target of complexity_mode curriculum"
@@ -90,11 +113,36 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
     task_params: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Task to dataset parameters of the library"
     )
+    mixture: str | None = Field(
+        default=None,
+        description="YAML file that describes `composite` in the library's format",
+    )
+    task_levels: dict[str, LevelSetting] = Field(
+        default_factory=dict,
+        description="Task or pattern to what complexity_mode would be for it alone",
+    )
+    task_choice: Literal["weighted", "adaptive"] = Field(
+        default="weighted",
+        description="weighted draws by task_weights; adaptive more often where groups"
+        " carry a signal",
+    )
+    adaptive_floor: float = Field(
+        default=FLOOR,
+        gt=0.0,
+        le=1.0,
+        description="Share of its weight that a task without a signal keeps",
+    )
     shard_index: int = Field(
-        default=0, ge=0, description="This instance, from 0, among num_shards"
+        default_factory=lambda: from_launcher().index,
+        ge=0,
+        description="This instance, from 0, among num_shards; Slurm's or torchrun's"
+        " rank where there is one",
     )
     num_shards: int = Field(
-        default=1, ge=1, description="Instances that share one stream of items"
+        default_factory=lambda: from_launcher().count,
+        ge=1,
+        description="Instances that share one stream of items; Slurm's or torchrun's"
+        " number where there is one",
     )
     num_eval_tasks: int | None = Field(
         default=None,
@@ -124,7 +172,7 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
     num_workers: int | None = Field(
         default=None,
         ge=1,
-        description="Processes that make and score items; None is half the cores, 2 to"
+        description="Processes that make and score items; None is half the cores, 3 to"
         " 8",
     )
     worker_memory_mb: int | None = Field(
@@ -210,15 +258,24 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
             raise ValueError("must be above 0: the API cannot share by other weights")
         return weight
 
-    @field_validator("complexity_mode")
+    @field_validator("complexity_mode", mode="before")
     @classmethod
-    def _mode_is_available(cls, mode: str | None) -> str | None:
-        if mode is not None:
-            raise ValueError(
-                f"{mode!r} is not available yet: difficulty is the library's default;"
-                " allowed: None"
-            )
-        return mode
+    def _is_level_setting(cls, setting: object) -> object:
+        parsed = parse_setting(setting)
+        check_setting(parsed)
+        return parsed
+
+    @field_validator("task_levels", mode="before")
+    @classmethod
+    def _are_level_settings(cls, settings: object) -> object:
+        if not isinstance(settings, Mapping):
+            return settings
+        for name, setting in settings.items():
+            try:
+                check_setting(setting)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+        return settings
 
     @model_validator(mode="after")
     def _shard_exists(self) -> ReasoningGymEnvConfig:
@@ -241,6 +298,14 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
         """Address space of a worker, None for no limit."""
         megabytes = self.worker_memory_mb
         return None if megabytes is None else megabytes * 1024**2
+
+    @property
+    def stream_settings(self) -> dict[str, Any]:
+        """The settings that decide the items of a run, as plain values."""
+        settings: dict[str, Any] = self.model_dump(
+            mode="json", include=set(STREAM_FIELDS)
+        )
+        return settings
 
     @property
     def scoring_rules(self) -> ScoringRules:

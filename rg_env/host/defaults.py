@@ -26,8 +26,7 @@ CANNOT_TRAIN = (
 def env_config() -> ReasoningGymEnvConfig:
     """Return the settings that the command line starts from.
 
-    Source: atropos 296a0bc, config_init(); differs: complexity_mode is None while the
-    other modes are not available.
+    Source: atropos 296a0bc, config_init(); differs: none.
     """
     return ReasoningGymEnvConfig(
         tokenizer_name=MODEL,
@@ -46,7 +45,7 @@ def env_config() -> ReasoningGymEnvConfig:
         num_rollouts_per_group_for_logging=4,
         num_rollouts_to_keep=50,
         rollout_save_score_threshold=0.51,
-        complexity_mode=None,
+        complexity_mode="random",
         min_batch_allocation=0.1,
     )
 

@@ -21,8 +21,8 @@ from rg_env.isolation.pool import WorkerPool
 from rg_env.isolation.scorer import ScoringUnavailable, TaskHandle
 from rg_env.reports.evaluation import EvalResult, EvalSummary
 from rg_env.reports.progress import WorkProgress
-from rg_env.tasks.sampler import evaluation_seed
 from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.stream import EvalSpec
 
 REQUEST_TRIES = 3
 
@@ -50,24 +50,21 @@ def evaluated_choices(
 
 
 async def make_eval_items(
-    pool: WorkerPool,
-    choices: Sequence[TaskChoice],
-    samples_per_task: int,
-    config: ReasoningGymEnvConfig,
+    pool: WorkerPool, specs: Sequence[EvalSpec], config: ReasoningGymEnvConfig
 ) -> EvalItems:
-    """Make the first evaluation items of some choices."""
+    """Make evaluation items."""
     handles = [
         TaskHandle(
-            task=choice.task,
-            params=choice.params,
-            seed=evaluation_seed(config.eval_seed, choice.task, choice.params, i),
-            index=i,
+            task=spec.task,
+            params=spec.params,
+            seed=spec.seed,
+            index=spec.number,
             split="evaluation",
+            level=spec.level,
             deadline_s=config.scoring_deadline_s,
             rules=config.scoring_rules,
         )
-        for choice in choices
-        for i in range(samples_per_task)
+        for spec in specs
     ]
     made = await asyncio.gather(
         *(_made_or_reason(pool, handle, config.item_deadline_s) for handle in handles)
@@ -172,6 +169,7 @@ def _sample(rollout: Mapping[str, Any], score: Score, handle: Any) -> dict[str, 
     return {
         "task": handle.task,
         "seed": handle.seed,
+        "level": handle.level,
         "params": dict(handle.params),
         "question": entry["question"],
         "gold_answer": entry.get("answer"),

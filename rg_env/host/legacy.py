@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from rg_env.isolation.pool import WorkerPool
 from rg_env.isolation.scorer import GroupScorer, shared_pool
 from rg_env.tasks import library
 from rg_env.tasks.fallback import TASKS as FALLBACK_TASKS
-from rg_env.tasks.progress import TaskProgress
+from rg_env.tasks.feedback import Feedback
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class LegacyViews:
     _dumps: Dumps
     _questions: Questions | None
     _pool: WorkerPool | None
-    _progress: TaskProgress
+    _feedback: Feedback
 
     def _scorer(self) -> GroupScorer:
         """Return a scorer over this environment's workers, or the shared one's."""
@@ -135,12 +135,21 @@ class LegacyViews:
     @property
     def task_performance_history(self) -> dict[str, deque[float]]:
         """Task to its newest group means, oldest first."""
-        return self._progress.history
+        return self._feedback.progress.history
 
     @property
     def task_group_counts(self) -> dict[str, int]:
         """Task to the number of its groups."""
-        return self._progress.group_counts
+        return self._feedback.progress.group_counts
+
+    @property
+    def task_complexity_levels(self) -> MutableMapping[str, float]:
+        """Task to its level in [0, 1]; writing to it moves the task there."""
+        return self._feedback.curriculum.levels
+
+    @task_complexity_levels.setter
+    def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
+        self._feedback.curriculum.levels.update(levels)
 
     # -- helpers -----------------------------------------------------------------------
 

@@ -9,24 +9,32 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rg_env.answers.rules import ScoringRules
 from rg_env.errors import LibraryError, SettingError
+from rg_env.host import mixtures
 from rg_env.host.config import ReasoningGymEnvConfig
 from rg_env.host.evaluation import evaluated_choices, make_eval_items
 from rg_env.isolation import jobs
 from rg_env.isolation.checkup import gold_fault
 from rg_env.isolation.items import ItemSource, MadeItem
+from rg_env.isolation.leveling import prepare_difficulty
 from rg_env.isolation.pool import WorkerPool
-from rg_env.tasks.library import LibraryDescription
+from rg_env.tasks.adaptive import AdaptiveWeights
+from rg_env.tasks.difficulty import NO_RULE, Difficulty
+from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice, build_selection
+from rg_env.tasks.stream import ItemStream, evaluation_specs
 
 logger = logging.getLogger(__name__)
 
 DESCRIBE_DEADLINE_S = 300.0
-AHEAD_PER_WORKER = 4
+LOOKAHEAD = 64
+"""Items made ahead: a slow one is hidden as long as these last."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Questions:
         sampler: The stream of draws.
         items: The stream of items, made from the draws.
         eval_items: The evaluation items.
+        difficulty: The levels of the items.
     """
 
     library: LibraryDescription
@@ -46,6 +55,7 @@ class Questions:
     sampler: Sampler
     items: ItemSource
     eval_items: Sequence[MadeItem]
+    difficulty: Difficulty
 
 
 async def _describe(pool: WorkerPool) -> LibraryDescription:
@@ -79,22 +89,34 @@ async def _select(
     pool: WorkerPool, library: LibraryDescription, config: ReasoningGymEnvConfig
 ) -> tuple[TaskChoice, ...]:
     """Choose the tasks; their parameters are checked by the library in a worker."""
+    tasks, params = config.tasks, dict(config.task_params)
+    if config.mixture is not None:
+        params[MIXTURE] = mixtures.read(config.mixture, params.get(MIXTURE))
+        if tasks is None and config.categories is None:
+            tasks = [MIXTURE]
     try:
         selection = build_selection(
             library,
-            tasks=config.tasks,
+            tasks=tasks,
             categories=config.categories,
             exclude_tasks=config.exclude_tasks,
             task_weights=config.task_weights,
-            task_params=config.task_params,
+            task_params=params,
         )
     except SettingError as error:
         raise SettingError(f"env.{error}") from error
-    given = [(c.task, dict(c.params)) for c in selection if c.params]
-    refusal = await pool.run(jobs.check_params, given, deadline_s=DESCRIBE_DEADLINE_S)
+    await _check_params(pool, [(c.task, c.params) for c in selection if c.params])
+    return selection
+
+
+async def _check_params(
+    pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
+) -> None:
+    """Refuse dataset parameters that the library does not accept."""
+    plain = [(task, dict(params)) for task, params in given]
+    refusal = await pool.run(jobs.check_params, plain, deadline_s=DESCRIBE_DEADLINE_S)
     if refusal is not None:
         raise SettingError(f"env.{refusal}")
-    return selection
 
 
 async def _gold_faults(
@@ -112,11 +134,16 @@ async def _gold_faults(
 
 
 async def prepare_questions(
-    pool: WorkerPool, config: ReasoningGymEnvConfig
+    pool: WorkerPool, config: ReasoningGymEnvConfig, feedback: Feedback
 ) -> Questions:
     """Read the library, choose and probe the tasks, make the evaluation items.
 
     A task that makes no item, or whose scorer denies its own gold answer, is left out.
+
+    Args:
+        pool: Where the library runs.
+        config: The settings.
+        feedback: What the results of the run will change; it is attached.
 
     Raises:
         SettingError: A name or parameter does not exist.
@@ -128,6 +155,19 @@ async def prepare_questions(
     selection = await _select(pool, library, config)
     names = sorted({choice.task for choice in selection})
     logger.info("%d tasks chosen", len(names))
+    difficulty = await prepare_difficulty(
+        pool,
+        names,
+        library.tasks,
+        config.complexity_mode,
+        config.task_levels,
+        feedback.curriculum,
+    )
+    await _check_params(pool, _params_at_every_step(selection, difficulty))
+    adaptive = None
+    if config.task_choice == "adaptive":
+        adaptive = AdaptiveWeights(dict.fromkeys(names, 1.0), config.adaptive_floor)
+    feedback.attach(difficulty, adaptive)
     sampler = Sampler(
         [choice.weight for choice in selection],
         config.seed,
@@ -136,25 +176,51 @@ async def prepare_questions(
     )
     items = ItemSource(
         pool,
-        sampler,
-        selection,
-        lookahead=AHEAD_PER_WORKER * config.worker_count,
+        ItemStream(sampler, selection, difficulty, adaptive),
+        lookahead=LOOKAHEAD,
+        making_at_once=max(1, config.worker_count - 1),
         item_deadline_s=config.item_deadline_s,
         scoring_deadline_s=config.scoring_deadline_s,
         rules=config.scoring_rules,
     )
-    evaluated = evaluated_choices(selection, config.num_eval_tasks, config.eval_seed)
-    others = [choice for choice in selection if choice not in evaluated]
-    samples = config.num_eval_samples_per_task
-    logger.info("making %d evaluation items", samples * len(evaluated))
-    made = await make_eval_items(pool, evaluated, samples, config)
-    probes = await make_eval_items(pool, others, 1, config)
-    items.leave_out({**made.left_out, **probes.left_out})
-    probed = [*made.items, *probes.items]
-    items.leave_out(await _gold_faults(pool, probed, config.scoring_rules))
+    eval_items = await _probed_eval_items(pool, config, selection, difficulty, items)
     if not set(names) - set(items.left_out):
         raise LibraryError(
             "no chosen task can make an item; the log names each with its reason"
         )
-    asked = [item for item in made.items if item.handle.task not in items.left_out]
-    return Questions(library, names, sampler, items, asked)
+    items.keep_for_evaluation({item.entry["question"] for item in eval_items})
+    return Questions(library, names, sampler, items, eval_items, difficulty)
+
+
+def _params_at_every_step(
+    selection: Sequence[TaskChoice], difficulty: Difficulty
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the parameters that own settings make of each step of a scale."""
+    return [
+        (choice.task, {**step.params, **choice.params})
+        for choice in selection
+        if choice.params and difficulty.rule_of(choice.task) != NO_RULE
+        for step in difficulty.scales[choice.task].steps
+    ]
+
+
+async def _probed_eval_items(
+    pool: WorkerPool,
+    config: ReasoningGymEnvConfig,
+    selection: Sequence[TaskChoice],
+    difficulty: Difficulty,
+    items: ItemSource,
+) -> list[MadeItem]:
+    """Make the evaluation items, and leave out the tasks that have a fault."""
+    evaluated = evaluated_choices(selection, config.num_eval_tasks, config.eval_seed)
+    others = [choice for choice in selection if choice not in evaluated]
+    samples, seed = config.num_eval_samples_per_task, config.eval_seed
+    specs = evaluation_specs(evaluated, samples, seed, difficulty)
+    logger.info("making %d evaluation items", len(specs))
+    made = await make_eval_items(pool, specs, config)
+    other_specs = evaluation_specs(others, 1, seed, difficulty)
+    probes = await make_eval_items(pool, other_specs, config)
+    items.leave_out({**made.left_out, **probes.left_out})
+    probed = [*made.items, *probes.items]
+    items.leave_out(await _gold_faults(pool, probed, config.scoring_rules))
+    return [item for item in made.items if item.handle.task not in items.left_out]

@@ -26,6 +26,10 @@ Split = Literal["train", "evaluation"]
 
 _BITS = 31
 _MASK = (1 << _BITS) - 1
+_ATTEMPT_BITS = _BITS - 2
+MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
+"""Seeds that one index has, so that an entry can be replaced by another one."""
+
 _SPLIT_BIT = {"train": 0, "evaluation": 1 << _BITS}
 
 
@@ -73,6 +77,14 @@ def evaluation_seed(
     return entry_seed("evaluation", key, number)
 
 
+def mix_of_seed(seed: int) -> float:
+    """Return which of two steps the entry of a seed falls on, in [0, 1).
+
+    It belongs to the seed, so that task, level and seed make an entry again.
+    """
+    return (_digest("mix", seed) % 2**64 >> 11) / 2**53
+
+
 @dataclasses.dataclass(frozen=True)
 class Draw:
     """One draw of the stream.
@@ -81,18 +93,21 @@ class Draw:
         index: Its global index, at least 0.
         choice: Which of the choices it fell on, in [0, number of choices).
         seed: The seed of its entry, in [0, 2**32).
+        level_point: Where a level drawn from a range falls, in [0, 1).
     """
 
     index: int
     choice: int
     seed: int
+    level_point: float
 
 
 class Sampler:
     """The stream of draws of one instance, and its place in it.
 
     Args:
-        weights: One positive weight per choice, shape (C,), any scale.
+        weights: One positive weight per choice, shape (C,), any scale; a call may
+            give others in their place.
         seed: The run's seed.
         split: "train" or "evaluation".
         shard_index: This instance, in [0, num_shards).
@@ -119,20 +134,41 @@ class Sampler:
 
     def rng_at(self, position: int) -> random.Random:
         """Return the generator that decides the draw at a position, as new."""
-        index = position * self._num_shards + self._shard_index
-        return random.Random(_digest("draw", self._seed, self._split, index))
+        return random.Random(
+            _digest("draw", self._seed, self._split, self.index_at(position))
+        )
 
-    def draw_at(self, position: int) -> Draw:
-        """Return the draw at a position of this instance's stream; pure."""
-        index = position * self._num_shards + self._shard_index
-        point = self.rng_at(position).random() * self._cumulative[-1]
-        last = len(self._cumulative) - 1
-        choice = min(bisect.bisect_right(self._cumulative, point), last)
-        return Draw(index, choice, entry_seed(self._split, str(self._seed), index))
+    def index_at(self, position: int) -> int:
+        """Return the global index of a position."""
+        return position * self._num_shards + self._shard_index
 
-    def next_draw(self) -> Draw:
+    def draw_at(self, position: int, weights: Sequence[float] | None = None) -> Draw:
+        """Return the draw at a position of this instance's stream; pure.
+
+        Args:
+            position: The place in the stream, at least 0.
+            weights: Weights of this draw, shape (C,); None for those of the stream.
+        """
+        index = self.index_at(position)
+        cumulative = self._cumulative
+        if weights is not None:
+            cumulative = list(itertools.accumulate(weights))
+        rng = self.rng_at(position)
+        point = rng.random() * cumulative[-1]
+        choice = min(bisect.bisect_right(cumulative, point), len(cumulative) - 1)
+        return Draw(index, choice, self.seed_of(index), rng.random())
+
+    def seed_of(self, index: int, attempt: int = 0) -> int:
+        """Return the seed of an index, or of another attempt at its entry.
+
+        Attempts share no seed with any index below 2**29.
+        """
+        place = index + (attempt << _ATTEMPT_BITS)
+        return entry_seed(self._split, str(self._seed), place)
+
+    def next_draw(self, weights: Sequence[float] | None = None) -> Draw:
         """Return the next draw and move on."""
-        draw = self.draw_at(self.position)
+        draw = self.draw_at(self.position, weights)
         self.position += 1
         return draw
 

@@ -6,7 +6,7 @@ end here, with the nearest valid one.
 The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
 its `datasets` parameter (the library's own format: name, weight, config), or for all
 tasks where none are given, and its weight is shared among them by their weights; its
-items therefore count for the task that made them.
+items therefore count for the task that made them. A part may be a mixture itself.
 """
 
 from __future__ import annotations
@@ -78,17 +78,22 @@ def _chosen_names(
 
 def _mixture_choices(
     library: LibraryDescription,
+    field: str,
     weight: float,
     params: Mapping[str, Any],
     left_out: Collection[str],
 ) -> list[TaskChoice]:
-    """Expand the mixture into the tasks it stands for."""
-    field = f"task_params.{MIXTURE}"
+    """Expand a mixture into the tasks it stands for, which share its weight."""
     unknown = set(params) - {"datasets", "size", "seed"}
     if unknown:
         raise unknown_name(field, min(unknown), ["datasets"], "parameter")
-    parts = _mixture_parts(library, f"{field}.datasets", params.get("datasets"))
-    parts = [part for part in parts if part.task not in left_out]
+    parts = [
+        part
+        for part in _mixture_parts(
+            library, f"{field}.datasets", params.get("datasets"), left_out
+        )
+        if part.task not in left_out
+    ]
     total = sum(part.weight for part in parts)
     return [
         dataclasses.replace(part, weight=weight * part.weight / total) for part in parts
@@ -96,7 +101,7 @@ def _mixture_choices(
 
 
 def _mixture_parts(
-    library: LibraryDescription, field: str, specs: Any
+    library: LibraryDescription, field: str, specs: Any, left_out: Collection[str]
 ) -> list[TaskChoice]:
     if specs is None:
         return [TaskChoice(name) for name in library.tasks]
@@ -104,27 +109,35 @@ def _mixture_parts(
         raise SettingError(
             f"{field}: a list of name, weight and config, found {specs!r}"
         )
-    return [_mixture_part(library, field, spec) for spec in specs]
+    parts = [_mixture_part(library, field, spec, left_out) for spec in specs]
+    return [choice for part in parts for choice in part]
 
 
-def _mixture_part(library: LibraryDescription, field: str, spec: Any) -> TaskChoice:
+def _mixture_part(
+    library: LibraryDescription, field: str, spec: Any, left_out: Collection[str]
+) -> list[TaskChoice]:
     name = spec.get("name") if isinstance(spec, Mapping) else None
     if not isinstance(name, str):
         raise SettingError(f"{field}: each needs a name, found {spec!r}")
-    if name not in library.tasks:
-        raise unknown_name(field, name, library.tasks, "task")
+    if name not in library.tasks and name != MIXTURE:
+        raise unknown_name(field, name, [*library.tasks, MIXTURE], "task")
+    field = f"{field}.{name}"
     for key in spec:
         if key not in _MIXTURE_PART_KEYS:
-            raise unknown_name(f"{field}.{name}", str(key), _MIXTURE_PART_KEYS, "key")
+            raise unknown_name(field, str(key), _MIXTURE_PART_KEYS, "key")
     config = spec.get("config") or {}
     if not isinstance(config, Mapping):
         raise SettingError(
-            f"{field}.{name}: config holds parameters by name, found {config!r}"
+            f"{field}: config holds parameters by name, found {config!r}"
         )
-    weight = _positive(f"{field}.{name}", spec.get("weight", 1.0))
+    weight = _positive(field, spec.get("weight", 1.0))
+    if name == MIXTURE:
+        if not config.get("datasets"):
+            raise SettingError(f"{field}: a mixture in a mixture needs its datasets")
+        return _mixture_choices(library, field, weight, config, left_out)
     # The sampler owns these two; in the library's own format each dataset has them.
     params = {k: v for k, v in config.items() if k not in ("seed", "size")}
-    return TaskChoice(name, weight, params)
+    return [TaskChoice(name, weight, params)]
 
 
 def _merged(choices: Iterable[TaskChoice]) -> tuple[TaskChoice, ...]:
@@ -186,7 +199,13 @@ def build_selection(
     for name in names:
         weight = _positive(f"task_weights.{name}", weights.get(name, 1.0))
         if name == MIXTURE:
-            choices += _mixture_choices(library, weight, params.get(name, {}), left_out)
+            choices += _mixture_choices(
+                library,
+                f"task_params.{MIXTURE}",
+                weight,
+                params.get(name, {}),
+                left_out,
+            )
         else:
             choices.append(TaskChoice(name, weight, dict(params.get(name, {}))))
     if not choices:

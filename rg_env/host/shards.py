@@ -1,0 +1,48 @@
+"""Which of several instances this one is, as the launcher that started it says.
+
+Slurm and torchrun number the processes of a job in environment variables. Instances
+that are started by one of them share the stream of items without a setting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+
+LAUNCHERS = (
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("RANK", "WORLD_SIZE"),
+)
+"""Variables of the rank and of the number of processes; the first that are set win.
+
+The step comes before the job: a job may start the trainer beside its environments.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """This instance among those that share a stream.
+
+    Attributes:
+        index: In [0, count).
+        count: At least 1.
+        source: The variables that say so, "" for none.
+    """
+
+    index: int = 0
+    count: int = 1
+    source: str = ""
+
+
+def from_launcher(environ: Mapping[str, str] = os.environ) -> Shard:
+    """Return what the launcher says of this process; one of one where it says nothing.
+
+    A rank that is no number, or not below the number of processes, says nothing.
+    """
+    for rank, number in LAUNCHERS:
+        index, count = environ.get(rank, ""), environ.get(number, "")
+        if index.isdecimal() and count.isdecimal() and int(index) < int(count):
+            return Shard(int(index), int(count), f"{rank} and {number}")
+    return Shard()

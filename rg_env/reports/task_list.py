@@ -1,0 +1,306 @@
+"""What `tasks` prints: a table of tasks, one task in full, both as JSON. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.box import Box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rg_env.reports.visible import on_one_line
+from rg_env.tasks.library import TaskInfo
+from rg_env.tasks.scales import Scale
+
+WIDTH = 80
+
+RULED_HEAD = Box("\n".join(["    "] * 2 + [" -- "] + ["    "] * 5), ascii=True)
+"""Nothing but a rule of dashes under the headings."""
+
+STEPS_LEGEND = (
+    "steps: points of the scale, from 0 to 1 at equal distances; levels: of the"
+    " library's curriculum, those on the scale; default: where the library's default"
+    " parameters lie on it, off if nowhere."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskFacts:
+    """What is known of one task.
+
+    Attributes:
+        info: What the library says of it.
+        scale: Its scale of difficulty, None where it has none.
+        no_scale_reason: Why it has none, "" where it has one.
+        measured: Number of a step, from 0, to the time to make an item in
+            milliseconds, or to the reason why none was made. Without a scale 0 stands
+            for the library's defaults. Empty where nothing was measured.
+    """
+
+    info: TaskInfo
+    scale: Scale | None
+    no_scale_reason: str = ""
+    measured: Mapping[int, float | str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def failures(self) -> list[str]:
+        """Why nothing could be measured, for each step that this is true of."""
+        return [cost for cost in self.measured.values() if isinstance(cost, str)]
+
+    def cost_ms(self, number: int) -> float | str | None:
+        """Return the cost of a step's items: as measured here, or as in the table."""
+        if number in self.measured:
+            return self.measured[number]
+        return None if self.scale is None else self.scale.steps[number].item_ms
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text, neighbours joined: 0-2,4."""
+    runs = itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    parts = []
+    for _, run in runs:
+        members = [number for _, number in run]
+        first, last = members[0], members[-1]
+        parts.append(f"{first}-{last}" if last > first else str(first))
+    return ",".join(parts)
+
+
+def _cost(cost: float | str | None) -> str:
+    if cost is None:
+        return ""
+    if isinstance(cost, str):
+        return "failed"
+    digits = 2 if cost < 1 else 1 if cost < 100 else 0
+    return f"{cost:.{digits}f}"
+
+
+def _place(scale: Scale) -> str:
+    return "off" if scale.default_level is None else f"{scale.default_level:.2f}"
+
+
+def _row(facts: TaskFacts) -> list[str]:
+    name, scale = f"  {facts.info.name}", facts.scale
+    if scale is None:
+        return [name, "none ", "", "", "", _cost(facts.cost_ms(0)), ""]
+    last = len(scale.steps) - 1
+    return [
+        name,
+        f"{len(scale.steps)}{'*' if scale.is_dead else ' '}",
+        _ranges(sorted(level for step in scale.steps for level in step.levels)),
+        _ranges([skip.level for skip in scale.skipped]),
+        _place(scale),
+        _cost(facts.cost_ms(0)),
+        _cost(facts.cost_ms(last)),
+    ]
+
+
+def by_category(tasks: Sequence[TaskFacts]) -> Iterator[tuple[str, list[TaskFacts]]]:
+    """Yield each category with its tasks, both in order of the alphabet."""
+    ordered = sorted(tasks, key=lambda facts: (facts.info.category, facts.info.name))
+    for category, members in itertools.groupby(ordered, lambda f: f.info.category):
+        yield category, list(members)
+
+
+def _bare_table() -> Table:
+    return Table(box=RULED_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
+
+
+def table(tasks: Sequence[TaskFacts]) -> Table:
+    """Return the tasks as a table of at most 80 columns, by category."""
+    result = _bare_table()
+    result.add_column("task", no_wrap=True, min_width=27)
+    for heading in ("steps", "levels", "skipped", "default", "ms at 0", "ms at 1"):
+        result.add_column(heading, justify="right", no_wrap=True)
+    for category, members in by_category(tasks):
+        result.add_row(Text(f"{category} ({len(members)})", style="bold"))
+        for facts in members:
+            result.add_row(*map(Text, _row(facts)))
+    return result
+
+
+def numbers(tasks: Sequence[TaskFacts]) -> dict[str, int]:
+    """Return how many tasks, scales, steps and levels there are."""
+    scales = [facts.scale for facts in tasks if facts.scale is not None]
+    return {
+        "tasks": len(tasks),
+        "with_scale": len(scales),
+        "steps": sum(len(scale.steps) for scale in scales),
+        "levels": sum(len(s.levels) for scale in scales for s in scale.steps),
+        "skipped_levels": sum(len(scale.skipped) for scale in scales),
+    }
+
+
+def legend(tasks: Sequence[TaskFacts], cost_from: str) -> list[str]:
+    """Return what stands under the table, the summary last.
+
+    Args:
+        tasks: Those of the table.
+        cost_from: Where the costs are from.
+    """
+    scales = [facts.scale for facts in tasks if facts.scale is not None]
+    lines = [
+        STEPS_LEGEND,
+        f"ms: median time to make an item at either end, {cost_from}.",
+    ]
+    if any(facts.scale is None and facts.measured for facts in tasks):
+        lines.append("Without a scale it is the time at the library's defaults.")
+    dead = [scale.task for scale in scales if scale.is_dead]
+    if dead:
+        lines.append(f"* The items do not change with the level: {', '.join(dead)}.")
+    lines += [
+        f"Failed: {facts.info.name}, {reason}."
+        for facts in tasks
+        for reason in facts.failures
+    ]
+    lacking = [facts.info.name for facts in tasks if facts.scale is None]
+    if lacking:
+        lines.append(f"Without a scale: {', '.join(lacking)}.")
+    lines.append(
+        "`tasks NAME` shows every step of one task, and why levels are skipped."
+    )
+    found = numbers(tasks)
+    lines.append(
+        f"{found['tasks']} tasks, {found['with_scale']} with a scale: {found['steps']}"
+        f" steps of {found['levels']} levels, skipped: {found['skipped_levels']}."
+    )
+    return lines
+
+
+def _value_list(info: TaskInfo, params: Mapping[str, Any]) -> str:
+    if not params:
+        return "(the library's defaults)"
+    ordered = [name for name in info.parameters if name in params]
+    return ", ".join(f"{name}={params[name]!r}" for name in ordered)
+
+
+def _steps_table(facts: TaskFacts, scale: Scale) -> Table:
+    result = _bare_table()
+    for heading in ("step", "at", "levels", "ms"):
+        result.add_column(heading, justify="right", no_wrap=True)
+    result.add_column("parameters that differ from the library's", overflow="fold")
+    for number, step in enumerate(scale.steps):
+        result.add_row(
+            str(number + 1),
+            f"{scale.level_of(number):.2f}",
+            _ranges(step.levels),
+            _cost(facts.cost_ms(number)),
+            Text(_value_list(facts.info, step.params)),
+        )
+    return result
+
+
+def _scale_text(facts: TaskFacts) -> str:
+    scale = facts.scale
+    if scale is None:
+        return f"none: {facts.no_scale_reason}"
+    steps = "1 step" if len(scale.steps) == 1 else f"{len(scale.steps)} steps"
+    if scale.default_level is None:
+        return steps
+    return f"{steps}; the library's defaults are at {scale.default_level:.2f}"
+
+
+def _skipped_texts(scale: Scale) -> list[str]:
+    """Return the skipped levels, those with the same reason together."""
+    by_reason: dict[str, list[int]] = {}
+    for skip in scale.skipped:
+        by_reason.setdefault(skip.reason, []).append(skip.level)
+    return [
+        f"level{'s' if len(levels) > 1 else ''} {_ranges(levels)}: {reason}"
+        for reason, levels in by_reason.items()
+    ]
+
+
+def _parameter_lines(info: TaskInfo) -> list[str]:
+    return [
+        on_one_line(f"  {name} = {default}", WIDTH)
+        for name, default in info.parameters.items()
+    ]
+
+
+def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableType]:
+    """Return everything about one task, to be printed one below the other.
+
+    Args:
+        facts: What is known of it.
+        version: Of the library.
+        cost_from: Where the costs are from.
+    """
+    info, scale = facts.info, facts.scale
+    rows = [
+        ("task", f"{info.name} ({info.category})"),
+        ("curriculum", "yes" if info.has_curriculum else "no"),
+        ("scale", _scale_text(facts)),
+    ]
+    if scale is None and facts.measured:
+        rows.append(("ms", f"{_cost(facts.cost_ms(0))}, {cost_from}"))
+    if scale is not None:
+        rows += [("note", scale.note)] if scale.note else []
+        rows += [("skipped", text) for text in _skipped_texts(scale)]
+    rows += [("failed", reason) for reason in facts.failures]
+    head = Table.grid(padding=(0, 2, 0, 0))
+    for label, text in rows:
+        head.add_row(label, Text(text))
+    parts: list[RenderableType] = [head]
+    if scale is not None:
+        steps = _steps_table(facts, scale)
+        parts += ["", steps, Text(f"ms: median time to make an item, {cost_from}")]
+    title = f"dataset parameters and their defaults in reasoning-gym {version}"
+    lines = _parameter_lines(info) or ["  (none)"]
+    return [*parts, "", Text(title), *map(Text, lines)]
+
+
+def _measured_json(cost: float | str | None) -> dict[str, Any]:
+    if isinstance(cost, str):
+        return {"measured_ms": None, "measure_failure": cost}
+    return {} if cost is None else {"measured_ms": cost}
+
+
+def _scale_json(facts: TaskFacts, scale: Scale) -> dict[str, Any]:
+    return {
+        "default_level": scale.default_level,
+        "items_change": not scale.is_dead,
+        "note": scale.note,
+        "steps": [
+            {
+                "level": scale.level_of(number),
+                "rg_levels": list(step.levels),
+                "params": dict(step.params),
+                "item_ms": step.item_ms,
+                **_measured_json(facts.measured.get(number)),
+            }
+            for number, step in enumerate(scale.steps)
+        ],
+        "skipped": [
+            {"rg_level": skip.level, "reason": skip.reason} for skip in scale.skipped
+        ],
+    }
+
+
+def _task_json(facts: TaskFacts) -> dict[str, Any]:
+    info, scale = facts.info, facts.scale
+    found: dict[str, Any] = {
+        "task": info.name,
+        "category": info.category,
+        "has_curriculum": info.has_curriculum,
+        "parameters": dict(info.parameters),
+    }
+    if scale is None:
+        at_defaults = _measured_json(facts.measured.get(0))
+        reason = facts.no_scale_reason
+        return {**found, "scale": None, "no_scale_reason": reason, **at_defaults}
+    return {**found, "scale": _scale_json(facts, scale)}
+
+
+def as_json(tasks: Sequence[TaskFacts], version: str) -> dict[str, Any]:
+    """Return everything about the tasks as plain values, by category and name."""
+    return {
+        "reasoning_gym": version,
+        "summary": numbers(tasks),
+        "tasks": [
+            _task_json(facts) for _, members in by_category(tasks) for facts in members
+        ],
+    }

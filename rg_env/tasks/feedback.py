@@ -1,0 +1,110 @@
+"""What the results of a run change: the levels of its tasks and how often each comes.
+
+One place takes every scored group and hands it to those who keep count of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rg_env.tasks.adaptive import AdaptiveWeights
+from rg_env.tasks.curriculum import Curriculum, LevelChange
+from rg_env.tasks.difficulty import Difficulty
+from rg_env.tasks.progress import TaskProgress
+
+
+class Feedback:
+    """The way from scored groups to levels and weights.
+
+    Args:
+        target_accuracy: What the curriculum holds, in [0, 1].
+
+    Attributes:
+        progress: The newest results of each task.
+        curriculum: The level of each task.
+        adaptive: The weight of each task; None where results do not change it.
+        changes: Number of levels moved so far.
+    """
+
+    def __init__(self, target_accuracy: float) -> None:
+        self.progress = TaskProgress()
+        self.curriculum = Curriculum(target_accuracy)
+        self.adaptive: AdaptiveWeights | None = None
+        self.changes = 0
+        self._difficulty: Difficulty | None = None
+
+    def attach(self, difficulty: Difficulty, adaptive: AdaptiveWeights | None) -> None:
+        """Begin to move what a run asks, once its tasks are known."""
+        self._difficulty = difficulty
+        self.adaptive = adaptive
+
+    @property
+    def moves_something(self) -> bool:
+        """Whether results change any level or weight."""
+        difficulty = self._difficulty
+        return self.adaptive is not None or (
+            difficulty is not None
+            and any(map(difficulty.follows_results, difficulty.rules))
+        )
+
+    def take(
+        self, task: str, mean_score: float, level: float | None, has_signal: bool
+    ) -> LevelChange | None:
+        """Take the result of one group.
+
+        Args:
+            task: The task that made its item.
+            mean_score: Mean of its scores, in [0, 1].
+            level: The level that its item was made at, None for none.
+            has_signal: Whether its scores differ.
+
+        Returns:
+            The change of the task's level, None if it stays.
+        """
+        self.progress.record_group(task, mean_score, level, has_signal)
+        if self._difficulty is None or task not in self._difficulty.rules:
+            return None
+        if self.adaptive is not None:
+            self.adaptive.record(task, has_signal)
+        if not self._difficulty.follows_results(task):
+            return None
+        change = self.curriculum.update(task, self.progress)
+        self.changes += change is not None
+        return change
+
+    def stats(self) -> dict[str, Any]:
+        """Return the levels and the results in a few numbers."""
+        groups = sum(self.progress.group_counts.values())
+        signals = sum(self.progress.signal_counts.values())
+        return {
+            **self.curriculum.stats(),
+            **self.progress.stats(),
+            "level_changes": self.changes,
+            "groups_with_signal": signals / groups if groups else 0.0,
+        }
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """Return columns and rows of a table: a row for each task that had a group."""
+        rows = []
+        for task, groups in sorted(self.progress.group_counts.items()):
+            levels = self.progress.level_history[task]
+            rows.append(
+                [
+                    task,
+                    self.curriculum.levels.get(task, levels[-1]),
+                    groups,
+                    self.progress.recent_accuracy(task),
+                    self.progress.signal_counts[task] / groups,
+                    1.0 if self.adaptive is None else self.adaptive.weight_of(task),
+                    self.curriculum.at_bound(task) or "",
+                ]
+            )
+        return [
+            "task",
+            "level",
+            "groups",
+            "recent accuracy",
+            "groups with signal",
+            "adaptive weight",
+            "out of reach",
+        ], rows
