@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gzip
 import json
 import math
 import random
@@ -343,10 +344,14 @@ class FaultyApi(Faulty):
             if name in request.headers
         }
         try:
+            body = await raw(request)
+        except ConnectionResetError:  # the environment was killed
+            return web.Response(status=400)
+        try:
             async with self._http.request(
                 request.method,
                 self._url + request.path_qs,
-                data=await raw(request),
+                data=body,
                 headers=headers,
             ) as served:
                 body, status = await served.read(), served.status
@@ -377,8 +382,6 @@ async def raw(request: web.Request) -> bytes:
     """Return a body, unpacked by aiohttp, packed again as its header says."""
     body = await request.read()
     if request.headers.get("Content-Encoding") == "gzip":
-        import gzip
-
         return gzip.compress(body, 1)
     return body
 
