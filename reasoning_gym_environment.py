@@ -191,15 +191,20 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """End everything this environment began; may be called twice."""
         if self._is_closed:
             return
-        await super().close()
-        await self._watch.stop()
-        if self._questions is not None:
-            self._questions.items.cancel_ahead()
+        try:
+            await super().close()
+        finally:
+            await self._watch.stop()
+            if self._questions is not None:
+                self._questions.items.cancel_ahead()
+            if self._pool is not None:
+                await asyncio.to_thread(self._pool.close)
+            if self.metrics.asked:
+                logger.info("%s", self.metrics.summary())
+
+    async def _close_files(self) -> None:
         await self._dumps.close()
-        if self._pool is not None:
-            await asyncio.to_thread(self._pool.close)
-        if self.metrics.asked:
-            logger.info("%s", self.metrics.summary())
+        await super()._close_files()
 
     def _gives_up(self) -> bool:
         return self._watch.gave_up.is_set()

@@ -11,7 +11,7 @@ import logging
 import warnings
 
 from rg_env.errors import SettingError
-from rg_env.host.ending import EXIT_FAILED, cancel_and_wait
+from rg_env.host.ending import EXIT_FAILED, finish_or_cancel
 from rg_env.host.serving import ServingEnv
 from rg_env.reports.progress import WorkProgress
 
@@ -31,6 +31,7 @@ class ProcessingEnv(ServingEnv):
     """
 
     process_mode = False
+    _is_ending = False
     n_groups_to_process: int
     group_size_to_process: int
 
@@ -62,9 +63,12 @@ class ProcessingEnv(ServingEnv):
                 for _ in range(min(total, self.max_num_workers))
             ]
             try:
-                await asyncio.gather(*lanes)
+                await asyncio.wait(lanes, return_when=asyncio.FIRST_EXCEPTION)
             finally:
-                await cancel_and_wait(lanes)
+                self._is_ending = True
+                await finish_or_cancel(lanes)
+            for lane in lanes:
+                lane.result()
         if self.curr_step < total:
             self.exit_status = EXIT_FAILED
             logger.error("only %d of %d groups were written", self.curr_step, total)
@@ -80,7 +84,8 @@ class ProcessingEnv(ServingEnv):
             self._fruitless += 1
         is_fruitless = self._fruitless > MAX_FRUITLESS_GROUPS
         is_begun = self._begun >= self.n_groups_to_process
-        return not (is_fruitless or is_begun or self._gives_up())
+        may_not = is_fruitless or is_begun or self._is_ending or self._gives_up()
+        return not may_not
 
     async def _process_lane(self, progress: WorkProgress) -> None:
         """Process groups one after the other until enough are begun."""

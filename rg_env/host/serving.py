@@ -184,16 +184,15 @@ class ServingEnv(ConnectedEnv):
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
-    async def close(self) -> None:
-        """End as `EndingEnv` does, after a last checkpoint where the trainer saves.
+    async def _close_files(self) -> None:
+        """Save a last checkpoint where the trainer saves, and complete the files.
 
-        A run that ends before it serves, because its checkpoint cannot be loaded for
-        example, has nothing to save.
+        Every rollout has its fate by then. A run that ends before it serves, because
+        its checkpoint cannot be loaded for example, has nothing to save.
         """
-        is_open = self._is_serving and not self._is_closed
-        if is_open and self.checkpoint_interval > 0:
+        await super()._close_files()
+        if self._is_serving and self.checkpoint_interval > 0:
             self._save_or_say(self.curr_step)
-        await super().close()
 
     # -- numbers -----------------------------------------------------------------------
 
