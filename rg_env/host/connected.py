@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 SEND_GIVE_UP_AFTER_S = 120.0
 POLL_S = 1.0
+FORGOTTEN_AFTER_TRIES = 3
+"""Status requests refused in a row before the API counts as having forgotten us."""
 
 API_KEYS = frozenset(
     {
@@ -120,7 +122,9 @@ class ConnectedEnv(EndingEnv):
             await asyncio.sleep(POLL_S)
             reply = await self._register_env()
         self.env_id = reply["env_id"]
-        self.wandb_prepend = reply["wandb_name"]
+        if is_first:
+            # It names the checkpoints, which a later registration must not part.
+            self.wandb_prepend = reply["wandb_name"]
         self.curr_step = reply["starting_step"]
         self.checkpoint_dir = reply["checkpoint_dir"]
         self.checkpoint_interval = reply["checkpoint_interval"]
@@ -177,6 +181,8 @@ class ConnectedEnv(EndingEnv):
             except ApiUnreachable:
                 await self._api.patiently(lambda: self._api.request("GET", "/"))
             except (ApiFaulted, ApiRefused) as error:
+                if not await self._is_forgotten():
+                    continue
                 logger.warning("the API has lost us (%s); registering again", error)
                 await self.register_env()
                 await self.get_server_info()
@@ -186,16 +192,41 @@ class ConnectedEnv(EndingEnv):
             self.max_num_workers = per_node * len(self.server.servers)
         await self.server.update_weight(self.status_dict["env_weight"])
 
+    async def _is_forgotten(self) -> bool:
+        """Say whether the API answers, and refuses to know us again and again.
+
+        One reply that fails by accident must not make us register a second time: the
+        first registration stays, and its minimum allocation blocks every batch.
+        """
+        for _ in range(FORGOTTEN_AFTER_TRIES):
+            await asyncio.sleep(POLL_S / 2)
+            try:
+                await self._own_status()
+            except (ApiFaulted, ApiRefused):
+                continue
+            except ApiUnreachable:
+                pass
+            return False
+        return True
+
     async def _send_scored_data_to_api(self, scored_data: Any) -> None:
         """Send a group, or several, as the API takes them.
 
+        An API that is away, or that waits for its trainer, is waited for. One that is
+        there and fails at this group alone is given up.
+
         Raises:
-            ApiDown: The API did not take it for `SEND_GIVE_UP_AFTER_S`.
-            ApiRefused: The API refused it.
+            ApiFaulted: The API failed at the group for `SEND_GIVE_UP_AFTER_S`.
+            ApiRefused: The API refused the group.
         """
-        await self._api.patiently(
-            lambda: self._send_where_known(scored_data), SEND_GIVE_UP_AFTER_S
-        )
+        while True:
+            try:
+                await self._api.patiently(
+                    lambda: self._send_where_known(scored_data), SEND_GIVE_UP_AFTER_S
+                )
+                return
+            except ApiUnreachable:
+                continue
 
     async def _send_where_known(self, scored_data: Any) -> None:
         """Send once, to an API that knows us.
@@ -203,7 +234,10 @@ class ConnectedEnv(EndingEnv):
         One that was restarted or reset and gets a group before its trainer has
         registered ignores the trainer from then on.
         """
-        await self._own_status()
+        try:
+            await self._own_status()
+        except (ApiFaulted, ApiRefused) as error:
+            raise ApiUnreachable(f"it does not know us: {error}") from error
         is_list = isinstance(scored_data, list)
         payload = [
             {key: value for key, value in group.items() if key in API_KEYS}
