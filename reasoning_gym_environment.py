@@ -202,6 +202,10 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             if self.metrics.asked:
                 logger.info("%s", self.metrics.summary())
 
+    async def _keep_unsent(self, groups: Sequence[Any], reason: str) -> None:
+        for unsent in groups:
+            await self._dumps.keep_unsent(unsent, reason)
+
     async def _close_files(self) -> None:
         await self._dumps.close()
         await super()._close_files()
@@ -507,14 +511,15 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         Raises:
             BadCheckpoint: The file is broken or of another kind; nothing was loaded.
         """
-        name, folder = self.wandb_prepend or self.name, self.checkpoint_dir
-        source = checkpoint.newest(folder, name, self.curr_step)
+        source = self._checkpoints().newest(self.curr_step)
         if source is None:
-            where = f"{folder or '.'} at or before step {self.curr_step}"
+            name = self.wandb_prepend or self.name
+            where = f"{self.checkpoint_dir or '.'} at or before step {self.curr_step}"
             logger.warning("no checkpoint of %s in %s: starting anew", name, where)
             return
         settings = self.config.stream_settings
         checkpoint.restore(self._state_owners(), settings, source)
+        self._continue_ledger(source)
         logger.info("continuing from %s at item %d", source, self.iter)
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from rg_env.host.api_client import ApiDown, ApiRefused
 from rg_env.host.processing import ProcessingEnv
 from rg_env.reports.metrics import Fate, Metrics
 
@@ -30,9 +33,33 @@ class AccountingEnv(ProcessingEnv):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Build the environment, with all counters at zero."""
         super().__init__(*args, **kwargs)
-        self.metrics = Metrics()
+        self.metrics = Metrics(self._keep_ledger)
         self._sending: dict[int, Fate] = {}
         self._last_summary = time.monotonic()
+
+    def _begin_ledger(self) -> None:
+        self._checkpoints().begin_ledger()
+        self.metrics.tell()
+
+    def _keep_ledger(self, ledger: dict[str, Any]) -> None:
+        if self._lineage is not None:
+            self._lineage.keep(ledger)
+
+    def _continue_ledger(self, source: Path) -> None:
+        """Continue the ledger of the process that left a checkpoint.
+
+        What it had asked for and not yet counted when it was killed is counted here.
+        """
+        ledger = self._checkpoints().left_ledger(source)
+        if ledger is None:
+            return
+        try:
+            self.metrics.load_state_dict(ledger)
+        except ValueError as error:
+            logger.warning("the ledger beside %s is not used: %s", source, error)
+            return
+        if self.metrics.in_flight > 0:
+            self.metrics.record_fate("killed", self.metrics.in_flight)
 
     async def _note_error(self, error: Exception) -> None:
         """Log an error with its traceback, ever more seldom, and wait a moment."""
@@ -59,17 +86,30 @@ class AccountingEnv(ProcessingEnv):
                 scored_data, item, do_send_to_api, abort_on_any_max_length_exceeded
             )
         except asyncio.CancelledError:
-            self._sending.update({id(g): "cancelled" for g in groups})
+            for g in groups:
+                if self._sending[id(g)] == fate:
+                    self._sending[id(g)] = "cancelled"
             raise
         finally:
             for g in groups:
                 self.metrics.record_fate(self._sending.pop(id(g)), len(g["tokens"]))
 
     async def _send_scored_data_to_api(self, scored_data: Any) -> None:
+        """Send groups; those that the API does not take are kept on disk."""
         groups = scored_data if isinstance(scored_data, list) else [scored_data]
         self._sending.update({id(g): "unsent" for g in groups})
-        await super()._send_scored_data_to_api(scored_data)
+        try:
+            await super()._send_scored_data_to_api(scored_data)
+        except asyncio.CancelledError:
+            await self._keep_unsent(groups, "the run ended")
+            raise
+        except (ApiDown, ApiRefused) as error:
+            await self._keep_unsent(groups, str(error))
+            raise
         self._sending.update({id(g): "sent" for g in groups})
+
+    async def _keep_unsent(self, groups: Sequence[Any], reason: str) -> None:
+        """Keep groups that are given up; a subclass says where."""
 
     async def cleanup(self) -> None:
         """Log a summary once in a while; the host calls this after every group."""

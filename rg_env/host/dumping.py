@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from rg_env.host.config import ReasoningGymEnvConfig
 from rg_env.rollouts.dumps import DumpWriter, recover_unfinished
@@ -26,16 +26,20 @@ T = TypeVar("T")
 
 SAVED_STEM = "reasoning_gym_environment_rollouts"
 FAILED_STEM = "reasoning_gym_environment_FAILED_rollouts"
+UNSENT_STEM = "reasoning_gym_environment_UNSENT_rollouts"
 SAVED_GROUPS_PER_FILE = 100
 FAILED_GROUPS_PER_FILE = 50
+UNSENT_GROUPS_PER_FILE = 50
 
 
 class Dumps:
-    """The dump files of a run: good groups and failed ones.
+    """The dump files of a run: good groups, failed ones, and those that were not sent.
 
     Attributes:
         saved: Writes the groups worth keeping.
         failed: Writes the groups in which every score is 0.
+        unsent: Writes, whatever the settings, the groups that were scored for the
+            trainer and did not reach the API.
     """
 
     def __init__(self, config: ReasoningGymEnvConfig) -> None:
@@ -45,6 +49,7 @@ class Dumps:
         folder, run_uuid = Path(config.data_dumps_dir), str(uuid.uuid4())
         self.saved = DumpWriter(folder, SAVED_STEM, run_uuid, SAVED_GROUPS_PER_FILE)
         self.failed = DumpWriter(folder, FAILED_STEM, run_uuid, FAILED_GROUPS_PER_FILE)
+        self.unsent = DumpWriter(folder, UNSENT_STEM, run_uuid, UNSENT_GROUPS_PER_FILE)
 
     async def _run(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
@@ -72,6 +77,11 @@ class Dumps:
             now = datetime.now(timezone.utc).isoformat(timespec="seconds")
             await self._run(writer.write, group.line(versions, now))
 
+    async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
+        """Write a group as the trainer would have got it, and why it did not."""
+        line = {"item_id": group.get("task"), "unsent_because": reason, **group}
+        await self._run(self.unsent.write, line)
+
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""
         await self._run(writer.finish)
@@ -81,11 +91,12 @@ class Dumps:
         if self._is_closed:
             return
         self._is_closed = True
-        for writer in (self.saved, self.failed):
+        for writer in (self.saved, self.failed, self.unsent):
             await self._run(writer.close)
         await asyncio.to_thread(self._thread.shutdown)
 
     @property
     def groups_lost(self) -> int:
         """Groups that neither the disk nor the bounded memory took."""
-        return self.saved.groups_lost + self.failed.groups_lost
+        writers = (self.saved, self.failed, self.unsent)
+        return sum(writer.groups_lost for writer in writers)

@@ -18,6 +18,7 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.host import checkpoint
 from rg_env.host.connected import ConnectedEnv
+from rg_env.host.lineage import Lineage
 from rg_env.host.workers import Limits, groups_in_flight, queue_holds_the_end
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class ServingEnv(ConnectedEnv):
         super().__init__(*args, **kwargs)
         self._worker_freed = asyncio.Event()
         self._is_serving = False
+        self._lineage: Lineage | None = None
 
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step."""
@@ -49,6 +51,11 @@ class ServingEnv(ConnectedEnv):
         await self.register_env()
         await self.get_server_info()
         self._is_serving = True
+        if self.checkpoint_interval > 0:
+            self._begin_ledger()
+            if self.curr_step > 0:
+                # From here on the files are this life's, should it be killed at once.
+                self._save_or_say(self.curr_step)
         while True:
             began = time.monotonic()
             await self.get_status()
@@ -174,8 +181,16 @@ class ServingEnv(ConnectedEnv):
     def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
         """Write `data` as the checkpoint of a step, whole or not at all."""
         if data is not None:
+            checkpoint.write(self._checkpoints().path(step), data)
+
+    def _checkpoints(self) -> Lineage:
+        if self._lineage is None:
             name = self.wandb_prepend or self.name
-            checkpoint.write(checkpoint.path(self.checkpoint_dir, name, step), data)
+            self._lineage = Lineage(self.checkpoint_dir, name)
+        return self._lineage
+
+    def _begin_ledger(self) -> None:
+        """Keep a ledger beside the checkpoints; a subclass has one."""
 
     def _save_or_say(self, step: int) -> None:
         """Save a checkpoint; a disk that refuses it does not end the run."""
@@ -193,6 +208,8 @@ class ServingEnv(ConnectedEnv):
         await super()._close_files()
         if self._is_serving and self.checkpoint_interval > 0:
             self._save_or_say(self.curr_step)
+        if self._lineage is not None:
+            self._lineage.release()
 
     # -- numbers -----------------------------------------------------------------------
 

@@ -8,9 +8,10 @@ A rollout that was asked for ends in exactly one fate:
     unanswered      the inference server gave no usable reply
     unscored        the worker pool gave no scores
     rejected        the host or the API turned the group away
-    unsent          the API could not be reached
+    unsent          the API did not take its group, which is in a dump file
     failed          an error of ours, in the log with its traceback
     cancelled       its group was cancelled, at the end of the run for example
+    killed          its process was killed before it had another fate
 
 so that asked = the sum of the fates + those in flight.
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from rg_env.rollouts.record import GroupRecord
@@ -34,6 +35,7 @@ Fate = Literal[
     "unsent",
     "failed",
     "cancelled",
+    "killed",
 ]
 
 FORMAT_FAILURES = frozenset(
@@ -77,8 +79,10 @@ class TaskTally:
 class Metrics:
     """Counters of one run.
 
+    Args:
+        keep: Told of the ledger, as plain values, at every change.
+
     Attributes:
-        asked: Rollouts asked of the inference server.
         fates: What became of them; see the module.
         outcomes: Number of rollouts by outcome.
         task_outcomes: The same by (task, outcome).
@@ -86,14 +90,30 @@ class Metrics:
         events: Other things worth counting (retries, prompts too long), by name.
     """
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self._keep = keep
+        self._asked = 0
         self.fates: Counter[Fate] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.task_outcomes: Counter[tuple[str, str]] = Counter()
         self.tasks: dict[str, TaskTally] = {}
         self.events: Counter[str] = Counter()
         self._outcomes_logged: Counter[str] = Counter()
+
+    @property
+    def asked(self) -> int:
+        """Rollouts asked of the inference server."""
+        return self._asked
+
+    @asked.setter
+    def asked(self, asked: int) -> None:
+        self._asked = asked
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell the ledger to the one who keeps it."""
+        if self._keep is not None:
+            self._keep({"asked": self._asked, "fates": dict(self.fates)})
 
     def record_group(self, group: GroupRecord) -> None:
         """Count the rollouts of one scored group."""
@@ -109,6 +129,7 @@ class Metrics:
     def record_fate(self, fate: Fate, rollouts: int) -> None:
         """Count what became of rollouts that were asked for."""
         self.fates[fate] += rollouts
+        self.tell()
 
     @property
     def in_flight(self) -> int:
@@ -184,4 +205,5 @@ class Metrics:
             fates = Counter({name: int(n) for name, n in state["fates"].items()})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"metrics need `asked` and `fates` ({error!r})") from error
-        self.asked, self.fates = asked, fates
+        self.fates = fates
+        self.asked = asked
