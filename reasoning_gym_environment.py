@@ -273,18 +273,18 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         except InferenceFailed as error:
             self.metrics.record_fate("unanswered", size)
             await self._watch.note_failure(str(error))
-            return None, [item]
+            return None, [item] if self._watch.is_down else self._again(item)
         except ScoringUnavailable as error:
             self.metrics.record_fate("unscored", size)
-            logger.error("a group is dropped: %s", error)
-            return None, []
+            logger.error("a group is lost: %s", error)
+            return None, self._again(item)
         except asyncio.CancelledError:
             self.metrics.record_fate("cancelled", size)
             raise
         except Exception as error:  # noqa: BLE001 - the host would drop it and spin
             self.metrics.record_fate("failed", size)
             await self._note_error(error)
-            return None, []
+            return None, self._again(item)
         if scored is None:
             self.metrics.record_fate("no_signal", size)
         return scored, []
@@ -469,6 +469,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         self.eval_metrics = []
         self.metrics.events["dump_groups_lost"] = self._dumps.groups_lost
         self.metrics.events["failed_requests"] = self._watch.failures
+        for kind, count in self._watch.kinds.items():
+            self.metrics.events[f"failed_requests_{kind}"] = count
         self.metrics.events["api_retries"] = self._api.retries
         if self._questions is not None:
             self.metrics.events |= self._questions.items.events

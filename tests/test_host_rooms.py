@@ -28,7 +28,7 @@ from parts import (
 from rg_env.demo.api import running_api
 from rg_env.demo.server import serve_app
 from rg_env.errors import SettingError
-from rg_env.host import checkpoint, group, rows
+from rg_env.host import checkpoint, group, rows, watch
 from rg_env.host.api_client import (
     ApiClient,
     ApiFaulted,
@@ -402,17 +402,17 @@ class Server:
 
 
 async def watched(healthy, give_up_after_s, wait_s):
-    watch = InferenceWatch([Server(healthy)])
-    watch.start(give_up_after_s=give_up_after_s)
+    watched = InferenceWatch([Server(healthy)])
+    watched.start(give_up_after_s=give_up_after_s)
     await asyncio.sleep(wait_s)
-    await watch.stop()
-    await watch.stop()
-    return watch
+    await watched.stop()
+    await watched.stop()
+    return watched
 
 
 def test_unhealthy_servers_are_named_once_and_given_up_in_time(logged):
-    watch = asyncio.run(watched(False, 0.5, 2.6))
-    assert watch.gave_up.is_set() and watch.episodes == 1
+    found = asyncio.run(watched(False, 0.5, 2.6))
+    assert found.gave_up.is_set() and found.episodes == 1
     downs = [r for r in logged.records if "does not answer" in r.getMessage()]
     assert len(downs) == 1 and NOWHERE in downs[0].getMessage()
 
@@ -425,25 +425,67 @@ def test_healthy_servers_are_no_episode():
     assert asyncio.run(watched(True, 0.1, 1.2)).episodes == 0
 
 
-def test_an_answer_ends_an_episode(logged):
-    async def run():
-        watch = InferenceWatch([Server(True)])
-        await watch.note_failure("500")
-        watch.note_answer()
-        await watch.note_failure("500")
-        return watch
+async def failing(monkeypatch, *reasons):
+    """Let requests fail without an answer between them, after an episode's length."""
+    monkeypatch.setattr(watch, "DOWN_AFTER_S", 0.0)
+    watched = InferenceWatch([Server(True)])
+    for reason in reasons:
+        await watched.note_failure(reason)
+    return watched
 
-    watch = asyncio.run(run())
-    assert (watch.failures, watch.episodes) == (2, 2)
+
+def test_an_answer_ends_an_episode(logged, monkeypatch):
+    async def run():
+        watched = await failing(monkeypatch, "500")
+        watched.note_answer()
+        await watched.note_failure("500")
+        return watched
+
+    watched = asyncio.run(run())
+    assert (watched.failures, watched.episodes) == (2, 2)
     assert "answers again" in logged.text
+
+
+def test_an_episode_is_one_line(logged, monkeypatch):
+    watched = asyncio.run(failing(monkeypatch, "500", "502", "503"))
+    downs = [r for r in logged.records if "does not answer" in r.getMessage()]
+    assert watched.episodes == len(downs) == 1
+
+
+def test_a_failed_request_among_answered_ones_is_no_episode(logged):
+    async def run():
+        watched = InferenceWatch([Server(True)])
+        for _ in range(3):
+            await watched.note_failure("500")
+            watched.note_answer()
+        return watched
+
+    watched = asyncio.run(run())
+    assert (watched.failures, watched.episodes) == (3, 0)
+    assert "does not answer" not in logged.text
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("ClientResponseError: 503, message='x', url='http://h:500/v1'", "status_503"),
+        ("InternalServerError: Error code: 500 - {}", "status_500"),
+        ("status 429: later", "status_429"),
+        ("ServerDisconnectedError: Server disconnected", "ServerDisconnectedError"),
+        ("KeyError: 'logprobs'", "KeyError"),
+        ("1 of 4 usable completions after 3 requests", "unusable"),
+    ],
+)
+def test_failed_requests_are_counted_by_their_kind(reason, kind):
+    assert watch.kind_of(reason) == kind
 
 
 def test_giving_up_ends_a_request_that_never_returns():
     async def run():
-        watch = InferenceWatch([Server(True)])
-        asking = asyncio.ensure_future(watch.unless_given_up(asyncio.sleep(3600)))
+        watched = InferenceWatch([Server(True)])
+        asking = asyncio.ensure_future(watched.unless_given_up(asyncio.sleep(3600)))
         await asyncio.sleep(0)
-        watch.gave_up.set()
+        watched.gave_up.set()
         await asking
 
     with pytest.raises(InferenceFailed):

@@ -32,14 +32,23 @@ def path(folder: str, name: str, step: int) -> Path:
 
 
 def write(target: Path, state: dict[str, Any]) -> None:
-    """Write a checkpoint atomically."""
+    """Write a checkpoint atomically: whatever happens, the old file or the new one.
+
+    Raises:
+        OSError: The disk refuses it; the old file stays.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}")
-    with part.open("w", encoding="utf-8") as file:
-        json.dump(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(target)
+    # One name for all steps: what a killed process left is written over.
+    part = target.with_name(".part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            json.dump(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def newest(folder: str, name: str, step: int) -> Path | None:

@@ -25,6 +25,11 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 0.1
 
+MAX_ITEM_TRIES = 5
+"""Groups of one item that may be lost before the item is."""
+
+MAX_LOST_ITEMS = 1024
+
 
 def passed(interval: int, before: int, now: int) -> bool:
     """Say whether a multiple of the interval lies in (before, now]; 0 has none."""
@@ -40,6 +45,7 @@ class ServingEnv(ConnectedEnv):
         self._worker_freed = asyncio.Event()
         self._is_serving = False
         self._lineage: Lineage | None = None
+        self._lost_items: dict[int, tuple[Any, int]] = {}
 
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step."""
@@ -149,6 +155,22 @@ class ServingEnv(ConnectedEnv):
                 )
                 running["worker"].cancel()
                 self.running_items.pop(item_uuid)
+                self.backlog.extend(self._again(running["item"]))
+
+    def _again(self, item: Any) -> list[Any]:
+        """Return the item of a lost group, to be asked again; none after many tries.
+
+        Its rollouts are counted as lost at every try.
+        """
+        key = id(item)
+        _, tries = self._lost_items.pop(key, (item, 0))
+        if tries + 1 >= MAX_ITEM_TRIES:
+            logger.error("%r is given up after %d tries", item[-1], tries + 1)
+            return []
+        self._lost_items[key] = (item, tries + 1)
+        if len(self._lost_items) > MAX_LOST_ITEMS:
+            del self._lost_items[next(iter(self._lost_items))]
+        return [item]
 
     # -- steps -------------------------------------------------------------------------
 

@@ -1,15 +1,20 @@
 """Whether the inference servers answer, said once per episode.
 
 The host's clients wait without a word while a server is unhealthy. This watches their
-health and the failed requests, names the URLs when all is down and when it is over,
-and tells `process` and `evaluate` when to give up.
+health and the failed requests, names the URLs when nothing is answered and when that is
+over, and tells `process` and `evaluate` when to give up.
+
+A request that fails while others are answered is no episode: it is counted by its kind,
+and each kind is named ever more seldom.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -23,6 +28,24 @@ LOOK_EVERY_S = 1.0
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 
+DOWN_AFTER_S = 2.0
+"""Nothing but failures for so long is an episode."""
+
+_STATUS = re.compile(r"(?:status|code|ClientResponseError):? *([45]\d\d)\b")
+_NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
+
+
+def kind_of(reason: str) -> str:
+    """Return what a failed request is counted as: its status or the error's name.
+
+    Args:
+        reason: What `InferenceFailed` says, "KeyError: 'logprobs'" for example.
+    """
+    status, name = _STATUS.search(reason), _NAME.match(reason)
+    if status is not None:
+        return f"status_{status[1]}"
+    return name[1] if name is not None else "unusable"
+
 
 class InferenceWatch:
     """Watches the servers of a run.
@@ -33,16 +56,19 @@ class InferenceWatch:
     Attributes:
         gave_up: Set once it is time to end.
         failures: Failed requests since the run began.
-        episodes: Times that the servers were down.
+        kinds: The same by kind.
+        episodes: Times that no server answered.
     """
 
     def __init__(self, servers: Sequence[Any]) -> None:
         self._servers = servers
         self._give_up_after_s: float | None = None
         self._looking: asyncio.Task[None] | None = None
-        self._down_since: float | None = None
+        self._failing_since: float | None = None
+        self._is_said = False
         self.gave_up = asyncio.Event()
         self.failures = 0
+        self.kinds: Counter[str] = Counter()
         self.episodes = 0
 
     @property
@@ -50,6 +76,11 @@ class InferenceWatch:
         """Where the servers are, for people."""
         configs = [getattr(server, "config", None) for server in self._servers]
         return ", ".join(config.base_url for config in configs if config is not None)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether an episode is going on."""
+        return self._is_said
 
     def start(self, *, give_up_after_s: float | None) -> None:
         """Begin to look at the servers' health.
@@ -93,52 +124,75 @@ class InferenceWatch:
             await asyncio.sleep(LOOK_EVERY_S)
             healthy = [getattr(s, "server_healthy", True) for s in self._servers]
             if not any(healthy):
-                self._note_down("the health check fails")
-            self._check_patience()
+                self._begin_failing()
+                self._say_down("the health check fails")
+            self._check_patience("no request is answered")
 
     def note_answer(self) -> None:
         """A request was answered."""
-        if self._down_since is not None:
-            waited_s = time.monotonic() - self._down_since
+        if self._is_said and self._failing_since is not None:
+            waited_s = time.monotonic() - self._failing_since
             logger.warning("inference answers again after %.0f s", waited_s)
-        self._down_since = None
+        self._failing_since = None
+        self._is_said = False
 
     async def note_failure(self, reason: str) -> None:
         """A request failed; wait a growing while before the caller tries again."""
         self.failures += 1
-        self._note_down(reason)
-        self._check_patience()
+        self._begin_failing()
+        self._count_kind(reason)
+        if self._failing_s() >= DOWN_AFTER_S:
+            self._say_down(reason)
+        self._check_patience(reason)
         try:
             await asyncio.wait_for(self.gave_up.wait(), self._pause_s())
         except asyncio.TimeoutError:
             return
 
-    def _pause_s(self) -> float:
-        """Return half the time that the servers have been down, within bounds."""
-        if self._down_since is None:
-            return FIRST_PAUSE_S
-        down_s = time.monotonic() - self._down_since
-        return min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, down_s / 2))
+    def _count_kind(self, reason: str) -> None:
+        kind = kind_of(reason)
+        self.kinds[kind] += 1
+        count = self.kinds[kind]
+        if not self._is_said and count & (count - 1) == 0:
+            logger.warning(
+                "an inference request failed (%s, %d so far): %.200s",
+                kind,
+                count,
+                " ".join(reason.split()),
+            )
 
-    def _note_down(self, reason: str) -> None:
-        if self._down_since is not None:
+    def _begin_failing(self) -> None:
+        if self._failing_since is None:
+            self._failing_since = time.monotonic()
+
+    def _failing_s(self) -> float:
+        """Return for how long nothing but failures has come."""
+        began = self._failing_since
+        return 0.0 if began is None else time.monotonic() - began
+
+    def _pause_s(self) -> float:
+        """Return half the time that nothing was answered, within bounds."""
+        return min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, self._failing_s() / 2))
+
+    def _say_down(self, reason: str) -> None:
+        if self._is_said:
             return
-        self._down_since = time.monotonic()
+        self._is_said = True
         self.episodes += 1
         logger.error(
-            "inference at %s does not answer (%s); start the server or set"
+            "inference at %s does not answer (%.300s); start the server or set"
             " --openai.base_url; trying again%s",
             self.urls,
-            reason,
+            " ".join(reason.split()),
             ""
             if self._give_up_after_s is None
             else f" for {self._give_up_after_s:g} s (env.give_up_after_s)",
         )
 
-    def _check_patience(self) -> None:
-        if self._give_up_after_s is None or self._down_since is None:
+    def _check_patience(self, reason: str) -> None:
+        if self._give_up_after_s is None or self._failing_since is None:
             return
-        if time.monotonic() - self._down_since >= self._give_up_after_s:
-            if not self.gave_up.is_set():
-                logger.error("inference at %s: giving up", self.urls)
+        if self._failing_s() >= self._give_up_after_s and not self.gave_up.is_set():
+            self._say_down(reason)
+            logger.error("inference at %s: giving up", self.urls)
             self.gave_up.set()
