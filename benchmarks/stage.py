@@ -202,7 +202,7 @@ def start_serve(
         "dump_failed_rollouts": True,
         "rollout_save_score_threshold": 0.0,
         "data_dumps_dir": str(folder / "dumps"),
-        "min_batch_allocation": None,
+        "min_batch_allocation": 0.1,
         "inference_weight": 1.0,
     }
     openai = [

@@ -138,8 +138,12 @@ class ConnectedEnv(EndingEnv):
         logger.info(
             "registered as environment %s (%s)", self.env_id, self.wandb_prepend
         )
+        await self._note_registration()
         if is_first and self.curr_step > 0:
             self.load_checkpoint()
+
+    async def _note_registration(self) -> None:
+        """Remember a registration; a subclass knows where."""
 
     async def get_server_info(self) -> None:
         """Take over the trainer's batch size and length limit.
@@ -251,13 +255,13 @@ class ConnectedEnv(EndingEnv):
         """Tell the API that we end, and close the connection to it."""
         await super()._close_connections()
         if self.env_id is not None:
-            await self._disconnect()
+            await self._disconnect(self.env_id)
         await self._api.close()
 
-    async def _disconnect(self) -> None:
+    async def _disconnect(self, env_id: int) -> None:
         # Without it an environment with a minimum allocation blocks every batch of
         # every other one for ever.
-        leaving = self._api.request("POST", "/disconnect-env", {"env_id": self.env_id})
+        leaving = self._api.request("POST", "/disconnect-env", {"env_id": env_id})
         try:
             await asyncio.wait_for(leaving, CLOSE_GRACE_S)
         except (ApiDown, ApiRefused, asyncio.TimeoutError) as error:

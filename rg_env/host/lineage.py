@@ -111,6 +111,34 @@ class Lineage:
                 os.close(lock)
                 yield folder.name
 
+    # -- who was here ------------------------------------------------------------------
+
+    def note_registration(self, url: str, env_id: int) -> None:
+        """Keep what tells the API, should this process be killed, that it is gone."""
+        if self._held is not None:
+            os.ftruncate(self._held, 0)
+            os.pwrite(
+                self._held, json.dumps({"url": url, "env_id": env_id}).encode(), 0
+            )
+
+    def killed_env_ids(self, url: str, before: int) -> list[int]:
+        """Return the ids below `before` of instances that an API was not told of.
+
+        Ids only grow while an API lives; one that is not below ours is of a former API.
+        """
+        ids = []
+        for name in self._left_names():
+            if name == self.name:
+                continue
+            try:
+                noted = json.loads(self._lock_path(name).read_bytes() or b"{}")
+            except (OSError, ValueError):
+                continue
+            if noted.get("url") == url and noted.get("env_id", before) < before:
+                ids.append(noted["env_id"])
+                self._lock_path(name).write_bytes(b"")
+        return ids
+
     # -- the ledger --------------------------------------------------------------------
 
     def left_ledger(self, source: Path) -> dict[str, Any] | None:
@@ -149,6 +177,8 @@ class Lineage:
 
     def release(self) -> None:
         """Let the next instance continue this one; may be called twice."""
+        if self._held is not None:
+            os.ftruncate(self._held, 0)
         for descriptor in (self._ledger, self._held):
             if descriptor is not None:
                 os.close(descriptor)

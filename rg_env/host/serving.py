@@ -211,6 +211,19 @@ class ServingEnv(ConnectedEnv):
             self._lineage = Lineage(self.checkpoint_dir, name)
         return self._lineage
 
+    async def _note_registration(self) -> None:
+        """Remember our registration, and end those of killed instances like us.
+
+        The API would count them in for ever, and wait for their part of every batch.
+        """
+        if self.checkpoint_interval <= 0 or self.env_id is None:
+            return
+        url, lineage = self._api.url, self._checkpoints()
+        lineage.note_registration(url, self.env_id)
+        for env_id in lineage.killed_env_ids(url, self.env_id):
+            logger.warning("the API is told that environment %d was killed", env_id)
+            await self._disconnect(env_id)
+
     def _begin_ledger(self) -> None:
         """Keep a ledger beside the checkpoints; a subclass has one."""
 
