@@ -60,6 +60,7 @@ from rg_env.host.inference import (  # noqa: E402
     Inference,
     InferenceFailed,
     Prompt,
+    Prompts,
     Sampling,
     render_prompt,
 )
@@ -84,6 +85,7 @@ system_prompt = SYSTEM_PROMPT
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
+HOST_VERSION = metadata.version("atroposlib")  # too slow to ask for every group
 SCORING_TRIES = 2
 MAX_LONG_PROMPTS_IN_A_ROW = 200
 
@@ -127,6 +129,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         host_writer = vars(self)["jsonl_writer"]
         self.jsonl_writer: Any = rows.take_over(host_writer, config)
         self._inference = Inference(self.server, self.tokenizer, servers[0].server_type)
+        self._prompts = Prompts(self.tokenizer)
         self._watch = InferenceWatch(self.server.servers)
         self._dumps = Dumps(config)
         self._feedback = Feedback(config.curriculum_target_accuracy)
@@ -231,8 +234,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
 
     async def _render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
-        plain = [dict(message) for message in messages]
-        return await asyncio.to_thread(render_prompt, self.tokenizer, plain)
+        return await self._prompts.render(messages)
 
     async def get_next_item(self) -> Item:
         """Return the next item of the stream whose prompt leaves room for an answer.
@@ -391,7 +393,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             )
 
     def _versions(self) -> dict[str, str]:
-        versions = {"atroposlib": metadata.version("atroposlib")}
+        versions = {"atroposlib": HOST_VERSION}
         if self._questions is not None:
             versions["reasoning_gym"] = self._questions.library.version
         return versions

@@ -11,8 +11,13 @@ from typing import Any
 from rg_env.answers.extraction import Extraction, extract_answer
 from rg_env.answers.scoring import Score
 from rg_env.host.inference import PROMPT_MASK, Completion, Prompt
+from rg_env.host.off_loop import off_loop
 from rg_env.isolation.scorer import GroupScorer, TaskHandle
 from rg_env.rollouts.record import GroupRecord, RolloutRecord
+
+FEW_CHARS, FEW_TAGS = 2**18, 2**9
+"""A group with so much text and so many tags is searched in place, in half a
+millisecond."""
 
 Rollout = Mapping[str, Any]
 """messages, rg_item, dataset_obj, finish_reason, tokens, masks, logprobs; and
@@ -38,7 +43,8 @@ def build_rollout(
 
 def completion_tokens(rollout: Rollout) -> int:
     """Return the length of a rollout's completion, in tokens."""
-    return sum(mask != PROMPT_MASK for mask in rollout["masks"])
+    masks: Sequence[int] = rollout["masks"]
+    return len(masks) - masks.count(PROMPT_MASK)
 
 
 def extract_from(rollout: Rollout) -> Extraction:
@@ -47,6 +53,14 @@ def extract_from(rollout: Rollout) -> Extraction:
         rollout["messages"][-1]["content"],
         thinking_open=rollout.get("thinking_open", False),
     )
+
+
+async def _extract_all(rollouts: Sequence[Rollout]) -> list[Extraction]:
+    texts = [rollout["messages"][-1]["content"] for rollout in rollouts]
+    num_chars = sum(map(len, texts))
+    if num_chars <= FEW_CHARS and sum(t.count("<") for t in texts) <= FEW_TAGS:
+        return list(map(extract_from, rollouts))
+    return await off_loop(list, map(extract_from, rollouts))
 
 
 async def score_rollouts(
@@ -60,7 +74,7 @@ async def score_rollouts(
     Raises:
         ScoringUnavailable: The worker pool gave no scores.
     """
-    extractions = [extract_from(rollout) for rollout in rollouts]
+    extractions = await _extract_all(rollouts)
     answers = [e.answer for e in extractions if e.answer is not None]
     item = rollouts[0]
     scored = await scorer.score_group(item["dataset_obj"], item["rg_item"], answers)

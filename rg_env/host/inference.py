@@ -12,10 +12,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from atroposlib.envs.server_handling.managed_server import ManagedServer
+
 from rg_env.answers.prompt import Message
+from rg_env.host.off_loop import breathe, no_breath, off_loop
+from rg_env.host.replies import NativeReply
 
 TRAINABLE_TYPES = frozenset({"vllm", "sglang"})
 """Server types whose replies carry what a trainer needs."""
@@ -25,6 +30,21 @@ MAX_ROUNDS = 3
 
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
+
+NATURAL_ENDS = frozenset(
+    {"stop", "length", "content_filter", "tool_calls", "function_call"}
+)
+"""Ends that the host knows; any other, "abort" for one, leaves half a completion."""
+
+MAX_PROMPTS = 256
+SHORT_PROMPT_CHARS = 4096
+"""A prompt up to here is rendered and encoded in a millisecond, in place."""
+
+FEW_TOKENS = 4096
+"""So many are turned into text in a millisecond, in place."""
+
+FEW_CHARS = 2048
+"""Likewise for text that is turned into tokens."""
 
 
 class InferenceFailed(RuntimeError):
@@ -83,18 +103,51 @@ class Sampling:
 
 
 def render_prompt(tokenizer: Any, messages: Sequence[Message]) -> Prompt:
-    """Render messages with the tokenizer's chat template and generation prompt.
+    """Render messages as the host's managed server does, and count their tokens.
 
     Template and tokenizer may both put a BOS; the servers take one of them off, and so
     does the count here.
     """
-    text = tokenizer.apply_chat_template(
-        list(messages), tokenize=False, add_generation_prompt=True
-    )
+    managed = ManagedServer(None, tokenizer)
+    text: str = managed._convert_messages_to_prompt(list(messages))
     tokens = tokenizer.encode(text, add_special_tokens=True)
     if len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]:
         tokens = tokens[1:]
     return Prompt(messages, tokens, text.rstrip().endswith("<think>"))
+
+
+class Prompts:
+    """Renders prompts; an item's is asked for when it is chosen and when it is sent.
+
+    Args:
+        tokenizer: The environment's tokenizer.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._newest: OrderedDict[str, Prompt] = OrderedDict()
+
+    async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
+        """Return a prompt, rendered off the event loop where it is long."""
+        plain: list[Any] = [dict(message) for message in messages]
+        key = repr(plain)
+        prompt = self._newest.pop(key, None)
+        if prompt is None and len(key) <= SHORT_PROMPT_CHARS:
+            prompt = render_prompt(self._tokenizer, plain)
+        elif prompt is None:
+            prompt = await off_loop(render_prompt, self._tokenizer, plain)
+        self._newest[key] = prompt
+        if len(self._newest) > MAX_PROMPTS:
+            self._newest.popitem(last=False)
+        return prompt
+
+
+def _is_finite(logprobs: Sequence[Any]) -> bool:
+    try:
+        # A sum is finite only if all of its parts are, and faster than asking each.
+        return math.isfinite(sum(logprobs))
+    except TypeError:  # None, as SGLang writes a NaN
+        return False
 
 
 def _is_usable(completion: Completion) -> bool:
@@ -102,7 +155,8 @@ def _is_usable(completion: Completion) -> bool:
     if logprobs is None:
         return True
     same_length = len(completion.tokens) == len(completion.masks) == len(logprobs)
-    return same_length and all(map(math.isfinite, logprobs))
+    ended = completion.finish_reason in NATURAL_ENDS
+    return ended and same_length and _is_finite(logprobs)
 
 
 def _cut(completion: Completion, limit_tokens: int) -> Completion:
@@ -163,14 +217,10 @@ class Inference:
     async def _request(
         self, prompt: Prompt, n: int, sampling: Sampling
     ) -> list[Completion]:
-        arguments = {
-            "messages": [dict(message) for message in prompt.messages],
-            "n": n,
-            **dataclasses.asdict(sampling),
-        }
+        arguments = {"n": n, **dataclasses.asdict(sampling)}
         try:
             if self.can_train:
-                return await self._managed(arguments)
+                return await self._managed(prompt, arguments)
             return await self._text_only(prompt, arguments)
         except Exception as error:
             # The host wraps every fault of this network (aiohttp's, openai's,
@@ -178,42 +228,90 @@ class Inference:
             cause = _root_cause(error)
             raise InferenceFailed(f"{type(cause).__name__}: {cause}"[:500]) from error
 
-    async def _managed(self, arguments: dict[str, Any]) -> list[Completion]:
+    async def _managed(
+        self, prompt: Prompt, arguments: dict[str, Any]
+    ) -> list[Completion]:
+        """Ask the server that the host would ask.
+
+        The host's managed server would render and encode the prompt once more and keep
+        a tree of texts that nobody reads, so its server is asked directly. One that
+        goes through a proxy has no server and is asked itself.
+        """
         async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
-            reply = await managed.chat_completion(**arguments)
-            nodes = managed.get_state()["nodes"]
-        return [
-            Completion(
-                text=choice.message.content or "",
-                finish_reason=choice.finish_reason,
-                tokens=node.tokens,
-                masks=node.masked_tokens,
-                logprobs=node.logprobs,
+            if not isinstance(managed, ManagedServer):
+                return await _through_proxy(managed, prompt, arguments)
+            reply = await managed.server.tokens_and_logprobs_completion(
+                input_ids=list(prompt.tokens), **arguments
             )
-            for choice, node in zip(reply.choices, nodes, strict=True)
-        ]
+        if sum(map(len, reply[1])) <= FEW_TOKENS:
+            return self._decoded(reply)
+        return await off_loop(self._decoded, reply, breathe)
+
+    def _decoded(
+        self, reply: NativeReply, breathe: Callable[[], None] = no_breath
+    ) -> list[Completion]:
+        prompt, *lists = reply
+        completions = []
+        for ids, of_ids, reason in zip(*lists, strict=True):
+            is_object = isinstance(reason, dict)
+            completion = Completion(
+                text=self._tokenizer.decode(ids, skip_special_tokens=True),
+                finish_reason=reason.get("type", "stop") if is_object else reason,
+                tokens=prompt + ids,
+                masks=[PROMPT_MASK] * len(prompt) + ids,
+                logprobs=[PROMPT_LOGPROB] * len(prompt) + of_ids,
+            )
+            completions.append(completion)
+            breathe()
+        return completions
 
     async def _text_only(
         self, prompt: Prompt, arguments: dict[str, Any]
     ) -> list[Completion]:
-        reply = await self._server.chat_completion(**arguments)
+        reply = await self._server.chat_completion(
+            messages=[dict(message) for message in prompt.messages], **arguments
+        )
+        end = self._tokenizer.eos_token or ""
+        texts = [(c.message.content or "").removesuffix(end) for c in reply.choices]
+        if sum(map(len, texts)) <= FEW_CHARS:
+            tokens = self._encoded(texts)
+        else:
+            tokens = await off_loop(self._encoded, texts)
         return [
-            self._from_text(prompt, choice.message.content or "", choice.finish_reason)
-            for choice in reply.choices
+            Completion(
+                text=text,
+                finish_reason=choice.finish_reason,
+                tokens=[*prompt.tokens, *ids],
+                masks=[PROMPT_MASK] * len(prompt.tokens) + ids,
+                logprobs=None,
+            )
+            for choice, text, ids in zip(reply.choices, texts, tokens, strict=True)
         ]
 
-    def _from_text(
-        self, prompt: Prompt, text: str, finish_reason: str | None
-    ) -> Completion:
-        text = text.removesuffix(self._tokenizer.eos_token or "")
-        tokens = self._tokenizer.encode(text, add_special_tokens=False)
-        return Completion(
-            text=text,
-            finish_reason=finish_reason,
-            tokens=[*prompt.tokens, *tokens],
-            masks=[PROMPT_MASK] * len(prompt.tokens) + tokens,
-            logprobs=None,
+    def _encoded(self, texts: list[str]) -> list[list[int]]:
+        # One text alone would be encoded without letting go of the interpreter's lock.
+        batch: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)[
+            "input_ids"
+        ]
+        return batch
+
+
+async def _through_proxy(
+    managed: Any, prompt: Prompt, arguments: dict[str, Any]
+) -> list[Completion]:
+    messages = [dict(message) for message in prompt.messages]
+    reply = await managed.chat_completion(messages=messages, **arguments)
+    nodes = managed.get_state()["nodes"]
+    return [
+        Completion(
+            text=choice.message.content or "",
+            finish_reason=choice.finish_reason,
+            tokens=node.tokens,
+            masks=node.masked_tokens,
+            logprobs=node.logprobs,
         )
+        for choice, node in zip(reply.choices, nodes, strict=True)
+    ]
 
 
 def _root_cause(error: BaseException) -> BaseException:

@@ -1,0 +1,162 @@
+"""The host's clients of vLLM and SGLang with a `/generate` that does not hold us up.
+
+What they send and return is what the host's own classes send and return; differs:
+
+    connections     kept open, instead of one opened and closed for every request
+    replies         read by `replies.py`, long ones off the event loop
+    timings         the newest `rolling_buffer_length` are kept, instead of all
+
+Choosing a server, its limits, health checks and retries stay the host's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections import deque
+from typing import Any
+
+import aiohttp
+from atroposlib.envs.server_handling.openai_server import OpenAIServer
+from atroposlib.envs.server_handling.server_baseline import APIServer
+from atroposlib.envs.server_handling.sglang_server import SGLangServer
+from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
+from atroposlib.envs.server_handling.vllm_server import VLLMServer
+
+from rg_env.host.off_loop import breathe, off_loop
+from rg_env.host.replies import Generated, NativeReply, read_sglang, read_vllm
+
+SHORT_REPLY_BYTES = 2**17
+"""A reply up to here is read in half a millisecond, in place."""
+
+KEEP_ALIVE_S = 3.0
+"""Less than the 5 s after which these servers close an idle connection: a request that
+goes out while its connection is being closed is lost."""
+
+READ_BUFFER_BYTES = 2**20
+
+
+class RecentTimings(APIServer):
+    """A client that remembers its newest timings."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Build the host's client."""
+        super().__init__(*args, **kwargs)
+        newest = self.config.rolling_buffer_length
+        self.request_timings: deque[float] = deque(maxlen=newest)
+        self.attempts_list: deque[int] = deque(maxlen=newest)
+        self.eval_request_timings: deque[float] = deque(maxlen=newest)
+        self.eval_attempts_list: deque[int] = deque(maxlen=newest)
+
+
+class NativeServer(RecentTimings):
+    """A client of a server's own `/generate`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Build the host's client; connects at the first request."""
+        super().__init__(*args, **kwargs)
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @abstractmethod
+    def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of a request."""
+
+    @abstractmethod
+    async def _read(self, reply: bytes) -> Generated:
+        """Read the body of a reply."""
+
+    def _take_prompt(self, arguments: dict[str, Any]) -> list[int]:
+        """Remove the prompt from the arguments and return its tokens, with one BOS."""
+        text = arguments.pop("prompt", None)
+        tokens: list[int] | None = arguments.pop("input_ids", None)
+        if tokens is None:
+            tokens = self.tokenizer.encode(text)
+        if len(tokens) >= 2 and tokens[0] == self.tokenizer.bos_token_id == tokens[1]:
+            tokens = tokens[1:]
+        return tokens
+
+    def _connections(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._loop is not loop:
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                # The semaphores of the host limit what is under way.
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
+                read_bufsize=READ_BUFFER_BYTES,
+            )
+        return self._session
+
+    async def _tokens_and_logprobs_completion_wrapper(
+        self, **kwargs: Any
+    ) -> NativeReply:
+        """Ask once; returns prompt tokens, tokens, logprobs and finish reasons."""
+        prompt = self._take_prompt(kwargs)
+        kwargs.pop("model", None)
+        key = self.config.api_key
+        async with self._connections().post(
+            f"{self.config.base_url.replace('/v1', '')}/generate",
+            json=self._request(prompt, kwargs),
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=aiohttp.ClientTimeout(total=self.config.timeout),
+        ) as response:
+            response.raise_for_status()
+            reply = await response.read()
+        return prompt, *await self._read(reply)
+
+    async def close(self) -> None:
+        """Close the connections; may be called twice."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+class NativeVllmServer(NativeServer, VLLMServer):
+    """The host's client of the vLLM server that its example trainer runs."""
+
+    def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
+        for name in ("max_new_tokens", "max_completion_tokens"):
+            if name in sampling:
+                sampling["max_tokens"] = sampling.pop(name)
+        return {"prompt": {"prompt_token_ids": prompt}, "logprobs": 0, **sampling}
+
+    async def _read(self, reply: bytes) -> Generated:
+        if len(reply) <= SHORT_REPLY_BYTES:
+            return read_vllm(reply)
+        return await off_loop(read_vllm, reply, breathe)
+
+
+class NativeSglangServer(NativeServer, SGLangServer):
+    """The host's client of SGLang."""
+
+    def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
+        if "max_tokens" in sampling:
+            sampling["max_new_tokens"] = sampling.pop("max_tokens")
+        return {
+            "input_ids": prompt,
+            "sampling_params": sampling,
+            "return_logprob": True,
+            "return_text_in_logprobs": False,
+        }
+
+    async def _read(self, reply: bytes) -> Generated:
+        if len(reply) <= SHORT_REPLY_BYTES:
+            return read_sglang(reply)
+        return await off_loop(read_sglang, reply, breathe)
+
+
+class TextServer(RecentTimings, OpenAIServer):
+    """The host's client of an endpoint of the OpenAI kind."""
+
+
+class TrlServer(RecentTimings, TrlVllmServer):
+    """The host's client of TRL's server."""
+
+
+SERVER_CLASSES: dict[str, type[APIServer]] = {
+    "vllm": NativeVllmServer,
+    "sglang": NativeSglangServer,
+    "openai": TextServer,
+    "trl": TrlServer,
+}
+"""By `server_type`."""

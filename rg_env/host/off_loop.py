@@ -1,0 +1,58 @@
+"""The thread for work that would hold up the event loop.
+
+There is one such thread: several would take turns at the interpreter's lock, and the
+event loop would wait for all of them. A function that works in it for long calls
+`breathe` again and again: left to itself, the interpreter passes its lock on only after
+5 ms, and not at all during one long call of a library.
+
+What takes less than a millisecond is done in place: a change of threads costs more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BREATH_S = 0.0001
+"""Long enough for another thread to wake up and take the lock."""
+
+BREATH_EVERY_S = 0.001
+
+
+@functools.cache
+def _thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="off-loop")
+
+
+async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function in the thread; one that has begun cannot be cancelled."""
+    call = functools.partial(function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_thread(), call)
+
+
+class Breath:
+    """Lets go of the interpreter's lock, at most once in `every_s` of work."""
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
+        self._last = 0.0
+
+    def __call__(self) -> None:
+        """Pause for other threads; for functions that run in the thread."""
+        if time.perf_counter() - self._last >= self._every_s:
+            time.sleep(BREATH_S)
+            self._last = time.perf_counter()
+
+
+breathe = Breath(BREATH_EVERY_S)
+
+
+def no_breath() -> None:
+    """Stand in for `breathe` where a function runs in the event loop."""
