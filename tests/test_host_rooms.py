@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import gzip
 import json
 import logging
 import stat
@@ -34,7 +33,6 @@ from rg_env.host.api_client import (
     ApiFaulted,
     ApiRefused,
     ApiUnreachable,
-    encode_body,
 )
 from rg_env.host.checkpoint import BadCheckpoint
 from rg_env.host.dumping import Dumps
@@ -231,15 +229,6 @@ def test_the_newest_step_is_found_by_number_and_not_by_name(tmp_path):
 
 
 # -- API client ------------------------------------------------------------------------
-
-
-def test_small_bodies_go_as_they_are_and_large_ones_compressed():
-    small, headers = encode_body({"a": 1})
-    assert json.loads(small) == {"a": 1} and "Content-Encoding" not in headers
-    payload = {"tokens": [1, 2, 3] * 1000}
-    large, headers = encode_body(payload)
-    assert headers["Content-Encoding"] == "gzip"
-    assert json.loads(gzip.decompress(large)) == payload
 
 
 def asked(handler, method="GET", path="/x", **patience):

@@ -1,0 +1,177 @@
+"""Groups on their way to the API: the same values on the wire, off the event loop."""
+
+import asyncio
+import gc
+import gzip
+import json
+import threading
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+from parts import build_env
+
+from rg_env.demo.server import serve_app
+from rg_env.host import connected, off_loop
+from rg_env.host.api_client import encode_groups
+
+ROWS = st.lists(st.lists(st.integers(-(2**31), 2**40), max_size=4), max_size=3)
+FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4)
+TEXTS = st.text(st.characters(exclude_categories=[]), max_size=9)
+GROUPS = st.fixed_dictionaries(
+    {
+        "tokens": ROWS,
+        "masks": ROWS,
+        "scores": FLOATS,
+        "inference_logprobs": st.none() | st.lists(FLOATS, max_size=3),
+        "overrides": st.lists(st.dictionaries(TEXTS, st.booleans())),
+        "messages": st.lists(st.lists(st.dictionaries(TEXTS, TEXTS), max_size=2)),
+        "group_overrides": st.just({}),
+        "env_id": st.integers(0, 9),
+    }
+)
+
+
+def group(tokens=3, text="é \ud800 \U0001f600", rows=2):
+    return {
+        "tokens": [list(range(tokens))] * rows,
+        "masks": [list(range(tokens))] * rows,
+        "scores": [0.0, 1.0],
+        "inference_logprobs": [[-0.1234567890123456] * tokens] * rows,
+        "messages": [[{"role": "assistant", "content": text}]] * rows,
+    }
+
+
+def decoded(body, headers):
+    if headers.get("Content-Encoding") == "gzip":
+        body = gzip.decompress(body)
+    return json.loads(body)
+
+
+@given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
+def test_any_group_arrives_as_the_host_would_send_it(groups):
+    assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
+
+
+def test_short_bodies_go_as_they_are_and_long_ones_compressed():
+    for tokens, is_compressed in ((3, False), (500, True)):
+        body, headers = encode_groups(group(tokens))
+        assert ("Content-Encoding" in headers) is is_compressed
+        assert decoded(body, headers) == group(tokens)
+
+
+def test_half_a_character_in_a_message_leaves_the_lists_of_numbers_fast():
+    pauses = []
+    encode_groups(group(), lambda: pauses.append(1))
+    assert len(pauses) == 10  # one a row: of tokens, masks, scores, logprobs, messages
+
+
+# -- sending ---------------------------------------------------------------------------
+
+
+class Api:
+    """A simulated API that forgets its environments when it is told to."""
+
+    def __init__(self):
+        self.asked, self.groups = [], []
+        self.env_id = 0
+
+    def app(self):
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{path:.*}", self.answer)
+        return app
+
+    async def answer(self, request):
+        self.asked.append(request.path)
+        body = await request.json() if request.can_read_body else {}
+        if request.path == "/scored_data":
+            self.groups.append(body)
+        return web.json_response({"env_weight": 1.0})
+
+
+def sent(scored, meanwhile=None):
+    """Send a group; return what the API saw and the environment."""
+
+    async def run():
+        api = Api()
+        async with serve_app(api.app()) as url:
+            env = build_env(rollout_server_url=url)
+            env.env_id = 0
+            if meanwhile is not None:
+                meanwhile(env)
+            await env._send_scored_data_to_api(scored)
+            await env._api.close()
+            return api
+
+    return asyncio.run(run())
+
+
+def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
+    api = sent({**group(text="x"), "task": "gcd", "answers": ["4"]})
+    assert api.groups == [{**group(text="x"), "env_id": 0}]
+    assert api.asked == ["/status-env", "/scored_data"]
+
+
+def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id():
+    def registers_anew(env):
+        ask = env._own_status
+
+        async def status():
+            env.env_id = 7
+            return await ask()
+
+        env._own_status = status
+
+    api = sent(group(text="x"), registers_anew)
+    assert [g["env_id"] for g in api.groups] == [7]
+
+
+@pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])
+def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch):
+    threads = []
+
+    def watched(*args):
+        threads.append(threading.current_thread())
+        return encode_groups(*args)
+
+    monkeypatch.setattr(connected, "encode_groups", watched)
+    api = sent(group(tokens, text="x"))
+    assert [t is not threading.main_thread() for t in threads] == [is_off]
+    assert api.groups == [{**group(tokens, text="x"), "env_id": 0}]
+
+
+# -- the thread and the collector ------------------------------------------------------
+
+
+def test_errors_come_back_from_the_thread():
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(off_loop.off_loop(divmod, 1, 0))
+
+
+def test_there_is_one_thread_for_all():
+    async def run():
+        calls = (off_loop.off_loop(threading.get_ident) for _ in range(5))
+        return set(await asyncio.gather(*calls))
+
+    assert len(asyncio.run(run()) | asyncio.run(run())) == 1
+
+
+def test_a_breath_is_taken_only_after_some_work(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(off_loop.time, "sleep", pauses.append)
+    breathe = off_loop.Breath(every_s=3600)
+    breathe()
+    breathe()
+    assert len(pauses) == 1
+
+
+def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
+    env = build_env()
+    counts = []
+
+    async def work():
+        counts.append(gc.get_freeze_count())
+
+    asyncio.run(env._run_to_its_end(work()))
+    assert counts[0] > 10_000 and gc.get_freeze_count() == 0
