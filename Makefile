@@ -26,8 +26,8 @@ check: $(STAMP) ## lint, formatting, types and spelling; changes nothing
 	@echo "mypy" && $(PY) -m mypy
 	@echo "codespell" && $(VENV)/bin/codespell
 
-bench: $(STAMP) ## run the side-by-side measurements
-	@for program in benchmarks/*.py; do echo "$$program" && $(PY) $$program $(ARGS) || exit 1; done
+bench: $(STAMP) ## measure serve beside a null environment (ARGS="--against FILE")
+	@$(PY) benchmarks/throughput.py $(ARGS)
 
 lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
 	@echo "Resolving for Python 3.10 and newer (about half a minute)."

@@ -1,0 +1,103 @@
+"""The real Atropos API, what `run-api` serves, with a counter in front.
+
+    python -m benchmarks.harness.api
+
+`GET /bench/counts` tells how many groups the API has taken and refused, and when the
+first one came. Nothing else of the API is touched.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import uvicorn
+from atroposlib.api import app
+
+from benchmarks.harness.children import end_with_parent
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+GROUP_PATHS = ("/scored_data", "/scored_data_list")
+JSON = [(b"content-type", b"application/json")]
+
+
+class Counted:
+    """An ASGI application with a counter of the groups it is sent.
+
+    Attributes:
+        counts: `accepted` groups, those `buffered` because of their size, `rejected`
+            requests, and `first`, the monotonic time of the first accepted one.
+    """
+
+    def __init__(self, inner: App) -> None:
+        self._inner = inner
+        self.counts: dict[str, Any] = {
+            "accepted": 0,
+            "buffered": 0,
+            "rejected": 0,
+            "first": None,
+        }
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        path = scope.get("path")
+        if path == "/bench/counts":
+            body = json.dumps({**self.counts, "t": time.monotonic()}).encode()
+            start = {"type": "http.response.start", "status": 200, "headers": JSON}
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
+        elif path in GROUP_PATHS:
+            await self._count(scope, receive, send)
+        else:
+            await self._inner(scope, receive, send)
+
+    async def _count(self, scope: Message, receive: Receive, send: Send) -> None:
+        status, body = 500, b""
+
+        async def watched(message: Message) -> None:
+            nonlocal status, body
+            status = message.get("status", status)
+            body += message.get("body", b"")
+            await send(message)
+
+        try:
+            await self._inner(scope, receive, watched)
+        finally:
+            self._record(status, body)
+
+    def _record(self, status: int, body: bytes) -> None:
+        counts = self.counts
+        if status >= 400:
+            counts["rejected"] += 1
+            return
+        reply = json.loads(body)
+        total = reply.get("groups_processed", 1)
+        buffered = reply.get("buffered", int(reply["status"] == "buffered"))
+        counts["buffered"] += buffered
+        counts["accepted"] += total - buffered
+        if counts["first"] is None and counts["accepted"]:
+            counts["first"] = time.monotonic()
+
+
+def main() -> None:
+    """Print the URL, then serve until the standard input closes."""
+    end_with_parent()
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(128)
+    config = uvicorn.Config(
+        Counted(app), log_level="warning", timeout_graceful_shutdown=1
+    )
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()

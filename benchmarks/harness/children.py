@@ -1,0 +1,257 @@
+"""Child processes that cannot outlive the harness, and what they use.
+
+A child of ours watches its standard input: when that closes, because we closed it or
+because we were killed, it ends. Whatever else it has started is remembered while it is
+watched, and ended after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import psutil
+
+PROJECT = Path(__file__).resolve().parents[2]
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 5.0
+MIB = 1024**2
+
+
+def end_with_parent(grace_s: float | None = None) -> None:
+    """End this process when its standard input closes; for the child's side.
+
+    Args:
+        grace_s: Seconds that SIGTERM may take before the process is killed; None for
+            any time.
+    """
+
+    def watch() -> None:
+        # Not sys.stdin: a thread that waits in its lock would block the exit.
+        while os.read(0, 65536):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        if grace_s is not None:
+            time.sleep(grace_s)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextlib.asynccontextmanager
+async def service(module: str, *argv: str, log: Path) -> AsyncIterator[tuple[str, int]]:
+    """Run a module of the harness that prints its URL and serves until it is ended.
+
+    Yields:
+        The URL and the process id.
+
+    Raises:
+        RuntimeError: It did not start; the text holds the end of its log.
+    """
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            module,
+            *argv,
+            cwd=PROJECT,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            # Ctrl-C at the terminal is for us; the child is told by us when to end.
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), START_TIMEOUT_S)
+        if not line.startswith(b"http"):
+            raise RuntimeError(f"{module} did not start:\n{tail(log)}")
+        yield line.decode().strip(), process.pid
+    finally:
+        process.stdin.close()
+        await asyncio.shield(_wait_or_kill(process, STOP_TIMEOUT_S))
+
+
+async def _wait_or_kill(process: asyncio.subprocess.Process, patience_s: float) -> None:
+    try:
+        await asyncio.wait_for(process.wait(), patience_s)
+    except asyncio.TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def tail(log: Path, lines: int = 25) -> str:
+    """Return the end of a log."""
+    text = log.read_text("utf-8", errors="replace").splitlines()
+    return "\n".join(text[-lines:]) or "(its log is empty)"
+
+
+class Tree:
+    """What a process and its descendants use.
+
+    A descendant that has ended keeps counting with what it used when last seen.
+
+    Args:
+        pid: The main process.
+
+    Attributes:
+        peak_rss_mib: Most resident memory of all together, pages that they share
+            counted for each.
+        peak_pss_mib: Most memory of all together, shared pages counted once.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._main = psutil.Process(pid)
+        self._seen: dict[int, psutil.Process] = {}
+        self._cpu_s: dict[int, float] = {}
+        self._own_cpu_s = 0.0
+        self.rss_mib = self.pss_mib = 0.0
+        self.peak_rss_mib = self.peak_pss_mib = 0.0
+
+    def look(self) -> None:
+        """Take a sample; of a process that has ended the last one stays."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = self._main.cpu_times()
+            self._own_cpu_s = times.user + times.system
+            children = self._main.children(recursive=True)
+            self._seen.update({child.pid: child for child in children})
+            rss = pss = 0.0
+            for process in (self._main, *children):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    memory = process.memory_full_info()
+                    rss, pss = rss + memory.rss / MIB, pss + memory.pss / MIB
+            for child in children:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    times = child.cpu_times()
+                    self._cpu_s[child.pid] = times.user + times.system
+            self.rss_mib, self.pss_mib = rss, pss
+            self.peak_rss_mib = max(self.peak_rss_mib, rss)
+            self.peak_pss_mib = max(self.peak_pss_mib, pss)
+
+    @property
+    def cpu_s(self) -> tuple[float, float]:
+        """CPU seconds of the main process, and of its descendants together."""
+        return self._own_cpu_s, sum(self._cpu_s.values())
+
+    @property
+    def children(self) -> list[int]:
+        """Process ids of all descendants seen so far."""
+        return list(self._seen)
+
+    def left_alive(self) -> list[psutil.Process]:
+        """Return the descendants that still run."""
+        return [p for p in self._seen.values() if p.is_running() and not _is_dead(p)]
+
+
+def _is_dead(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def own_cpu_s(pid: int) -> float:
+    """Return the CPU seconds of one process, without its descendants."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
+class Watched:
+    """An environment's process, started as a user does but through the probe.
+
+    Args:
+        process: It.
+        log: What it prints.
+
+    Attributes:
+        tree: What it uses.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process = process
+        self._log = log
+        self._end: dict[str, float | int | None] | None = None
+        self.tree = Tree(process.pid)
+
+    def check(self) -> None:
+        """Raise if it has ended.
+
+        Raises:
+            RuntimeError: With its status and the end of its log.
+        """
+        status = self._process.returncode
+        if status is not None:
+            raise RuntimeError(
+                f"the environment ended with status {status}:\n{tail(self._log)}"
+            )
+
+    async def stop(self, patience_s: float = 20.0) -> dict[str, float | int | None]:
+        """End it with SIGTERM, then whatever it has left behind; may be called twice.
+
+        Returns:
+            Its exit status, how long it took in seconds, and how many descendants it
+            left running.
+        """
+        if self._end is not None:
+            return self._end
+        began = time.monotonic()
+        if self._process.returncode is None:
+            self.tree.look()
+            self._process.terminate()
+            await _wait_or_kill(self._process, patience_s)
+        seconds = time.monotonic() - began
+        await asyncio.sleep(0.2)
+        left = self.tree.left_alive()
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._end = {
+            "status": self._process.returncode,
+            "seconds": seconds,
+            "left_behind": len(left),
+        }
+        return self._end
+
+
+async def start_watched(
+    file: Path, argv: Sequence[str], folder: Path, log: Path, tell: Path, report: Path
+) -> Watched:
+    """Start `python FILE ARGV` with the probe in its process.
+
+    Args:
+        file: The environment's file.
+        argv: Its command line.
+        folder: Its working folder.
+        log: Where its output goes.
+        tell: Unix socket of the inference server, for the answers to its items.
+        report: Where the probe writes what it sees.
+    """
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(Path(__file__).with_name("probe.py")),
+            str(file),
+            *argv,
+            cwd=folder,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            env={
+                **os.environ,
+                "BENCH_TELL": str(tell),
+                "BENCH_REPORT": str(report),
+                "HF_HUB_OFFLINE": "1",
+                "TOKENIZERS_PARALLELISM": "false",
+                "WANDB_MODE": "disabled",
+            },
+        )
+    return Watched(process, log)

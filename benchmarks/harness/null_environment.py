@@ -1,0 +1,69 @@
+"""An environment that does nothing itself: the limit of ours.
+
+    python benchmarks/harness/null_environment.py serve --env.x ...
+
+Everything between Atropos' API and the inference server is the code of our
+environment, and so is the command line. But there is one item, always the same, and
+the scores are 1, 0, 1, 0, ... without a look at the answers. What our environment is
+slower than this is what making, choosing and scoring items costs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from atroposlib.envs.base import ScoredDataGroup
+
+from reasoning_gym_environment import Item, ReasoningGymEnv
+
+QUESTION = f"What is {' + '.join(['2'] * 67)}?"
+"""With the system prompt some 420 tokens, as our prompts have over all tasks."""
+
+ENTRY = {
+    "question": QUESTION,
+    "answer": "134",
+    "metadata": {"source_dataset": "null"},
+}
+
+
+class Unasked:
+    """A dataset object that nobody asks for scores."""
+
+    def score_answer(self, answer: str | None, entry: Mapping[str, Any]) -> float:
+        """Raise, because nobody should ask."""
+        raise AssertionError("the null environment does not look at answers")
+
+
+class NullEnv(ReasoningGymEnv):
+    """One constant item, constant alternating scores."""
+
+    name = "null"
+
+    async def setup(self) -> None:
+        """Start nothing."""
+
+    async def get_next_item(self) -> Item:
+        """Return the one item."""
+        return self._messages(QUESTION), ENTRY, Unasked()
+
+    async def score(
+        self, rollout_group_data: Sequence[Mapping[str, Any]]
+    ) -> ScoredDataGroup | None:
+        """Return the rollouts with the scores 1, 0, 1, 0, ..."""
+        rollouts = rollout_group_data
+        return {
+            "tokens": [rollout["tokens"] for rollout in rollouts],
+            "masks": [rollout["masks"] for rollout in rollouts],
+            "scores": [float(i % 2 == 0) for i in range(len(rollouts))],
+            "overrides": [{} for _ in rollouts],
+            "inference_logprobs": [rollout["logprobs"] for rollout in rollouts],
+        }
+
+
+if __name__ == "__main__":
+    NullEnv.cli()

@@ -1,0 +1,223 @@
+"""Runs an environment's file as `python FILE ARGS` does, and watches it from inside.
+
+    BENCH_REPORT=FILE BENCH_TELL=SOCKET python probe.py ENVIRONMENT.py serve --env.x y
+
+Any file for the Atropos host will do; nothing of it is changed on disk. Once its event
+loop runs, the probe
+
+- wakes every 5 ms and notes how late it is,
+- notes how long the hooks of its class take, by task where one is known,
+- notes how long Python's garbage collector stops everything,
+- tells the inference server the answer to each item, so that a simulated model can be
+  right in half of its completions.
+
+The report is one JSON object a line, written once a second. Nothing but the standard
+library is imported before the file itself, so that the start stays what it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any
+
+TICK_S = 0.005
+WRITE_EVERY_S = 1.0
+END_GRACE_S = 20.0
+METHODS = (
+    "get_next_item",
+    "collect_trajectories",
+    "score",
+    "handle_send_to_api",
+    "get_status",
+)
+"""The host's hooks that are timed; each waits for something."""
+
+SHORTEST_PAUSE_MS = 1.0
+"""Shorter pauses of the garbage collector are many, and no one feels them."""
+
+Method = Callable[..., Awaitable[Any]]
+
+
+class Probe:
+    """What is seen of one environment, and where it is written."""
+
+    def __init__(self, report: str, tell: str) -> None:
+        self._path = report
+        self._tell: socket.socket | None = socket.socket(socket.AF_UNIX)
+        self._tell.connect(tell)
+        self._delays: list[tuple[float, float]] = []
+        self._calls: list[tuple[float, str, str, float]] = []
+        self._pauses: list[tuple[float, float]] = []
+        self._paused_at = 0.0
+        self._began = False
+
+    def start(self, main: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
+        """Wrap the first coroutine that an event loop is run for; leave the others."""
+        if self._began or threading.current_thread() is not threading.main_thread():
+            return main
+        self._began = True
+        return self._with_watch(main)
+
+    async def _with_watch(self, main: Coroutine[Any, Any, Any]) -> Any:
+        for cls in environments():
+            for name in METHODS:
+                if hasattr(cls, name):
+                    setattr(cls, name, self._timed(name, getattr(cls, name)))
+        gc.callbacks.append(self._collecting)
+        watch = asyncio.ensure_future(self._watch())
+        try:
+            return await main
+        finally:
+            watch.cancel()
+            gc.callbacks.remove(self._collecting)
+            self._write()
+
+    async def _watch(self) -> None:
+        written = time.monotonic()
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(TICK_S)
+            now = time.monotonic()
+            self._delays.append((round(now, 4), round(1e3 * (now - began - TICK_S), 3)))
+            if now - written >= WRITE_EVERY_S:
+                written = now
+                self._write()
+
+    def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        now = time.monotonic()
+        if phase == "start":
+            self._paused_at = now
+            return
+        pause_ms = 1e3 * (now - self._paused_at)
+        if pause_ms >= SHORTEST_PAUSE_MS:
+            self._pauses.append((round(now, 4), round(pause_ms, 3)))
+
+    def _timed(self, name: str, method: Method) -> Method:
+        @functools.wraps(method)
+        async def timed(env: Any, *args: Any, **kwargs: Any) -> Any:
+            began = time.monotonic()
+            result = await method(env, *args, **kwargs)
+            now = time.monotonic()
+            entry = None
+            if name == "get_next_item":
+                entry = entry_of(result)
+                self._tell_answer(entry)
+            elif name == "score":
+                entry = entry_of_rollouts(args[0] if args else None)
+            took_ms = round(1e3 * (now - began), 3)
+            self._calls.append((round(now, 4), name, task_of(entry), took_ms))
+            return result
+
+        return timed
+
+    def _tell_answer(self, entry: dict[str, Any] | None) -> None:
+        if entry is None or self._tell is None:
+            return
+        told = {"question": entry["question"], "answer": entry.get("answer")}
+        if not isinstance(told["answer"], str):
+            told["task"] = task_of(entry)
+            told["metadata"] = entry.get("metadata", {})
+        line = json.dumps(told, default=str).encode() + b"\n"
+        try:
+            self._tell.sendall(line)
+        except OSError:  # the harness is ending
+            self._tell = None
+
+    def _write(self) -> None:
+        lines = [
+            {"delays": self._delays},
+            {"calls": self._calls},
+            {"pauses": self._pauses},
+        ]
+        self._delays, self._calls, self._pauses = [], [], []
+        with open(self._path, "a", encoding="utf-8") as report:  # noqa: PTH123
+            report.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def environments() -> Iterator[type]:
+    """Yield the environment classes that nothing is derived from."""
+    host = sys.modules.get("atroposlib.envs.base")
+    open_classes = [] if host is None else [host.BaseEnv]
+    while open_classes:
+        cls = open_classes.pop()
+        derived = cls.__subclasses__()
+        open_classes += derived
+        if not derived:
+            yield cls
+
+
+def entry_of(item: Any) -> dict[str, Any] | None:
+    """Return the library's entry in an item `(messages, entry, dataset)`."""
+    if isinstance(item, tuple | list) and len(item) > 1 and isinstance(item[1], dict):
+        return item[1] if "question" in item[1] else None
+    return None
+
+
+def entry_of_rollouts(rollouts: Any) -> dict[str, Any] | None:
+    """Return the library's entry in the rollouts given to `score`."""
+    if isinstance(rollouts, list) and rollouts and isinstance(rollouts[0], dict):
+        entry = rollouts[0].get("rg_item")
+        return entry if isinstance(entry, dict) else None
+    return None
+
+
+def task_of(entry: dict[str, Any] | None) -> str:
+    """Return the task of an entry, "?" where it does not say."""
+    metadata = (entry or {}).get("metadata")
+    name = metadata.get("source_dataset") if isinstance(metadata, dict) else None
+    return str(name or "?")
+
+
+def hook(probe: Probe) -> None:
+    """Have the probe start with the first event loop of the main thread."""
+    runner = getattr(asyncio, "Runner", None)
+    if runner is not None:  # `asyncio.run` uses it, from Python 3.11 on
+        plain_method = runner.run
+
+        def run_method(self: Any, coro: Any, **kwargs: Any) -> Any:
+            return plain_method(self, probe.start(coro), **kwargs)
+
+        runner.run = run_method
+        return
+    plain_run = asyncio.run
+
+    def run(main: Any, **kwargs: Any) -> Any:
+        return plain_run(probe.start(main), **kwargs)
+
+    asyncio.run = run
+
+
+def end_with_parent() -> None:
+    """End this process when the harness is gone; it holds our standard input."""
+    while os.read(0, 65536):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(END_GRACE_S)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Become the environment."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    report = os.environ.pop("BENCH_REPORT")
+    tell = os.environ.pop("BENCH_TELL")
+    hook(Probe(report, tell))
+    file = os.path.abspath(sys.argv[1])  # noqa: PTH100
+    sys.argv = sys.argv[1:]
+    sys.path[0] = os.path.dirname(file)  # noqa: PTH120
+    runpy.run_path(file, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""What several runs say together: medians, ratios and tables for people."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+Run = Mapping[str, Any]
+
+MEASURES: dict[str, tuple[str, ...]] = {
+    "groups/s": ("groups_per_s",),
+    "share of workers/latency": ("of_ceiling",),
+    "server idle": ("server_idle",),
+    "in flight": ("in_flight",),
+    "CPU main ms": ("cpu_ms_per_group", "main"),
+    "CPU children ms": ("cpu_ms_per_group", "children"),
+    "CPU API ms": ("cpu_ms_per_group", "api"),
+    "CPU server ms": ("cpu_ms_per_group", "server"),
+    "CPU harness ms": ("cpu_ms_per_group", "harness"),
+    "loop p50 ms": ("loop_ms", "p50"),
+    "loop p99 ms": ("loop_ms", "p99"),
+    "loop max ms": ("loop_ms", "max"),
+    "collector share": ("collector_ms", "share"),
+    "collector max ms": ("collector_ms", "max"),
+    "idle process p99 ms": ("machine_ms", "p99"),
+    "idle process max ms": ("machine_ms", "max"),
+    "first group s": ("first_group_s",),
+    "peak RSS MiB": ("memory_mib", "peak_rss"),
+    "peak PSS MiB": ("memory_mib", "peak_pss"),
+    "final PSS MiB": ("memory_mib", "final_pss"),
+    "waste": ("waste", "share"),
+    "rollouts/s": ("rollouts_per_s",),
+    "tokens/s": ("tokens_per_s",),
+    "busy with others": ("busy_with_others",),
+}
+"""Name in tables to place in a run."""
+
+COMPARED = (
+    "groups/s",
+    "CPU main ms",
+    "CPU children ms",
+    "loop p99 ms",
+    "loop max ms",
+    "first group s",
+    "peak RSS MiB",
+    "peak PSS MiB",
+)
+
+WASTE = (
+    "cancelled",
+    "dropped by the environment",
+    "rejected by the API",
+    "stranded in the API",
+)
+
+
+def value(run: Run, measure: str) -> float | None:
+    """Return one number of a run; None where it has none."""
+    found: Any = run
+    for name in MEASURES[measure]:
+        found = found[name]
+    return None if found is None else float(found)
+
+
+def settings_of(runs: Iterable[Run]) -> list[str]:
+    """Return the titles of the settings, in the order of the runs."""
+    return list(dict.fromkeys(run["title"] for run in runs))
+
+
+def contestants_of(runs: Iterable[Run]) -> list[str]:
+    """Return the contestants' names, in the order of the runs."""
+    return list(dict.fromkeys(run["contestant"] for run in runs))
+
+
+def _of(runs: Iterable[Run], title: str, contestant: str) -> list[Run]:
+    return [r for r in runs if (r["title"], r["contestant"]) == (title, contestant)]
+
+
+def median(runs: Sequence[Run], title: str, who: str, measure: str) -> float | None:
+    """Return the median over the rounds; None without a number."""
+    found = [value(run, measure) for run in _of(runs, title, who)]
+    numbers = [number for number in found if number is not None]
+    return statistics.median(numbers) if numbers else None
+
+
+def ratio(
+    runs: Sequence[Run], title: str, first: str, second: str, measure: str
+) -> float | None:
+    """Return the median over the rounds of first/second, pairs of one round each."""
+    of_second = {run["round"]: value(run, measure) for run in _of(runs, title, second)}
+    ratios = []
+    for run in _of(runs, title, first):
+        above, below = value(run, measure), of_second.get(run["round"])
+        if above is not None and below:
+            ratios.append(above / below)
+    return statistics.median(ratios) if ratios else None
+
+
+def summary(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return medians and ratios as plain values for the JSON file."""
+    names = contestants_of(runs)
+    return {
+        title: {
+            "medians": {
+                who: {m: median(runs, title, who, m) for m in MEASURES} for who in names
+            },
+            "ratios": {
+                f"{names[0]} / {other}": {
+                    m: ratio(runs, title, names[0], other, m) for m in COMPARED
+                }
+                for other in names[1:]
+            },
+        }
+        for title in settings_of(runs)
+    }
+
+
+def _number(number: float | None) -> str:
+    if number is None:
+        return "-"
+    digits = 0 if abs(number) >= 100 else 1 if abs(number) >= 10 else 2
+    return f"{number:,.{digits}f}"
+
+
+def _share(number: float | None) -> str:
+    return "-" if number is None else f"{number:.1%}"
+
+
+WIDEST_LABEL = 26
+
+Cell = Callable[[str, str], str]
+
+
+def _empty(heading: str, *columns: str, left: int = 1) -> Table:
+    """Return a table whose first columns are text and the others numbers."""
+    table = Table(title=heading, title_justify="left", box=None, pad_edge=False)
+    for place, column in enumerate(columns):
+        if place < left:
+            table.add_column(column, max_width=WIDEST_LABEL)
+        else:
+            table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _table(heading: str, runs: Sequence[Run], columns: Mapping[str, Cell]) -> Table:
+    """Return a table with one row for each setting and contestant."""
+    table = _empty(heading, "", *columns)
+    for title in settings_of(runs):
+        table.add_row(f"[bold]{title}")
+        for who in contestants_of(runs):
+            if _of(runs, title, who):
+                cells = [cell(title, who) for cell in columns.values()]
+                table.add_row(f"  {who}", *cells)
+    return table
+
+
+def tables(runs: Sequence[Run]) -> Group:
+    """Return what was found, in tables of at most 80 columns."""
+
+    def number(measure: str) -> Cell:
+        return lambda title, who: _number(median(runs, title, who, measure))
+
+    def share(measure: str) -> Cell:
+        return lambda title, who: _share(median(runs, title, who, measure))
+
+    def wasted(reason: str) -> Cell:
+        def cell(title: str, who: str) -> str:
+            of_all = [run["waste"] for run in _of(runs, title, who)]
+            begun = sum(waste["generated"] + waste["cancelled"] for waste in of_all)
+            return _share(sum(w[reason] for w in of_all) / begun if begun else None)
+
+        return cell
+
+    shown: list[Any] = [
+        _table(
+            "What reached the API (medians of the rounds)",
+            runs,
+            {
+                "groups\n/s": number("groups/s"),
+                "rollouts\n/s": number("rollouts/s"),
+                "tokens\n/s": number("tokens/s"),
+                "of workers\n/latency": share("share of workers/latency"),
+                "server\nidle": share("server idle"),
+                "in\nflight": number("in flight"),
+                "first\ns": number("first group s"),
+            },
+        ),
+        _table(
+            "What it took: CPU in ms a group",
+            runs,
+            {
+                "main\nprocess": number("CPU main ms"),
+                "its\nchildren": number("CPU children ms"),
+                "API": number("CPU API ms"),
+                "inference\nserver": number("CPU server ms"),
+                "trainer,\nharness": number("CPU harness ms"),
+            },
+        ),
+        _table(
+            "Memory of main process and children, in MiB (PSS: shared pages once)",
+            runs,
+            {
+                "peak\nRSS": number("peak RSS MiB"),
+                "peak\nPSS": number("peak PSS MiB"),
+                "last\nPSS": number("final PSS MiB"),
+            },
+        ),
+        _table(
+            "How late, in ms: the environment's event loop, and an idle process;"
+            " GC: pauses\nby Python's garbage collector",
+            runs,
+            {
+                "loop\np50": number("loop p50 ms"),
+                "\np99": number("loop p99 ms"),
+                "\nmax": number("loop max ms"),
+                "GC\nmax": number("collector max ms"),
+                "GC\nshare": share("collector share"),
+                "idle\np99": number("idle process p99 ms"),
+                " \nmax": number("idle process max ms"),
+                "CPU of\nothers": share("busy with others"),
+            },
+        ),
+        _table(
+            "Rollouts generated or begun that did not reach the API",
+            runs,
+            {
+                "all": share("waste"),
+                "cancelled": wasted("cancelled"),
+                "dropped": wasted("dropped by the environment"),
+                "rejected": wasted("rejected by the API"),
+                "stranded": wasted("stranded in the API"),
+            },
+        ),
+        _hooks(runs),
+    ]
+    names = contestants_of(runs)
+    shown += [_ratios(runs, names[0], other) for other in names[1:]]
+    shown.append(_slowest(runs, names[0]))
+    parts: list[Any] = []
+    for part in shown:
+        parts += [part, Text()]
+    return Group(*parts)
+
+
+def _hooks(runs: Sequence[Run]) -> Table:
+    """Return how long the host waits in each hook, mean over the runs' calls."""
+    hooks = list(dict.fromkeys(hook for run in runs for hook in run["hooks_ms"]))
+
+    def mean(hook: str) -> Cell:
+        def cell(title: str, who: str) -> str:
+            found = [run["hooks_ms"].get(hook) for run in _of(runs, title, who)]
+            means = [one["mean"] for one in found if one is not None]
+            return _number(statistics.median(means) if means else None)
+
+        return cell
+
+    columns = {hook.replace("_", "_\n", 1): mean(hook) for hook in hooks}
+    return _table("Mean duration of the host's hooks, in ms", runs, columns)
+
+
+def _ratios(runs: Sequence[Run], first: str, second: str) -> Table:
+    heading = f"{first} / {second} (medians of the rounds' ratios)"
+    table = _empty(heading, "", *(measure.replace(" ", "\n") for measure in COMPARED))
+    for title in settings_of(runs):
+        cells = [_number(ratio(runs, title, first, second, m)) for m in COMPARED]
+        table.add_row(title, *cells)
+    return table
+
+
+def _slowest(runs: Sequence[Run], who: str) -> Table:
+    heading = f"Where the host of {who} waited longest, by task (last run)"
+    columns = ("hook", "task", "calls", "mean ms", "max ms")
+    table = _empty(heading, *columns, left=2)
+    last = [run for run in runs if run["contestant"] == who][-1:]
+    for run in last:
+        for hook, tasks in run["slowest"].items():
+            for task in tasks[:4]:
+                calls, mean, most = task["calls"], task["mean_ms"], task["max_ms"]
+                numbers = (str(calls), _number(mean), _number(most))
+                table.add_row(hook, task["task"], *numbers)
+    return table
+
+
+def show(runs: Sequence[Run], console: Console) -> None:
+    """Print the tables."""
+    console.print(tables(runs))

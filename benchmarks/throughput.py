@@ -1,0 +1,296 @@
+"""Throughput of `serve` against the real Atropos API, beside the limits of the machine.
+
+    python benchmarks/throughput.py [--against OTHER_ENVIRONMENT.py] [--json FILE]
+
+Each contestant is a file that is run as `python FILE serve --env.x y ...`, in turn and
+in fresh processes: A B A B. Contestants are
+
+    ours    reasoning_gym_environment.py
+    null    harness/null_environment.py: the same host code, one constant item and
+            constant scores: the limit of ours
+    plain   harness/plain_environment.py: the same on Atropos' own host code
+    other   the file given as --against
+
+Simulated are the trainer, which takes batches and trains nothing, and the model: every
+request is answered after the same time with completions of the same length. What that
+inference server could serve at most is measured first. Shown are what reached the API
+a second, how long the server waited, CPU and memory, how late the event loop was in the
+environment's own process (measured by a probe inside it), and what was generated in
+vain. JSON holds every run (`runs`), medians and ratios (`summary`).
+
+All the processes share the cores of this machine. So at 0 ms, and with long
+completions, the API's own CPU bounds everybody; it is shown beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import platform
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import psutil
+from rich.console import Console
+
+from benchmarks.harness import report
+from benchmarks.harness.children import PROJECT, service
+from benchmarks.harness.limit import measure_limit
+from benchmarks.harness.run import Say, measure
+from benchmarks.harness.setting import Contestant, Setting
+from benchmarks.harness.stage import Server
+
+HARNESS = PROJECT / "benchmarks" / "harness"
+FILES = {
+    "ours": PROJECT / "reasoning_gym_environment.py",
+    "null": HARNESS / "null_environment.py",
+    "plain": HARNESS / "plain_environment.py",
+}
+TRAINER_BOUND = {
+    "latency_ms": 3000.0,
+    "jitter": 0.5,
+    "workers": 32,
+    "step_s": 4.0,
+    "groups": 1_000_000,
+}
+"""A trainer that takes 8 groups in 4 s, beside a server that could give 10 a second."""
+
+
+def numbers(text: str) -> list[float]:
+    """Read numbers separated by commas."""
+    return [float(part) for part in text.split(",")]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = argparse.ArgumentParser(
+        description=str(__doc__).splitlines()[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--contestants", default="ours,null", help=f"among {', '.join(FILES)}")
+    add("--against", type=Path, help="another file with the same command line")
+    add("--rounds", type=int, default=2, help="A B A B is two")
+    add("--latencies", type=numbers, default="0,50,500", help="in ms")
+    add("--tokens", type=numbers, default="300", help="of a completion")
+    add("--workers", type=int, default=8, help="groups in flight, each instance")
+    add("--group-size", type=int, default=8)
+    add("--batch-size", type=int, default=64, help="rollouts of the trainer's batch")
+    add("--groups", type=int, default=400, help="of a run's window, at most")
+    add(
+        "--seconds",
+        type=float,
+        help="of a run's window, at most; 10, or 60 with --trainer-bound",
+    )
+    add("--instances", type=int, default=1, help="environments on the one API")
+    add(
+        "--trainer-bound",
+        action="store_true",
+        help="a trainer of 8 groups in 4 s, latency 3 s ± 50 %%, 32 workers",
+    )
+    add("--args", default="", help="further options for every contestant")
+    add("--own-args", default="", help="further options for ours and null")
+    add("--json", type=Path, help="file to write")
+    add("--keep", type=Path, help="folder for the logs of all processes")
+    return parser
+
+
+def settings(options: argparse.Namespace) -> list[Setting]:
+    """Return what is to be measured under, in order."""
+    base = Setting(
+        latency_ms=0.0,
+        tokens=int(options.tokens[0]),
+        workers=options.workers,
+        group_size=options.group_size,
+        batch_size=options.batch_size,
+        instances=options.instances,
+        groups=options.groups,
+        seconds=options.seconds or (60.0 if options.trainer_bound else 10.0),
+    )
+    if options.trainer_bound:
+        base = dataclasses.replace(base, **TRAINER_BOUND)  # type: ignore[arg-type]
+        return [dataclasses.replace(base, tokens=int(t)) for t in options.tokens]
+    return [
+        dataclasses.replace(base, latency_ms=latency_ms, tokens=int(tokens))
+        for tokens in options.tokens
+        for latency_ms in options.latencies
+    ]
+
+
+def contestants(options: argparse.Namespace) -> list[Contestant]:
+    """Return who is measured, in the order of their turns.
+
+    Raises:
+        SystemExit: A name or a file does not exist.
+    """
+    found = []
+    shared, own = shlex.split(options.args), shlex.split(options.own_args)
+    for name in options.contestants.split(","):
+        if name not in FILES:
+            raise SystemExit(f"--contestants: {name!r} is none of {', '.join(FILES)}")
+        is_ours = name != "plain"
+        argv = (*shared, *(own if is_ours else ()))
+        found.append(Contestant(name, FILES[name], is_ours, argv))
+    if options.against is not None:
+        if not options.against.is_file():
+            raise SystemExit(f"--against: there is no file {options.against}")
+        other = options.against.resolve()
+        found.append(Contestant("other", other, False, tuple(shared)))
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were measured on."""
+    return {
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg(),
+        "memory_mib": psutil.virtual_memory().total // 1024**2,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+
+
+@contextlib.contextmanager
+def progress(console: Console, title: str) -> Iterator[Say]:
+    """Show what is going on: a moving line at a terminal, else one line a run."""
+    if not console.is_terminal:
+        console.print(f"{title} ...")
+        yield lambda text: None
+        return
+    with console.status(title) as status:
+        yield lambda text: status.update(f"{title}: {text}")
+
+
+@dataclasses.dataclass
+class Found:
+    """What was measured so far.
+
+    Attributes:
+        machine: What it was measured on.
+        server_limit: What the inference server itself can serve.
+        runs: One entry a run, see `benchmarks.harness.run.measure`.
+    """
+
+    machine: dict[str, Any] = dataclasses.field(default_factory=machine)
+    server_limit: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    runs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        """Write everything as JSON."""
+        whole = {**dataclasses.asdict(self), "summary": report.summary(self.runs)}
+        path.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """One run that is planned."""
+
+    number: int
+    round: int
+    setting: Setting
+    contestant: Contestant
+
+
+def plan(options: argparse.Namespace) -> list[Turn]:
+    """Return all runs in order: within a setting, A B A B."""
+    turns = [
+        (turn, setting, contestant)
+        for setting in settings(options)
+        for turn in range(options.rounds)
+        for contestant in contestants(options)
+    ]
+    return [Turn(number, *turn) for number, turn in enumerate(turns, start=1)]
+
+
+async def run_all(options: argparse.Namespace, scratch: Path, found: Found) -> None:
+    """Measure everybody under every setting; what is found is appended.
+
+    Args:
+        options: The command's.
+        scratch: Folder for the socket, and for the logs unless they are to be kept.
+        found: Filled here.
+    """
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    turns = plan(options)
+    tell, keep = scratch / "tell", options.keep or scratch
+    async with service(
+        "benchmarks.harness.server", "--tell", str(tell), log=keep / "server.log"
+    ) as (url, pid):
+        for tokens in dict.fromkeys(turn.setting.tokens for turn in turns):
+            limit = await measure_limit(url, pid, tokens, options.group_size)
+            found.server_limit.append(limit)
+            console.print(
+                f"the inference server itself, {tokens} tokens:"
+                f" {limit['requests_per_s']:.0f} groups/s asked from one process,"
+                f" {limit['requests_per_cpu_s']:.0f} for a second of its CPU"
+            )
+        server = Server(url, pid, tell)
+        for turn in turns:
+            name, title = turn.contestant.name, turn.setting.title
+            heading = f"{turn.number}/{len(turns)} {name}, {title}"
+            folder = keep / f"{turn.number:03d}_{name}"
+            with progress(console, heading) as say:
+                run = await measure(turn.contestant, turn.setting, server, say, folder)
+            found.runs.append({"round": turn.round, "title": title, **run})
+            console.print(f"{heading}: {brief(run)}")
+
+
+def brief(run: report.Run) -> str:
+    """Return one run in one line."""
+    loop, cpu = run["loop_ms"], run["cpu_ms_per_group"]
+    return (
+        f"{run['groups_per_s']:.1f} groups/s, main {cpu['main']:.1f} ms a group,"
+        f" loop p99 {loop['p99']:.0f} max {loop['max']:.0f} ms,"
+        f" waste {run['waste']['share']:.1%}, first after {run['first_group_s']:.1f} s"
+    )
+
+
+async def until_stopped(
+    options: argparse.Namespace, scratch: Path, found: Found
+) -> bool:
+    """Measure until all is done or a signal comes; say whether all is done."""
+    work = asyncio.ensure_future(run_all(options, scratch, found))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, work.cancel)
+    try:
+        await work
+    except asyncio.CancelledError:
+        return False
+    return True
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print and write; 130 when it was interrupted, with what there is."""
+    options = build_parser().parse_args(argv)
+    plan(options)  # refuses wrong names before anything is started
+    found = Found()
+    with tempfile.TemporaryDirectory() as scratch:
+        if options.keep is not None:
+            options.keep.mkdir(parents=True, exist_ok=True)
+        try:
+            is_whole = asyncio.run(until_stopped(options, Path(scratch), found))
+        except RuntimeError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+        finally:
+            if found.runs:
+                report.show(found.runs, Console())
+            if found.runs and options.json is not None:
+                found.write(options.json)
+    return 0 if is_whole else 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,411 @@
+"""The throughput harness measures what it says and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+
+import aiohttp
+import psutil
+import pytest
+from parts import left_alive, until
+from rich.console import Console
+
+from benchmarks import throughput
+from benchmarks.harness import report, seen, server
+from benchmarks.harness.children import service, start_watched
+from benchmarks.harness.replies import Replies
+from benchmarks.harness.setting import Contestant, Setting, command_line
+
+PROMPT = list(range(300, 340))
+
+
+def build(tokens, answers, max_tokens=10_000):
+    body, length = Replies(tokens).build(PROMPT, answers, max_tokens)
+    return json.loads(body), length
+
+
+# -- replies ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tokens", [40, 300, 1500])
+def test_every_completion_has_the_length_asked_for(tokens):
+    reply, length = build(tokens, ["7", "a longer answer", "7"])
+    assert length == tokens
+    assert [len(ids) for ids in reply["token_ids"]] == [tokens] * 3
+    assert [len(scored) for scored in reply["logprobs"]] == [tokens] * 3
+
+
+def test_tokens_and_text_of_a_completion_say_the_same():
+    replies = Replies(120)
+    body, _ = replies.build(PROMPT, ["12, 13"], 10_000)
+    reply = json.loads(body)
+    scored_ids = [int(next(iter(place[0]))) for place in reply["logprobs"][0]]
+    assert scored_ids == reply["token_ids"][0]
+    assert replies.decode(scored_ids) == reply["text"][0] + "<|im_end|>"
+    assert reply["text"][0].endswith("</think>\n<answer>12, 13</answer>")
+
+
+def test_a_completion_over_the_limit_is_cut_and_loses_its_answer():
+    reply, length = build(300, ["7"], max_tokens=100)
+    assert length == len(reply["token_ids"][0]) == 100
+    assert reply["finish_reasons"] == ["length"]
+    assert "<answer>" not in reply["text"][0]
+
+
+# -- the inference server --------------------------------------------------------------
+
+
+def test_every_other_answer_is_right_once_it_was_told():
+    answers = server.Answers()
+    assert answers.choices("2 + 2?", 4) == (["0", "1", "2", "3"], False)
+    answers.learn({"question": "2 + 2?", "answer": "four"})
+    assert answers.choices("2 + 2?", 4) == (["four", "1", "four", "3"], True)
+
+
+def test_idle_time_is_the_time_without_a_request(monkeypatch):
+    times = iter([2.0, 3.0, 5.0, 6.0, 10.0])
+    ledger = server.Ledger(_since=0.0)
+    monkeypatch.setattr(server.time, "monotonic", lambda: next(times))
+    for change in (+1, +1, -1, -1):
+        ledger.move(change)
+    counts = ledger.snapshot()
+    assert counts["idle_s"] == 2 + 4
+    assert counts["in_flight_s"] == 1 + 2 * 2 + 1
+
+
+@contextlib.asynccontextmanager
+async def inference(folder, latency_ms=0):
+    """Yield a session and the URL of an inference server of its own process."""
+    async with (
+        service(
+            "benchmarks.harness.server",
+            f"--tell={folder / 'tell'}",
+            log=folder / "server.log",
+        ) as (url, _),
+        aiohttp.ClientSession() as session,
+    ):
+        begin = {"latency_ms": latency_ms, "jitter": 0.0, "tokens": 50}
+        async with session.post(f"{url}/bench/begin", json=begin) as reply:
+            reply.raise_for_status()
+        yield session, url
+
+
+async def ask(session, url, **options):
+    body = {"prompt": {"prompt_token_ids": PROMPT}, "n": 3, "max_tokens": 100}
+    async with session.post(f"{url}/generate", json=body, **options) as reply:
+        return await reply.json()
+
+
+async def counts_of(session, url):
+    async with session.get(f"{url}/bench/counts") as reply:
+        return await reply.json()
+
+
+async def until_in_flight(wanted, session, url):
+    while True:
+        if (await counts_of(session, url))["in_flight"] == wanted:
+            return
+        await asyncio.sleep(0.01)
+
+
+def test_a_client_that_goes_away_counts_as_cancelled(tmp_path):
+    async def go_away():
+        async with inference(tmp_path, latency_ms=60_000) as (session, url):
+            asking = asyncio.create_task(ask(session, url))
+            await until_in_flight(1, session, url)
+            asking.cancel()
+            await until_in_flight(0, session, url)
+            return await counts_of(session, url)
+
+    counts = asyncio.run(go_away())
+    assert counts["cancelled_rollouts"] == 3
+    assert counts["rollouts"] == 0
+
+
+def test_a_held_server_answers_and_counts_nothing_more(tmp_path):
+    async def hold():
+        async with inference(tmp_path) as (session, url):
+            await ask(session, url)
+            async with session.post(f"{url}/bench/hold") as reply:
+                held = await reply.json()
+            asking = asyncio.create_task(ask(session, url))
+            await until_in_flight(1, session, url)
+            asking.cancel()
+            await until_in_flight(0, session, url)
+            return held, await counts_of(session, url)
+
+    held, later = asyncio.run(hold())
+    names = ("rollouts", "tokens", "cancelled")
+    assert [held[name] for name in names] == [3, 150, 0]
+    assert [later[name] for name in names] == [3, 150, 0]
+
+
+# -- the API ---------------------------------------------------------------------------
+
+
+def test_groups_taken_refused_and_stranded_are_told_apart():
+    from benchmarks.harness.api import Counted  # it loads the host
+
+    replies = iter(
+        [
+            (200, {"status": "received"}),
+            (200, {"status": "received", "groups_processed": 3, "buffered": 1}),
+            (200, {"status": "buffered", "buffer_size": 5}),
+            (422, {"detail": []}),
+        ]
+    )
+
+    async def inner(scope, receive, send):
+        status, body = next(replies)
+        await send({"type": "http.response.start", "status": status})
+        await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+
+    async def send(message):
+        pass
+
+    async def post_all(counted):
+        for _ in range(4):
+            await counted({"path": "/scored_data"}, None, send)
+
+    counted = Counted(inner)
+    asyncio.run(post_all(counted))
+    first = counted.counts.pop("first")
+    assert first is not None
+    assert counted.counts == {"accepted": 3, "buffered": 2, "rejected": 1}
+
+
+# -- the probe and the processes -------------------------------------------------------
+
+ENVIRONMENT = """
+import asyncio, gc, os, subprocess, sys, time, types
+
+class BaseEnv: pass
+host = types.SimpleNamespace(BaseEnv=BaseEnv)
+sys.modules["atroposlib.envs.base"] = host
+
+class Env(BaseEnv):
+    async def get_next_item(self):
+        await asyncio.sleep(0)
+        entry = {"question": "2 + 2?", "answer": "4"}
+        return [], entry | {"metadata": {"source_dataset": "sums"}}, None
+
+async def main():
+    await Env().get_next_item()
+    subprocess.Popen(["sleep", "60"], start_new_session=True)
+    await asyncio.sleep(0.05)
+    time.sleep(0.3)
+    kept = [[] for _ in range(300_000)]
+    gc.collect()
+    await asyncio.sleep(0.05)
+    print(sys.argv[1:], flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory):
+    """What is found of an environment that is slow once and leaves a child behind."""
+    folder = tmp_path_factory.mktemp("watched")
+    (folder / "env.py").write_text(ENVIRONMENT)
+    log, report_file = folder / "env.log", folder / "probe.jsonl"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "tell"))
+    listener.listen()
+    told = []
+
+    def listen():
+        connection, _ = listener.accept()
+        with connection, connection.makefile() as lines:
+            told.extend(map(json.loads, lines))
+
+    async def run():
+        env = await start_watched(
+            folder / "env.py",
+            ["serve", "--x=1"],
+            folder,
+            log,
+            folder / "tell",
+            report_file,
+        )
+        await until(lambda: log.stat().st_size and report_file.exists(), "it runs")
+        env.check()
+        env.tree.look()
+        child = env.tree.children
+        return await env.stop(), child
+
+    listening = threading.Thread(target=listen)
+    listening.start()
+    end, children = asyncio.run(run())
+    listening.join()
+    listener.close()
+    return {
+        "end": end,
+        "children": children,
+        "told": told,
+        "log": log.read_text(),
+        "report": report_file,
+    }
+
+
+def test_the_probe_runs_a_file_as_python_does(watched):
+    assert watched["log"].splitlines() == ["['serve', '--x=1']"]
+
+
+def test_the_probe_sees_a_loop_that_stands_still(watched):
+    delays = seen.loop_delays([watched["report"]], 0.0, float("inf"))
+    assert delays["max"] > 250
+    assert delays["p50"] < 250
+
+
+def test_the_probe_sees_pauses_of_the_garbage_collector(watched):
+    pauses = seen.collector_pauses([watched["report"]], 0.0, 1e9)
+    assert pauses["count"] > 0
+    assert 0 < pauses["max"] / 1e3 <= 1e9 * pauses["share"]
+
+
+def test_the_probe_times_the_hooks_by_task(watched):
+    times = seen.hook_times([watched["report"]], 0.0, float("inf"))
+    assert times["get_next_item"]["calls"] == 1
+    (slowest,) = seen.slowest_tasks([watched["report"]])["get_next_item"]
+    assert slowest["task"] == "sums"
+
+
+def test_the_probe_tells_the_answer_of_an_item(watched):
+    assert watched["told"] == [{"question": "2 + 2?", "answer": "4"}]
+
+
+def test_what_an_environment_leaves_behind_is_counted_and_ended(watched):
+    assert watched["end"]["left_behind"] == 1
+    assert len(watched["children"]) == 1
+    assert not left_alive(watched["children"])
+
+
+def test_a_service_ends_when_the_harness_is_killed(tmp_path):
+    code = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from benchmarks.harness.children import service\n"
+        "async def main():\n"
+        "    folder = Path(sys.argv[1])\n"
+        "    control = 'benchmarks.harness.control'\n"
+        "    log = folder / 'log'\n"
+        "    async with service(control, str(folder / 'r'), log=log) as (_, pid):\n"
+        "        print(pid, flush=True)\n"
+        "        await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+
+    async def kill():
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            code,
+            str(tmp_path),
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        pid = int(await process.stdout.readline())
+        assert psutil.pid_exists(pid)
+        process.kill()
+        await process.wait()
+        return pid
+
+    assert not left_alive([asyncio.run(kill())])
+
+
+# -- settings and the report -----------------------------------------------------------
+
+
+def test_only_files_that_know_shards_are_given_them(tmp_path):
+    setting = Setting(latency_ms=0, tokens=300, instances=2)
+
+    def line(shards):
+        contestant = Contestant("x", tmp_path, shards)
+        return " ".join(command_line(setting, contestant, "api", "server", 1))
+
+    assert "--env.shard_index 1 --env.num_shards 2" in line(shards=True)
+    assert "shard" not in line(shards=False)
+
+
+def test_turns_alternate_within_a_setting():
+    options = throughput.build_parser().parse_args(["--latencies=0,50"])
+    names = [
+        (t.contestant.name, t.setting.latency_ms) for t in throughput.plan(options)
+    ]
+    assert names == [(n, ms) for ms in (0.0, 50.0) for n in ("ours", "null") * 2]
+
+
+def run_of(who, turn, groups_per_s):
+    zeros = dict.fromkeys(("p50", "p99", "max", "mean", "calls"), 0.0)
+    of_group = dict.fromkeys(("main", "children", "api", "server", "harness"), 1.0)
+    memory = dict.fromkeys(("peak_rss", "peak_pss", "final_pss"), 1234.5)
+    waste = dict.fromkeys(("generated", "share", *report.WASTE), 0.0)
+    task = {"task": "polynomial_multiplication", "calls": 1}
+    return {
+        "title": "3000 ms, 300 tokens, 4 instances, training step 4 s",
+        "contestant": who,
+        "round": turn,
+        "groups_per_s": groups_per_s,
+        "rollouts_per_s": 8 * groups_per_s,
+        "tokens_per_s": 123_456.0,
+        "of_ceiling": None,
+        "server_idle": 0.999,
+        "in_flight": 10.0,
+        "first_group_s": 10.0,
+        "busy_with_others": 0.5,
+        "cpu_ms_per_group": of_group,
+        "loop_ms": zeros,
+        "collector_ms": {"count": 1, "share": 0.5, "max": 300.0},
+        "machine_ms": zeros,
+        "memory_mib": memory,
+        "waste": waste,
+        "hooks_ms": dict.fromkeys(("get_next_item", "handle_send_to_api"), zeros),
+        "slowest": {"get_next_item": [task | {"mean_ms": 1.0, "max_ms": 12_345.0}]},
+    }
+
+
+RUNS = [
+    run_of(who, turn, groups_per_s)
+    for turn, pair in enumerate([(10.0, 20.0), (30.0, 40.0), (90.0, 100.0)])
+    for who, groups_per_s in zip(("ours", "null"), pair, strict=True)
+]
+
+
+def test_ratios_are_medians_of_the_rounds_own_ratios():
+    title = RUNS[0]["title"]
+    assert report.ratio(RUNS, title, "ours", "null", "groups/s") == 0.75
+    assert report.median(RUNS, title, "ours", "groups/s") == 30.0
+
+
+def test_the_tables_show_every_number_in_80_columns():
+    console = Console(width=80, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    report.show(RUNS, console)
+    console.file.close()
+    text = console.export_text()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+# -- all of it -------------------------------------------------------------------------
+
+
+def test_the_null_environment_reaches_the_api_and_nothing_is_left(tmp_path):
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    argv = ["--contestants=null", "--latencies=0", "--rounds=1", "--seconds=1"]
+    status = throughput.main([*argv, f"--json={tmp_path / 'found.json'}"])
+    assert status == 0
+    (run,) = json.loads((tmp_path / "found.json").read_text())["runs"]
+    assert run["groups"] > 0
+    assert run["faults"] == {}
+    assert run["waste"]["share"] == 0
+    assert run["end"][0]["left_behind"] == 0
+    after = {child.pid for child in psutil.Process().children(recursive=True)}
+    assert after <= before
