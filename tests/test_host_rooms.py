@@ -193,22 +193,51 @@ class Part:
         self.value = int(state["value"])
 
 
+SETTINGS = {"seed": 1}
+
+
 def test_state_goes_through_a_file(tmp_path):
     target = checkpoint.path(str(tmp_path), "env", 3)
-    checkpoint.write(target, checkpoint.collect({"a": Part(1), "b": Part(2)}))
+    state = checkpoint.collect({"a": Part(1), "b": Part(2)}, SETTINGS)
+    checkpoint.write(target, state)
     a, b = Part(0), Part(0)
-    checkpoint.restore({"a": a, "b": b}, target)
+    checkpoint.restore({"a": a, "b": b}, SETTINGS, target)
     assert (a.value, b.value) == (1, 2)
 
 
 @pytest.mark.parametrize("broken", [{}, {"value": "x"}, None, [1]])
 def test_a_part_that_cannot_be_loaded_leaves_every_part_as_it_was(tmp_path, broken):
     target = checkpoint.path(str(tmp_path), "env", 3)
-    checkpoint.write(target, {"version": 1, "a": {"value": 5}, "b": broken})
+    state = checkpoint.collect({"a": Part(5)}, SETTINGS)
+    checkpoint.write(target, {**state, "b": broken})
     a, b = Part(0), Part(0)
     with pytest.raises(BadCheckpoint, match=r"step-3\.json"):
-        checkpoint.restore({"a": a, "b": b}, target)
+        checkpoint.restore({"a": a, "b": b}, SETTINGS, target)
     assert (a.value, b.value) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"settings": {"seed": 2}}, "its settings and hash differ"),
+        ({"settings": None}, "does not say which settings"),
+        ({"settings_hash": ""}, "its settings and hash differ"),
+        ({"version": 1}, "has version 1, needed is 2"),
+    ],
+)
+def test_a_file_that_was_changed_is_refused(tmp_path, changes, said):
+    target = checkpoint.path(str(tmp_path), "env", 3)
+    state = checkpoint.collect({"a": Part(5)}, SETTINGS)
+    checkpoint.write(target, {**state, **changes})
+    with pytest.raises(BadCheckpoint, match=said):
+        checkpoint.restore({"a": Part(0)}, SETTINGS, target)
+
+
+def test_a_file_of_other_settings_is_refused_with_what_differs(tmp_path):
+    target = checkpoint.path(str(tmp_path), "env", 3)
+    checkpoint.write(target, checkpoint.collect({"a": Part(5)}, SETTINGS))
+    with pytest.raises(BadCheckpoint, match="another seed: 1, now 2"):
+        checkpoint.restore({"a": Part(0)}, {"seed": 2}, target)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
