@@ -176,6 +176,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         )
         if self._keeps_busy or self.process_mode:
             self._questions.items.patience_s = PATIENCE_S
+        else:
+            await self._questions.trials.finished()
         logger.info("workers are confined by: %s", ", ".join(self._pool.hardening))
 
     async def env_manager(self) -> None:
@@ -200,6 +202,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             await self._watch.stop()
             if self._questions is not None:
                 self._questions.items.cancel_ahead()
+                self._questions.trials.stop()
             if self._pool is not None:
                 await asyncio.to_thread(self._pool.close)
             if self.metrics.asked:
@@ -301,6 +304,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             split="train",
         )
         completions = await self._ask(prompt, self.config.group_size, sampling)
+        self._note_answered()
         return [group.build_rollout(prompt, c, entry, dataset) for c in completions]
 
     async def _ask(
@@ -435,6 +439,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """
         began = time.time()
         library = self._asked().library
+        await self._asked().trials.finished()
         results = await evaluation.evaluate_items(
             self.test_items_with_scorers,
             self._eval_rollout,

@@ -39,7 +39,7 @@ from rg_env.host.dumping import Dumps
 from rg_env.host.inference import InferenceFailed, Sampling, render_prompt
 from rg_env.host.servers import server_list, slurm_urls
 from rg_env.host.watch import InferenceWatch
-from rg_env.host.workers import Limits, groups_in_flight, queue_holds_the_end
+from rg_env.host.workers import Limits, groups_to_start, queue_holds_the_end
 from rg_env.rollouts.dumps import read_groups
 
 # -- workers ---------------------------------------------------------------------------
@@ -63,22 +63,35 @@ def status(queue=0, own=0, step=0, pack=8):
     }
 
 
+def started(queue=0, asking=0, in_flight=0, own=0, **limits):
+    changed = dataclasses.replace(LIMITS, **limits)
+    return groups_to_start(changed, status(queue, own), asking, in_flight)
+
+
 @pytest.mark.parametrize(("queue", "allowed"), [(0, 8), (17, 7), (23, 1), (24, 0)])
 def test_groups_in_flight_and_in_the_queue_stay_within_the_offpolicy_bound(
     queue, allowed
 ):
-    assert groups_in_flight(LIMITS, status(queue)) == allowed
+    assert started(queue) == allowed
 
 
 def test_a_bound_of_0_batches_is_no_bound():
-    unbounded = dataclasses.replace(LIMITS, max_batches_offpolicy=0)
-    assert groups_in_flight(unbounded, status(10**6)) == 8
+    assert started(10**6, max_batches_offpolicy=0) == 8
+
+
+def test_a_group_that_has_its_replies_leaves_its_place_to_another():
+    assert started(asking=8, in_flight=8) == 0
+    assert started(asking=5, in_flight=8) == 3
+
+
+def test_groups_being_scored_and_sent_are_bounded_as_well():
+    assert started(asking=0, in_flight=15) == 1
+    assert started(asking=0, in_flight=16) == 0
 
 
 def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
-    with_minimum = dataclasses.replace(LIMITS, min_batch_allocation=0.25)
-    assert groups_in_flight(with_minimum, status(100, own=0)) > 0
-    assert groups_in_flight(with_minimum, status(100, own=100)) == 0
+    assert started(100, own=0, min_batch_allocation=0.25) > 0
+    assert started(100, own=100, min_batch_allocation=0.25) == 0
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,11 @@ class LegacyViews:
 
     @property
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
-        """The evaluation items as (entry, dataset); empty before `setup`."""
-        items = [] if self._questions is None else self._questions.eval_items
+        """The evaluation items made so far as (entry, dataset); all after `setup`.
+
+        In a run, `setup` does not wait for them; `evaluate` does.
+        """
+        items = [] if self._questions is None else self._questions.trials.made
         return [(item.entry, item.handle) for item in items]
 
     @property

@@ -6,20 +6,18 @@ installed library.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.rules import ScoringRules
-from rg_env.errors import LibraryError, SettingError
+from rg_env.errors import SettingError
 from rg_env.host import mixtures
 from rg_env.host.config import ReasoningGymEnvConfig
-from rg_env.host.evaluation import evaluated_choices, make_eval_items
+from rg_env.host.evaluation import evaluated_choices
+from rg_env.host.trials import TaskTrials
 from rg_env.isolation import jobs
-from rg_env.isolation.checkup import gold_fault
-from rg_env.isolation.items import ItemSource, MadeItem
+from rg_env.isolation.items import ItemSource
 from rg_env.isolation.leveling import prepare_difficulty
 from rg_env.isolation.pool import WorkerPool
 from rg_env.tasks.adaptive import AdaptiveWeights
@@ -28,7 +26,7 @@ from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice, build_selection
-from rg_env.tasks.stream import ItemStream, evaluation_specs
+from rg_env.tasks.stream import EvalSpec, ItemStream, evaluation_specs
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +44,7 @@ class Questions:
         task_names: The chosen tasks, sorted.
         sampler: The stream of draws.
         items: The stream of items, made from the draws.
-        eval_items: The evaluation items.
+        trials: The evaluation items, being made.
         difficulty: The levels of the items.
     """
 
@@ -54,7 +52,7 @@ class Questions:
     task_names: list[str]
     sampler: Sampler
     items: ItemSource
-    eval_items: Sequence[MadeItem]
+    trials: TaskTrials
     difficulty: Difficulty
 
 
@@ -119,26 +117,10 @@ async def _check_params(
         raise SettingError(f"env.{refusal}")
 
 
-async def _gold_faults(
-    pool: WorkerPool, items: Sequence[MadeItem], rules: ScoringRules
-) -> dict[str, str]:
-    """Return the tasks whose scorer does not give an item's gold answer 1.0."""
-    first = {item.handle.task: item for item in reversed(items)}
-    faults = await asyncio.gather(
-        *(
-            gold_fault(pool, task, item.handle.params, item.entry, rules)
-            for task, item in first.items()
-        )
-    )
-    return {task: fault for task, fault in zip(first, faults, strict=True) if fault}
-
-
 async def prepare_questions(
     pool: WorkerPool, config: ReasoningGymEnvConfig, feedback: Feedback
 ) -> Questions:
-    """Read the library, choose and probe the tasks, make the evaluation items.
-
-    A task that makes no item, or whose scorer denies its own gold answer, is left out.
+    """Read the library, choose the tasks and begin to try them.
 
     Args:
         pool: Where the library runs.
@@ -147,7 +129,7 @@ async def prepare_questions(
 
     Raises:
         SettingError: A name or parameter does not exist.
-        LibraryError: No chosen task can make an item.
+        LibraryError: reasoning-gym cannot be used.
     """
     library = await _describe(pool)
     if config.scorer_fixes:
@@ -183,13 +165,10 @@ async def prepare_questions(
         scoring_deadline_s=config.scoring_deadline_s,
         rules=config.scoring_rules,
     )
-    eval_items = await _probed_eval_items(pool, config, selection, difficulty, items)
-    if not set(names) - set(items.left_out):
-        raise LibraryError(
-            "no chosen task can make an item; the log names each with its reason"
-        )
-    items.keep_for_evaluation({item.entry["question"] for item in eval_items})
-    return Questions(library, names, sampler, items, eval_items, difficulty)
+    trials = _trials(pool, config, selection, difficulty, items)
+    items.wait_for_trials(trials.of)
+    trials.start()
+    return Questions(library, names, sampler, items, trials, difficulty)
 
 
 def _params_at_every_step(
@@ -204,23 +183,20 @@ def _params_at_every_step(
     ]
 
 
-async def _probed_eval_items(
+def _trials(
     pool: WorkerPool,
     config: ReasoningGymEnvConfig,
     selection: Sequence[TaskChoice],
     difficulty: Difficulty,
     items: ItemSource,
-) -> list[MadeItem]:
-    """Make the evaluation items, and leave out the tasks that have a fault."""
+) -> TaskTrials:
+    """Return the trials of all tasks: evaluation items, or one item to try it."""
     evaluated = evaluated_choices(selection, config.num_eval_tasks, config.eval_seed)
     others = [choice for choice in selection if choice not in evaluated]
     samples, seed = config.num_eval_samples_per_task, config.eval_seed
-    specs = evaluation_specs(evaluated, samples, seed, difficulty)
-    logger.info("making %d evaluation items", len(specs))
-    made = await make_eval_items(pool, specs, config)
-    other_specs = evaluation_specs(others, 1, seed, difficulty)
-    probes = await make_eval_items(pool, other_specs, config)
-    items.leave_out({**made.left_out, **probes.left_out})
-    probed = [*made.items, *probes.items]
-    items.leave_out(await _gold_faults(pool, probed, config.scoring_rules))
-    return [item for item in made.items if item.handle.task not in items.left_out]
+    specs: dict[str, list[EvalSpec]] = {}
+    for choices, number in ((evaluated, samples), (others, 1)):
+        for spec in evaluation_specs(choices, number, seed, difficulty):
+            specs.setdefault(spec.task, []).append(spec)
+    names = {choice.task for choice in evaluated}
+    return TaskTrials(pool, config, dict(sorted(specs.items())), names, items)

@@ -9,6 +9,7 @@ B11 (an evaluation's error is never seen, its start throws groups away), B8 and 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 import uuid
@@ -18,12 +19,24 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.host import checkpoint
 from rg_env.host.connected import ConnectedEnv
+from rg_env.host.ending import cancel_and_wait
 from rg_env.host.lineage import Lineage
-from rg_env.host.workers import Limits, groups_in_flight, queue_holds_the_end
+from rg_env.host.workers import Limits, groups_to_start, queue_holds_the_end
 
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.1
+
+HOST_LISTS = (
+    "completion_lengths",
+    "failed_task_duration",
+    "mainloop_timings",
+    "succeeded_task_duration",
+    "task_duration",
+    "task_successful",
+    "workers_added_list",
+)
+MAX_HOST_VALUES = 10_000
 
 MAX_ITEM_TRIES = 5
 """Groups of one item that may be lost before the item is."""
@@ -45,6 +58,7 @@ class ServingEnv(ConnectedEnv):
         self._worker_freed = asyncio.Event()
         self._is_serving = False
         self._lineage: Lineage | None = None
+        self._answered: set[asyncio.Task[Any]] = set()
         self._lost_items: dict[int, tuple[Any, int]] = {}
 
     async def env_manager(self) -> None:
@@ -62,9 +76,23 @@ class ServingEnv(ConnectedEnv):
             if self.curr_step > 0:
                 # From here on the files are this life's, should it be killed at once.
                 self._save_or_say(self.curr_step)
+        await self.get_status()
+        polling = asyncio.create_task(self._keep_status())
+        try:
+            await self._keep_busy(polling)
+        finally:
+            await cancel_and_wait([polling])
+
+    async def _keep_status(self) -> None:
+        """Read the API's status again and again, so that no refill waits for it."""
         while True:
-            began = time.monotonic()
+            await asyncio.sleep(TICK_S)
             await self.get_status()
+
+    async def _keep_busy(self, polling: asyncio.Task[None]) -> None:
+        """Keep the inference servers busy until the run is complete."""
+        while not polling.done():
+            began = time.monotonic()
             await self.env_step_checks()
             total_steps = self.config.total_steps
             if queue_holds_the_end(self._limits(), self.status_dict, total_steps):
@@ -74,6 +102,13 @@ class ServingEnv(ConnectedEnv):
             self._cancel_timed_out()
             await self._next_tick()
             self.mainloop_timings.append(time.monotonic() - began)
+            self._bound_host_lists()
+        await polling
+
+    def _bound_host_lists(self) -> None:
+        """Keep what the host collects between two steps from growing for days."""
+        for name in HOST_LISTS:
+            del getattr(self, name)[:-MAX_HOST_VALUES]
 
     async def _next_tick(self) -> None:
         """Wait for a worker to be free, at most a tick."""
@@ -104,21 +139,33 @@ class ServingEnv(ConnectedEnv):
 
     async def add_train_workers(self) -> None:
         """Start groups until as many are in flight as may be; cancel none."""
-        allowed = groups_in_flight(self._limits(), self.status_dict)
-        if self._evaluation_runs():
-            if self.config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
-                return
-            if self.config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
-                limited = int(self.max_num_workers * self.config.eval_limit_ratio)
-                allowed = min(allowed, limited)
         added = 0
-        while len(self.workers) < allowed:
+        while self._may_start():
             item = self.backlog.pop() if self.backlog else await self.get_next_item()
             if item is None:
                 break
             self._start_worker(item)
             added += 1
         self.workers_added_list.append(added)
+
+    def _may_start(self) -> bool:
+        """Say whether another group may be started now."""
+        limits, in_flight = self._limits(), len(self.workers)
+        asking = in_flight - len(self._answered)
+        if self._evaluation_runs():
+            if self.config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
+                return False
+            if self.config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
+                limited = int(self.max_num_workers * self.config.eval_limit_ratio)
+                limits = dataclasses.replace(limits, max_workers=limited)
+        return groups_to_start(limits, self.status_dict, asking, in_flight) > 0
+
+    def _note_answered(self) -> None:
+        """Free the place of the group that this task works on: it has its replies."""
+        task = asyncio.current_task()
+        if task is not None and task in self.workers:
+            self._answered.add(task)
+            self._worker_freed.set()
 
     def _start_worker(self, item: Any) -> None:
         item_uuid = str(uuid.uuid4())
@@ -133,6 +180,7 @@ class ServingEnv(ConnectedEnv):
 
     def _worker_done(self, worker: asyncio.Task[Any], item: Any) -> None:
         self.workers.discard(worker)
+        self._answered.discard(worker)
         self._worker_freed.set()
         if worker.cancelled():
             return

@@ -48,15 +48,26 @@ def groups_for_own_share(limits: Limits, status: Mapping[str, int]) -> int:
     return max(0, math.ceil((wanted - queued) / limits.group_size))
 
 
-def groups_in_flight(limits: Limits, status: Mapping[str, int]) -> int:
-    """Return how many groups may be in flight now, at least 0."""
-    allowed = limits.max_workers
+def groups_to_start(
+    limits: Limits, status: Mapping[str, int], asking: int, in_flight: int
+) -> int:
+    """Return how many groups may be started now, at least 0.
+
+    Args:
+        limits: What bounds them.
+        status: The API's newest status.
+        asking: Groups that an inference server is asked for. These alone take a place
+            among `max_workers`, so that it never waits for scoring and sending.
+        in_flight: All groups that were started and are not sent: those being asked
+            for, scored and sent. They are bounded as well, to twice `max_workers`.
+    """
+    room = min(limits.max_workers - asking, 2 * limits.max_workers - in_flight)
     if limits.max_batches_offpolicy > 0:
         queue_groups = (
             limits.max_batches_offpolicy * limits.own_batch_size // limits.group_size
         )
-        allowed = min(allowed, queue_groups - status["queue_size"])
-    return max(0, allowed, groups_for_own_share(limits, status))
+        room = min(room, queue_groups - status["queue_size"] - in_flight)
+    return max(0, room, groups_for_own_share(limits, status) - in_flight)
 
 
 def queue_holds_the_end(

@@ -17,7 +17,7 @@ import asyncio
 import dataclasses
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from rg_env.answers.rules import ScoringRules
@@ -50,6 +50,10 @@ EVENTS = (
 
 class NoItems(RuntimeError):
     """No item could be made for so long that going on makes no sense."""
+
+
+class _LeftOut(Exception):
+    """The task of an item turned out to be left out."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +130,7 @@ class ItemSource:
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
         self.left_out: dict[str, str] = {}
         self.patience_s: float | None = None
+        self._until_tried: Callable[[str], Awaitable[None]] | None = None
 
     # -- what is never asked -----------------------------------------------------------
 
@@ -134,6 +139,15 @@ class ItemSource:
         for task, reason in reasons.items():
             logger.warning("task %s is left out: %s", task, reason)
         self.left_out.update(reasons)
+
+    def wait_for_trials(self, until_tried: Callable[[str], Awaitable[None]]) -> None:
+        """Make no entry of a task before it is known whether it can be asked.
+
+        Args:
+            until_tried: Waits for the trial of a task, which may call `leave_out` and
+                `keep_for_evaluation`.
+        """
+        self._until_tried = until_tried
 
     def keep_for_evaluation(self, questions: Collection[str]) -> None:
         """Never hand out an item with one of these questions."""
@@ -216,6 +230,10 @@ class ItemSource:
         params = self._stream.params_of(spec, attempt)
         seed = self._stream.seed_of(spec, attempt)
         async with self._places:
+            if self._until_tried is not None:
+                await self._until_tried(spec.task)
+            if spec.task in self.left_out:
+                raise _LeftOut(spec.task)
             return await self._pool.run(
                 jobs.make_entry,
                 spec.task,
@@ -302,6 +320,8 @@ class ItemSource:
             raise
         except asyncio.CancelledError:
             return None  # `cancel_ahead` was called; `_fill` begins it again
+        except _LeftOut:
+            entry = None
         except IsolationError as error:
             if _is_unusable(error) and self._try_again(item, "items_unusable"):
                 return None

@@ -105,7 +105,7 @@ class QuestionFilter:
 
     def keep_for_evaluation(self, questions: Collection[str]) -> None:
         """Never let a question of these pass."""
-        self._evaluated = frozenset(map(digest, questions))
+        self._evaluated |= frozenset(map(digest, questions))
 
     def verdict(self, task: str, question: str) -> Verdict:
         """Return what a question is; one of the evaluation must not be asked."""
