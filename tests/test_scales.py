@@ -281,6 +281,14 @@ def test_an_entry_whose_answer_is_wrong_is_refused_by_name(pool: WorkerPool) -> 
     assert caught.value.kind == "UnusableEntry"
 
 
+def test_an_entry_that_holds_an_address_is_refused_since_each_process_has_another(
+    pool: WorkerPool,
+) -> None:
+    with pytest.raises(JobFailed, match="codeio: the library's answer") as caught:
+        make(pool, "codeio", {"difficulty": 7}, 2101905293)
+    assert caught.value.kind == "UnusableEntry"
+
+
 def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused() -> None:
     assert ScoringRules().max_answer_chars == library.MAX_GOLD_CHARS
     hanoi = {"min_disks": 12, "max_disks": 12, "min_pegs": 3, "max_pegs": 3}
