@@ -21,7 +21,7 @@ from rg_env.host.shards import from_launcher
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.levels import LevelSetting, check_setting, parse_setting
 
-MIN_WORKERS, MAX_WORKERS = 3, 8
+MIN_WORKERS, MAX_WORKERS = 2, 8
 """Bounds of the default number of workers; one is kept free for scoring."""
 
 STREAM_FIELDS = (
@@ -172,7 +172,7 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
     num_workers: int | None = Field(
         default=None,
         ge=1,
-        description="Processes that make and score items; None is half the cores, 3 to"
+        description="Processes that make and score items; None is half the cores, 2 to"
         " 8",
     )
     worker_memory_mb: int | None = Field(

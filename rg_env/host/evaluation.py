@@ -52,7 +52,7 @@ def evaluated_choices(
 async def make_eval_items(
     pool: WorkerPool, specs: Sequence[EvalSpec], config: ReasoningGymEnvConfig
 ) -> EvalItems:
-    """Make evaluation items."""
+    """Make evaluation items, one after the other."""
     handles = [
         TaskHandle(
             task=spec.task,
@@ -66,9 +66,10 @@ async def make_eval_items(
         )
         for spec in specs
     ]
-    made = await asyncio.gather(
-        *(_made_or_reason(pool, handle, config.item_deadline_s) for handle in handles)
-    )
+    made = [
+        await _made_or_reason(pool, handle, config.item_deadline_s)
+        for handle in handles
+    ]
     items, reasons = [], {}
     for handle, entry in zip(handles, made, strict=True):
         if isinstance(entry, str):

@@ -22,8 +22,8 @@ from rg_env.tasks.stream import EvalSpec
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 2
-"""Trials in the background that run at the same time."""
+LOOK_AGAIN_S = 0.05
+"""How soon the background looks again whether a run waits for an item."""
 
 
 class TaskTrials:
@@ -53,17 +53,19 @@ class TaskTrials:
         self._trials: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, Sequence[MadeItem]] = {}
         self._background: asyncio.Task[None] | None = None
+        self._is_awaited = asyncio.Event()
 
     @property
     def made(self) -> list[MadeItem]:
         """The evaluation items made so far, in the order of the tasks."""
         return [item for task in self._specs for item in self._made.get(task, ())]
 
-    def start(self) -> None:
-        """Begin to try all tasks in the background."""
+    def start(self) -> asyncio.Task[None]:
+        """Begin to try all tasks in the background, while a run needs no item."""
         number = sum(len(self._specs[task]) for task in self._evaluated)
         logger.info("making %d evaluation items", number)
         self._background = asyncio.create_task(self._try_all())
+        return self._background
 
     def stop(self) -> None:
         """Give up what is not tried yet."""
@@ -83,10 +85,8 @@ class TaskTrials:
         Raises:
             LibraryError: No chosen task can make an item.
         """
-        if self._background is None:
-            self.start()
-        assert self._background is not None  # noqa: S101 - start() has set it
-        await asyncio.shield(self._background)
+        self._is_awaited.set()
+        await asyncio.shield(self._background or self.start())
         if not set(self._specs) - set(self._items.left_out):
             raise LibraryError(
                 "no chosen task can make an item; the log names each with its reason"
@@ -94,7 +94,14 @@ class TaskTrials:
         return self.made
 
     async def _try_all(self) -> None:
-        places = asyncio.Semaphore(AT_ONCE)
+        for task in self._specs:
+            while self._items.is_awaited and not self._is_awaited.is_set():  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_AGAIN_S)
+            if self._is_awaited.is_set():
+                break
+            async with self._items.places:
+                await self.of(task)
+        places = asyncio.Semaphore(self._config.worker_count)
 
         async def tried(task: str) -> None:
             async with places:

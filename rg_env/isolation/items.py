@@ -101,6 +101,8 @@ class ItemSource:
         failures: Number of draws that gave no entry, by task.
         events: Number of items that were replaced, repeated or overtaken, by name.
         left_out: Task to the reason why its draws are skipped unasked.
+        places: Taken by whoever makes entries, so that some workers stay free.
+        is_awaited: Whether a run waits for its next item.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
     """
@@ -123,7 +125,8 @@ class ItemSource:
         self._scoring_deadline_s = scoring_deadline_s
         self._rules = rules
         self._ahead: list[_Outstanding] = []
-        self._places = asyncio.Semaphore(making_at_once)
+        self.places = asyncio.Semaphore(making_at_once)
+        self.is_awaited = False
         self._turn = asyncio.Lock()
         self._filter = QuestionFilter()
         self.failures: Counter[str] = Counter()
@@ -229,7 +232,7 @@ class ItemSource:
     async def _make(self, spec: ItemSpec, attempt: int) -> dict[str, Any]:
         params = self._stream.params_of(spec, attempt)
         seed = self._stream.seed_of(spec, attempt)
-        async with self._places:
+        async with self.places:
             if self._until_tried is not None:
                 await self._until_tried(spec.task)
             if spec.task in self.left_out:
@@ -264,7 +267,11 @@ class ItemSource:
             failures = 0
             while failures < MAX_FAILURES_IN_A_ROW:
                 self._fill()
-                item = await self._next_ready()
+                self.is_awaited = True
+                try:
+                    item = await self._next_ready()
+                finally:
+                    self.is_awaited = False
                 before = len(self._ahead)
                 made = self._taken(item)
                 if made is not None:

@@ -32,6 +32,7 @@ class Call:
         self, job: Callable[..., Any], args: tuple[Any, ...], deadline_s: float
     ) -> None:
         """Check and pickle; raises as `WorkerPool.submit`."""
+        self.job = job
         if not 0 < deadline_s <= MAX_DEADLINE_S:
             raise ValueError(f"deadline_s={deadline_s} is not in (0, {MAX_DEADLINE_S}]")
         if getattr(job, "__module__", None) == "__main__":
@@ -85,6 +86,7 @@ class Lane:
         self._nursery = nursery
         self._next_call = next_call
         self._count = count
+        self.last_job: Callable[..., Any] | None = None
         self._worker: Worker | None = None
         self._has_forked = False
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
@@ -94,6 +96,7 @@ class Lane:
 
     def take(self, call: Call) -> None:
         """Serve this call next; for a lane that waits, one caller at a time."""
+        self.last_job = call.job
         self._inbox.put(call)
         if self._thread.ident is None:
             self._thread.start()

@@ -190,11 +190,22 @@ class WorkerPool:
             if not closed:
                 self._counters["calls"] += 1
                 if self._idle:
-                    self._idle.pop().take(call)
+                    self._idle_for(call).take(call)
                 else:
                     self._backlog.append(call)
         if closed:
             self._refuse(call)
+
+    def _idle_for(self, call: Call) -> Lane:
+        """Take the idle lane that ran the same job last, or else the newest.
+
+        A worker that does one job keeps what it built for it; a worker that does all
+        would build all, which costs time and memory.
+        """
+        for place in range(len(self._idle) - 1, -1, -1):
+            if self._idle[place].last_job is call.job:
+                return self._idle.pop(place)
+        return self._idle.pop()
 
     def _refuse(self, call: Call) -> None:
         if call.future.set_running_or_notify_cancel():
