@@ -5,6 +5,7 @@ import gc
 import gzip
 import json
 import threading
+from fractions import Fraction
 
 import pytest
 from aiohttp import web
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from parts import build_env
 
 from rg_env.demo.server import serve_app
-from rg_env.host import connected, off_loop
+from rg_env.host import off_loop, rows, sending
 from rg_env.host.api_client import encode_groups
 
 ROWS = st.lists(st.lists(st.integers(-(2**31), 2**40), max_size=4), max_size=3)
@@ -85,7 +86,7 @@ class Api:
     async def answer(self, request):
         self.asked.append(request.path)
         body = await request.json() if request.can_read_body else {}
-        if request.path == "/scored_data":
+        if request.path == "/scored_data":  # lists of groups are counted by `asked`
             self.groups.append(body)
         return web.json_response({"env_weight": 1.0})
 
@@ -135,10 +136,124 @@ def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch)
         threads.append(threading.current_thread())
         return encode_groups(*args)
 
-    monkeypatch.setattr(connected, "encode_groups", watched)
+    monkeypatch.setattr(sending, "encode_groups", watched)
     api = sent(group(tokens, text="x"))
     assert [t is not threading.main_thread() for t in threads] == [is_off]
     assert api.groups == [{**group(tokens, text="x"), "env_id": 0}]
+
+
+# -- what is sent and what is not ----------------------------------------------------
+
+
+def handled(scored, **changes):
+    """Handle a group as a worker does; return what the API got and the environment."""
+
+    async def run():
+        api = Api()
+        async with serve_app(api.app()) as url:
+            env = build_env(rollout_server_url=url, **{"group_size": 2, **changes})
+            env.env_id, env.max_token_len = 0, 100
+            await env.handle_send_to_api(scored)
+            await env.close()
+            return api, env
+
+    return asyncio.run(run())
+
+
+def test_a_group_that_passes_is_sent_and_its_lengths_are_noted():
+    scored = {**group(text="x"), "masks": [[-100, 1, 2], [-100, -100, 2]]}
+    api, env = handled(scored)
+    assert len(api.groups) == 1 and env.items_sent_this_step == 1
+    assert env.completion_lengths == [2, 1]
+
+
+REJECTED = {
+    "of another size": {**group(), "tokens": [[1]]},
+    "of equal scores": {**group(), "scores": [1.0, 1.0]},
+    "too long": group(tokens=100),
+    "without tokens": {"scores": [0.0, 1.0], "masks": []},
+}
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_a_group_that_the_trainer_cannot_use_is_not_sent(case, logged):
+    scored = {"tokens": [], **REJECTED[case]}
+    api, env = handled(scored)
+    assert api.groups == [] and env.items_sent_this_step == 0
+    assert "a group is not sent" in logged.text
+
+
+def test_overrides_of_none_do_not_lose_a_group():
+    api, _ = handled({**group(text="x"), "group_overrides": None})
+    assert len(api.groups) == 1
+
+
+def test_a_group_with_a_size_of_its_own_is_measured_by_it():
+    three = {**group(text="x", rows=3), "group_overrides": {"group_size": 3}}
+    api, _ = handled(three)
+    assert [len(g["tokens"]) for g in api.groups] == [3]
+
+
+def test_of_several_groups_those_that_pass_are_sent_together():
+    api, _ = handled([group(text="x"), None, REJECTED["too long"], group(text="y")])
+    assert api.asked.count("/scored_data_list") == 1
+
+
+def test_messages_are_made_up_where_they_are_asked_for_and_missing():
+    scored = group(tokens=90)
+    del scored["messages"]
+    api, env = handled(scored, include_messages=True)
+    (only,) = api.groups
+    text = env.tokenizer.decode(scored["tokens"][0])
+    assert only["messages"] == [[{"role": "user", "content": text}]] * 2
+
+
+# -- rows ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tokens", [3, 2000])
+def test_a_row_holds_what_the_group_holds_the_lists_of_numbers_last(tmp_path, tokens):
+    writer = rows.RowWriter(tmp_path / "rows.jsonl")
+    row = {**group(tokens), "gold_answer": Fraction(1, 3), "task": "gcd"}
+    writer.write(row)
+    writer.close()
+    (line,) = (tmp_path / "rows.jsonl").read_bytes().splitlines()
+    found = json.loads(line)
+    assert found == {**row, "gold_answer": "1/3"}
+    assert list(found)[-3:] == ["tokens", "masks", "inference_logprobs"]
+
+
+@pytest.mark.parametrize("row", [{}, {"tokens": [[1]]}, {"task": "gcd"}])
+def test_a_row_of_any_fields_is_one_object(tmp_path, row):
+    writer = rows.RowWriter(tmp_path / "rows.jsonl")
+    writer.write(row)
+    writer.close()
+    assert json.loads((tmp_path / "rows.jsonl").read_bytes()) == row
+
+
+def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    threads = []
+
+    async def run():
+        env = build_env(data_path_to_save_groups=str(path), group_size=2)
+        write = env.jsonl_writer.write
+
+        def watched(row):
+            threads.append(threading.current_thread())
+            write(row)
+
+        env.jsonl_writer.write = watched
+        sending = asyncio.ensure_future(
+            env.handle_send_to_api(group(20_000), do_send_to_api=False)
+        )
+        await asyncio.sleep(0)
+        await env.close()
+        await sending
+
+    asyncio.run(run())
+    assert threads != [threading.main_thread()]
+    assert len(path.read_bytes().splitlines()) == 1
 
 
 # -- the thread and the collector ------------------------------------------------------
@@ -175,3 +290,14 @@ def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
 
     asyncio.run(env._run_to_its_end(work()))
     assert counts[0] > 10_000 and gc.get_freeze_count() == 0
+
+
+def test_the_collectors_settings_are_put_back_after_a_run():
+    before = gc.get_threshold()
+    during = []
+
+    async def work():
+        during.append(gc.get_threshold())
+
+    asyncio.run(build_env()._run_to_its_end(work()))
+    assert during != [before] and gc.get_threshold() == before

@@ -72,8 +72,13 @@ def _encode_value(value: Any) -> bytes:
         return json.dumps(value).encode()
 
 
-def _encode_group(group: Mapping[str, Any], breathe: Callable[[], None]) -> bytes:
-    """Encode one group, a rollout at a time, as the lists of tokens are long."""
+def encode_group(group: Mapping[str, Any], breathe: Callable[[], None]) -> bytes:
+    """Encode a group as JSON, one row of its lists at a time.
+
+    Args:
+        group: Lists of a row per rollout, and other values.
+        breathe: Called after each row, since a long group takes a while.
+    """
     encoded: dict[str, Any] = {}
     for key, value in group.items():
         if isinstance(value, list):
@@ -101,9 +106,9 @@ def encode_groups(
         The body and its headers.
     """
     if isinstance(groups, Mapping):
-        body = _encode_group(groups, breathe)
+        body = encode_group(groups, breathe)
     else:
-        body = b"[%s]" % b",".join(_encode_group(g, breathe) for g in groups)
+        body = b"[%s]" % b",".join(encode_group(g, breathe) for g in groups)
     headers = {"Content-Type": "application/json"}
     if len(body) >= GZIP_FROM_BYTES:
         headers["Content-Encoding"] = "gzip"

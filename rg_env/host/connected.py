@@ -1,7 +1,7 @@
 """The environment's talk with the Atropos API.
 
-Mends B6 (three tries, then death; an API that was restarted is fatal), B9 (gzip at
-level 9 on the event loop), and the registration that fails without `wandb_name`.
+Mends B6 (three tries, then death; an API that was restarted is fatal), and the
+registration that fails without `wandb_name`.
 """
 
 from __future__ import annotations
@@ -23,40 +23,15 @@ from rg_env.host.api_client import (
     ApiFaulted,
     ApiRefused,
     ApiUnreachable,
-    encode_groups,
 )
 from rg_env.host.ending import CLOSE_GRACE_S, EndingEnv
 from rg_env.host.native_servers import SERVER_CLASSES, NativeServer
-from rg_env.host.off_loop import breathe, off_loop
 
 logger = logging.getLogger(__name__)
 
-SEND_GIVE_UP_AFTER_S = 120.0
 POLL_S = 1.0
 FORGOTTEN_AFTER_TRIES = 3
 """Status requests refused in a row before the API counts as having forgotten us."""
-
-FEW_TOKENS = 4096
-"""So many are encoded and compressed in half a millisecond, in place."""
-
-API_KEYS = frozenset(
-    {
-        "tokens",
-        "masks",
-        "scores",
-        "advantages",
-        "ref_logprobs",
-        "messages",
-        "generation_params",
-        "inference_logprobs",
-        "overrides",
-        "group_overrides",
-        "images",
-        "distill_token_ids",
-        "distill_logprobs",
-    }
-)
-"""What the API keeps of a group; rows for people carry more."""
 
 
 class ConnectedEnv(EndingEnv):
@@ -177,6 +152,10 @@ class ConnectedEnv(EndingEnv):
             self.config.batch_size = info["batch_size"]
         if info["max_token_len"] != -1:
             self.max_token_len = info["max_token_len"]
+        if self.max_token_len <= 0:
+            logger.warning(
+                "the trainer sets no limit of length: groups of any are sent"
+            )
         batch, group = self.config.batch_size, self.config.group_size
         if batch == -1:
             raise SettingError("env.batch_size: neither the trainer nor env sets one")
@@ -234,47 +213,6 @@ class ConnectedEnv(EndingEnv):
             return False
         return True
 
-    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
-        """Send a group, or several, as the API takes them.
-
-        An API that is away, or that waits for its trainer, is waited for. One that is
-        there and fails at this group alone is given up.
-
-        Raises:
-            ApiFaulted: The API failed at the group for `SEND_GIVE_UP_AFTER_S`.
-            ApiRefused: The API refused the group.
-        """
-        while True:
-            try:
-                await self._api.patiently(
-                    lambda: self._send_where_known(scored_data), SEND_GIVE_UP_AFTER_S
-                )
-                return
-            except ApiUnreachable:
-                continue
-
-    async def _send_where_known(self, scored_data: Any) -> None:
-        """Send once, to an API that knows us.
-
-        One that was restarted or reset and gets a group before its trainer has
-        registered ignores the trainer from then on.
-        """
-        env_id, is_list = self.env_id, isinstance(scored_data, list)
-        payload = [
-            {key: value for key, value in group.items() if key in API_KEYS}
-            | {"env_id": env_id}
-            for group in (scored_data if is_list else [scored_data])
-        ]
-        path = "/scored_data_list" if is_list else "/scored_data"
-        body, headers = await _encoded(payload if is_list else payload[0])
-        try:
-            await self._own_status()
-        except (ApiFaulted, ApiRefused) as error:
-            raise ApiUnreachable(f"it does not know us: {error}") from error
-        if env_id != self.env_id:
-            raise ApiUnreachable("registered anew while a group was on its way")
-        await self._api.send(path, body, headers)
-
     async def _close_connections(self) -> None:
         """Close all connections, after telling the API that we end."""
         await super()._close_connections()
@@ -293,10 +231,3 @@ class ConnectedEnv(EndingEnv):
             await asyncio.wait_for(leaving, CLOSE_GRACE_S)
         except (ApiDown, ApiRefused, asyncio.TimeoutError) as error:
             logger.warning("the API was not told that this environment ends: %s", error)
-
-
-async def _encoded(payload: Any) -> tuple[bytes, dict[str, str]]:
-    groups = payload if isinstance(payload, list) else [payload]
-    if sum(len(row) for group in groups for row in group["tokens"]) <= FEW_TOKENS:
-        return encode_groups(payload)
-    return await off_loop(encode_groups, payload, breathe)

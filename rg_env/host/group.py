@@ -43,7 +43,7 @@ def build_rollout(
 
 def completion_tokens(rollout: Rollout) -> int:
     """Return the length of a rollout's completion, in tokens."""
-    masks: Sequence[int] = rollout["masks"]
+    masks = list(rollout["masks"])
     return len(masks) - masks.count(PROMPT_MASK)
 
 

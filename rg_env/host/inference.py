@@ -10,6 +10,7 @@ choices) becomes `InferenceFailed`. A failed request is never a wrong answer.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import math
 from collections import OrderedDict
@@ -134,6 +135,7 @@ class Prompts:
         prompt = self._newest.pop(key, None)
         if prompt is None and len(key) <= SHORT_PROMPT_CHARS:
             prompt = render_prompt(self._tokenizer, plain)
+            await asyncio.sleep(0)  # several in a row must not add up
         elif prompt is None:
             prompt = await off_loop(render_prompt, self._tokenizer, plain)
         self._newest[key] = prompt

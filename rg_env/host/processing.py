@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import warnings
 
 from rg_env.errors import SettingError
 from rg_env.host.ending import EXIT_FAILED, finish_or_cancel
@@ -42,8 +41,6 @@ class ProcessingEnv(ServingEnv):
     async def process_manager(self) -> None:
         """`process`: write a number of groups, several at a time."""
         self.process_mode = True
-        # The host warns of a trainer that sets no limit; here is no trainer.
-        warnings.filterwarnings("ignore", message="Trainer requested to ignore max")
         self.config.group_size = self.group_size_to_process
         await self._run_to_its_end(self._process())
 
@@ -55,6 +52,7 @@ class ProcessingEnv(ServingEnv):
             )
         await self._set_up_alone()
         self._next_item_lock = asyncio.Lock()
+        self._row_lock = asyncio.Lock()
         self.curr_step = self._begun = self._fruitless = 0
         total = self.n_groups_to_process
         with WorkProgress("process", total, "groups") as progress:
@@ -112,11 +110,15 @@ class ProcessingEnv(ServingEnv):
             group = await self.postprocess_histories(group)
         if group is None:
             return False
-        rows_before = self.jsonl_writer.rows
-        await self.handle_send_to_api(
-            group, item, do_send_to_api=False, abort_on_any_max_length_exceeded=False
-        )
-        return bool(self.jsonl_writer.rows > rows_before)
+        async with self._row_lock:  # the row that is counted is this group's
+            rows_before = self.jsonl_writer.rows
+            await self.handle_send_to_api(
+                group,
+                item,
+                do_send_to_api=False,
+                abort_on_any_max_length_exceeded=False,
+            )
+            return bool(self.jsonl_writer.rows > rows_before)
 
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""

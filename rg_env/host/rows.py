@@ -22,7 +22,9 @@ from typing import Any
 
 from atroposlib.frontend.jsonl2html import generate_html
 
+from rg_env.host.api_client import encode_group
 from rg_env.host.config import ReasoningGymEnvConfig
+from rg_env.host.off_loop import breathe
 from rg_env.rollouts.dumps import encode_line, read_groups
 
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
@@ -44,10 +46,15 @@ class RowWriter:
         self._file = path.open("ab", buffering=0)
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Write one row: what people read first, the token lists last."""
+        """Write one row: what people read first, the token lists last.
+
+        Blocks on the disk, and on a long row for a while; it breathes meanwhile.
+        """
         last = {key: row[key] for key in TOKEN_LISTS if key in row}
         first = {key: value for key, value in row.items() if key not in last}
-        self._file.write(encode_line(first | last))
+        head, tail = encode_line(first)[:-2], encode_group(last, breathe)[1:]
+        comma = b", " if first and last else b""
+        self._file.write(b"%s%s%s\n" % (head, comma, tail))
         self.rows += 1
 
     def close(self) -> None:

@@ -18,9 +18,9 @@ from typing import Any
 from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.host import checkpoint
-from rg_env.host.connected import ConnectedEnv
 from rg_env.host.ending import cancel_and_wait
 from rg_env.host.lineage import Lineage
+from rg_env.host.sending import SendingEnv
 from rg_env.host.workers import Limits, groups_to_start, queue_holds_the_end
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def passed(interval: int, before: int, now: int) -> bool:
     return interval > 0 and before // interval != now // interval
 
 
-class ServingEnv(ConnectedEnv):
+class ServingEnv(SendingEnv):
     """An environment that feeds a trainer until its last step."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,0 +1,184 @@
+"""A group's last steps: the host's checks, the row for people, the send to the API.
+
+Mends B7 (`group_overrides: None` loses the group) and B9 (JSON and gzip at level 9 on
+the event loop). Encoding, compressing and writing a long group is done off the event
+loop; the API gets the same fields in the same order.
+
+Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: the above, a limit of
+length that the trainer does not set is said once, not for every group.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from rg_env.host.api_client import (
+    ApiDown,
+    ApiFaulted,
+    ApiRefused,
+    ApiUnreachable,
+    encode_groups,
+)
+from rg_env.host.connected import ConnectedEnv
+from rg_env.host.inference import PROMPT_MASK
+from rg_env.host.off_loop import breathe, off_loop
+
+logger = logging.getLogger(__name__)
+
+SEND_GIVE_UP_AFTER_S = 120.0
+
+FEW_TOKENS = 8192
+"""So many are encoded and compressed in a millisecond, in place."""
+
+API_KEYS = frozenset(
+    {
+        "tokens",
+        "masks",
+        "scores",
+        "advantages",
+        "ref_logprobs",
+        "messages",
+        "generation_params",
+        "inference_logprobs",
+        "overrides",
+        "group_overrides",
+        "images",
+        "distill_token_ids",
+        "distill_logprobs",
+    }
+)
+"""What the API keeps of a group; rows for people carry more."""
+
+SET_IF_ABSENT = (
+    "ref_logprobs",
+    "overrides",
+    "group_overrides",
+    "distill_token_ids",
+    "distill_logprobs",
+)
+
+
+def is_short(groups: Any) -> bool:
+    """Say whether one group, or several, can be encoded in place."""
+    listed = groups if isinstance(groups, list) else [groups]
+    rows = (row for group in listed for row in group["tokens"])
+    return sum(map(len, rows)) <= FEW_TOKENS
+
+
+class SendingEnv(ConnectedEnv):
+    """An environment that sends its groups."""
+
+    async def handle_send_to_api(
+        self,
+        scored_data: Any,
+        item: Any = None,
+        do_send_to_api: bool = True,
+        abort_on_any_max_length_exceeded: bool = True,
+    ) -> None:
+        """Check a group, or several, write the rows, and send what is left.
+
+        Args:
+            scored_data: A group, or a list of groups of which some may be None.
+            item: Whose group it is.
+            do_send_to_api: Whether it goes to the API.
+            abort_on_any_max_length_exceeded: Whether a group is rejected for one
+                sequence that reaches the trainer's limit.
+        """
+        is_list = isinstance(scored_data, list)
+        left = []
+        for group in scored_data if is_list else [scored_data]:
+            if group is None:
+                continue
+            fault = self._fault(group, abort_on_any_max_length_exceeded)
+            if fault is not None:
+                logger.warning("a group is not sent: %s", fault)
+                continue
+            if self.config.include_messages and group.get("messages") is None:
+                group["messages"] = await off_loop(self._decoded_messages, group)
+            await self.add_rollouts_for_wandb(group, item)
+            await self._write_row(group)
+            left.append(group)
+        if not (left and do_send_to_api):
+            return
+        self.items_sent_this_step += len(left)
+        try:
+            await self._send_scored_data_to_api(
+                left if is_list or len(left) > 1 else left[0]
+            )
+        except (ApiDown, ApiRefused) as error:
+            logger.error("a group was not sent: %s", error)
+
+    def _fault(self, group: dict[str, Any], aborts_if_too_long: bool) -> str | None:
+        """Say why a group cannot be sent; counts its lengths if it has a size."""
+        overrides = group.get("group_overrides") or {}
+        size = overrides.get("group_size", self.config.group_size)
+        found = group.get("tokens", [])
+        if len(found) != size:
+            return f"it has {len(found)} rollouts instead of {size}"
+        if self.config.ensure_scores_are_not_same and len(set(group["scores"])) == 1:
+            return "its scores are all the same"
+        for key in SET_IF_ABSENT:
+            group.setdefault(key, None)
+        self.completion_lengths += [
+            len(mask) - list(mask).count(PROMPT_MASK) for mask in group["masks"]
+        ]
+        longest = max(map(len, found), default=0)
+        if aborts_if_too_long and 0 < self.max_token_len <= longest:
+            return f"{longest} tokens reach the trainer's limit, {self.max_token_len}"
+        return None
+
+    def _decoded_messages(self, group: Mapping[str, Any]) -> list[Any]:
+        texts = map(self.tokenizer.decode, group["tokens"])
+        return [[{"role": "user", "content": text}] for text in texts]
+
+    async def _write_row(self, group: Mapping[str, Any]) -> None:
+        if self.jsonl_writer is not None:
+            await off_loop(self.jsonl_writer.write, group)
+            logger.info("wrote a group to %s", self.config.data_path_to_save_groups)
+
+    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
+        """Send a group, or several, as the API takes them.
+
+        An API that is away, or that waits for its trainer, is waited for. One that is
+        there and fails at this group alone is given up.
+
+        Raises:
+            ApiFaulted: The API failed at the group for `SEND_GIVE_UP_AFTER_S`.
+            ApiRefused: The API refused the group.
+        """
+        while True:
+            try:
+                await self._api.patiently(
+                    lambda: self._send_where_known(scored_data), SEND_GIVE_UP_AFTER_S
+                )
+                return
+            except ApiUnreachable:
+                continue
+
+    async def _send_where_known(self, scored_data: Any) -> None:
+        """Send once, to an API that knows us.
+
+        One that was restarted or reset and gets a group before its trainer has
+        registered ignores the trainer from then on.
+        """
+        env_id, is_list = self.env_id, isinstance(scored_data, list)
+        payload = [
+            {key: value for key, value in group.items() if key in API_KEYS}
+            | {"env_id": env_id}
+            for group in (scored_data if is_list else [scored_data])
+        ]
+        whole = payload if is_list else payload[0]
+        if is_short(payload):
+            body, headers = encode_groups(whole)
+        else:
+            body, headers = await off_loop(encode_groups, whole, breathe)
+        try:
+            await self._own_status()
+        except (ApiFaulted, ApiRefused) as error:
+            raise ApiUnreachable(f"it does not know us: {error}") from error
+        if env_id != self.env_id:
+            raise ApiUnreachable("registered anew while a group was on its way")
+        path = "/scored_data_list" if is_list else "/scored_data"
+        await self._api.send(path, body, headers)
