@@ -109,8 +109,19 @@ def test_the_gold_answer_is_right_for_the_scoring_dataset(task):
     assert library.scoring_dataset(task, {}).score_answer(entry["answer"], entry) == 1.0
 
 
-def test_a_scoring_dataset_has_the_parameters_of_its_item():
-    assert library.scoring_dataset("gcd", {"max_numbers": 7}).config.max_numbers == 7
+def test_a_scorer_that_reads_its_dataset_gets_the_parameters_of_its_item():
+    dataset = library.scoring_dataset("puzzle24", {"max_value": 9})
+    assert dataset.config.max_value == 9
+
+
+@pytest.mark.parametrize("task", ["gcd", "sudoku", "maze"])
+def test_a_scorer_that_reads_no_dataset_scores_without_one_as_with_one(task):
+    entry = library.make_entry(task, {}, 5)
+    bare = library.scoring_dataset(task, {})
+    whole = library.build_dataset(task, {}, 5)
+    assert not hasattr(bare, "config")
+    for answer in (entry["answer"], "", "0", entry["answer"][:-1]):
+        assert bare.score_answer(answer, entry) == whole.score_answer(answer, entry)
 
 
 def test_a_dataset_of_the_library_is_built_again_from_its_class_and_config(factory):
