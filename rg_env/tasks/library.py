@@ -49,9 +49,9 @@ KEPT_ON_THE_CLASS = {"codeio": "_jsonl_data"}
 """Task to what its datasets keep on their class, where the one built last overwrites
 that of all others: items of one level would come from the data of another."""
 
-MAX_KEPT_DATASETS = 256
-"""Built datasets kept in one process, half of those that random levels ask for. All of
-these take 220 MB; to build one takes 10 ms on average, and arc_agi 0.4 s."""
+MAX_KEPT_DATASETS = 160
+"""Built datasets kept in one process, a third of those that random levels ask for. All
+of them take 220 MB; to build one takes 10 ms on average, and arc_agi 0.4 s."""
 
 
 @dataclasses.dataclass(frozen=True)
