@@ -308,3 +308,15 @@ def test_importing_the_door_does_not_import_the_library(repo_root):
 
 def test_a_library_error_is_no_setting_error():
     assert not issubclass(LibraryError, SettingError)
+
+
+def test_datasets_that_share_their_data_make_the_entries_of_those_that_do_not():
+    plain, mirrored = {}, {"use_color_permutation": False}
+    for params in (plain, mirrored, {"rotations_weights": [1, 0, 0, 0]}):
+        for seed in (3, 2**31 + 5):
+            afresh = library.build_dataset("arc_agi", params, seed)[0]
+            assert library.make_entry("arc_agi", params, seed) == afresh
+    one, other = (library._CACHE.dataset("arc_agi", p) for p in (plain, mirrored))
+    assert one._tasks is other._tasks
+    whole = library._CACHE.dataset("arc_agi", {"use_eval": False})
+    assert len(whole._tasks) < len(one._tasks)

@@ -14,10 +14,18 @@ index, so that the items after it stay what they are.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+)
 from typing import Any
 
 from rg_env.answers.rules import ScoringRules
@@ -33,6 +41,9 @@ logger = logging.getLogger(__name__)
 
 MAX_FAILURES_IN_A_ROW = 200
 """Draws that may fail one after the other before the source gives up."""
+
+QUICK_MS = 50.0
+"""An item that takes longer may not take the last worker, which scores."""
 
 PATIENCE_S = 0.5
 """How long a run waits for its next item before others overtake it."""
@@ -92,7 +103,8 @@ class ItemSource:
         pool: Where entries are made.
         stream: What the items are; owned by the source from here on.
         lookahead: Entries being made ahead, at least 1.
-        making_at_once: Entries that may be made at the same time, at least 1.
+        making_at_once: Entries that may be made at the same time, at least 1; quick
+            ones one more.
         item_deadline_s: Seconds that making one entry may take.
         scoring_deadline_s: Handed on to the handles.
         rules: Handed on to the handles.
@@ -101,7 +113,7 @@ class ItemSource:
         failures: Number of draws that gave no entry, by task.
         events: Number of items that were replaced, repeated or overtaken, by name.
         left_out: Task to the reason why its draws are skipped unasked.
-        places: Taken by whoever makes entries, so that some workers stay free.
+        places: Taken by whoever makes slow entries, so that a worker stays free.
         is_awaited: Whether a run waits for its next item.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
@@ -126,6 +138,7 @@ class ItemSource:
         self._rules = rules
         self._ahead: list[_Outstanding] = []
         self.places = asyncio.Semaphore(making_at_once)
+        self._quick_places = asyncio.Semaphore(making_at_once + 1)
         self.is_awaited = False
         self._turn = asyncio.Lock()
         self._filter = QuestionFilter()
@@ -229,10 +242,19 @@ class ItemSource:
             making.add_done_callback(_read_error)
         return _Outstanding(spec, attempt, making)
 
+    @contextlib.asynccontextmanager
+    async def _place_for(self, spec: ItemSpec) -> AsyncIterator[None]:
+        """Hold a place; a slow item leaves a worker free for what cannot wait."""
+        async with contextlib.AsyncExitStack() as held:
+            if self._stream.expected_ms(spec) > QUICK_MS:
+                await held.enter_async_context(self.places)
+            await held.enter_async_context(self._quick_places)
+            yield
+
     async def _make(self, spec: ItemSpec, attempt: int) -> dict[str, Any]:
         params = self._stream.params_of(spec, attempt)
         seed = self._stream.seed_of(spec, attempt)
-        async with self.places:
+        async with self._place_for(spec):
             if self._until_tried is not None:
                 await self._until_tried(spec.task)
             if spec.task in self.left_out:

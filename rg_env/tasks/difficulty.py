@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,6 +65,16 @@ class Difficulty:
         """Return the level of a task whose level never moves, None for the others."""
         rule = self.rule_of(task)
         return rule.low if rule.mode == "fixed" and task in self.scales else None
+
+    def expected_ms(self, task: str, level: float | None) -> float:
+        """Return about how long an item takes to make; 0 where nothing is known."""
+        if task not in self.scales:
+            return 0.0
+        steps = self.scales[task].steps
+        if level is None:
+            return statistics.median(step.item_ms for step in steps)
+        either = (self.scales[task].step_at(level, mix) for mix in (0.0, 1.0))
+        return max(step.item_ms for step in either)
 
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.

@@ -102,6 +102,12 @@ class ItemStream:
         """Return the seed of an item, or of another attempt at it."""
         return self._sampler.seed_of(spec.index, attempt)
 
+    def expected_ms(self, spec: ItemSpec) -> float:
+        """Return about how long an item takes to make; 0 where nothing is known."""
+        if self._difficulty is None:
+            return 0.0
+        return self._difficulty.expected_ms(spec.task, spec.level)
+
     def params_of(self, spec: ItemSpec, attempt: int = 0) -> dict[str, Any]:
         """Return the dataset parameters that differ from the library's defaults."""
         own = dict(self.choices[spec.choice].params)
