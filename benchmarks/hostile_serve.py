@@ -2,17 +2,18 @@
 
     python benchmarks/hostile_serve.py [--groups 2000] [--json FILE]
 
-The Atropos API and the environment are the real ones, the trainer is a stand-in, and
-the model is simulated: every completion is one of the texts of `hostile_texts`, in
-tags. All groups are delivered, also those of equal scores. Shown are how late the event
-loop was in the environment's process, what became of the rollouts and what the texts
-left behind.
+The Atropos API and the environment are the real ones, the trainer is a stand-in in a
+process of its own, and the model is simulated: every completion is one of the texts of
+`hostile_texts`, in tags. All groups are delivered, also those of equal scores. Shown
+are how late the event loop was in the environment's process, what became of the
+rollouts and what the texts left behind.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -20,7 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,23 +113,21 @@ async def run(groups: int, url: str, folder: str) -> dict[str, Any]:
         )
         server = APIServerConfig(base_url=f"{url}/v1", server_type="vllm")
         env = ReasoningGymEnv(config, [server])
-        trainer = StandInTrainer(TrainerConfig(api, BATCH, GROUP, MAX_TOKENS, steps))
         serving = asyncio.create_task(env.env_manager())
-        while env.metrics.asked == 0 and not serving.done():
-            await asyncio.sleep(0.05)  # the trainer lets the environment begin
-            if env._questions is not None:
-                break
-        watching = asyncio.create_task(watch_loop(delays_ms))
-        began = time.perf_counter()
-        counts = await trainer.run(steps)
-        seconds = time.perf_counter() - began
-        watching.cancel()
+        async with child(f"--train={api}", f"--groups={groups}") as trainer:
+            while not env.metrics.fates["sent"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            watching = asyncio.create_task(watch_loop(delays_ms))
+            began = time.perf_counter()
+            delivered, invalid = json.loads(await said(trainer))
+            seconds = time.perf_counter() - began
+            watching.cancel()
         await serving
     quantiles = statistics.quantiles(delays_ms, n=1000)
     return {
-        "groups delivered": counts.groups,
-        "groups invalid": counts.invalid_groups,
-        "groups/s": round(counts.groups / seconds, 1),
+        "groups delivered": delivered,
+        "groups invalid": invalid,
+        "groups/s": round(delivered / seconds, 1),
         "loop delay ms": {
             "p50": round(quantiles[499], 2),
             "p99": round(quantiles[989], 2),
@@ -141,21 +140,38 @@ async def run(groups: int, url: str, folder: str) -> dict[str, Any]:
     }
 
 
+async def train(api: str, groups: int) -> None:
+    """Be the trainer in this process; print what came."""
+    steps = groups * GROUP // BATCH
+    trainer = StandInTrainer(TrainerConfig(api, BATCH, GROUP, MAX_TOKENS, steps))
+    counts = await trainer.run(steps)
+    print(json.dumps([counts.groups, counts.invalid_groups]), flush=True)
+
+
+@contextlib.asynccontextmanager
+async def child(*argv: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run this program in another role."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, *argv, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def said(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    return (await process.stdout.readline()).decode().strip()
+
+
 async def measure(groups: int) -> dict[str, Any]:
     """Measure with the hostile server in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            __file__,
-            f"--serve={folder}",
-            stdout=asyncio.subprocess.PIPE,
-        )
-        try:
-            url = (await child.stdout.readline()).decode().strip()  # type: ignore[union-attr]
-            return await run(groups, url, folder)
-        finally:
-            child.terminate()
-            await child.wait()
+        async with child(f"--serve={folder}") as server:
+            return await run(groups, await said(server), folder)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,9 +180,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--groups", type=int, default=2000)
     parser.add_argument("--json", type=Path, default=None)
     parser.add_argument("--serve", default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--train", default=None, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.serve is not None:
         asyncio.run(serve_hostile(options.serve))
+    if options.train is not None:
+        asyncio.run(train(options.train, options.groups))
+        return 0
     logs.start()
     found = asyncio.run(measure(options.groups))
     for name, value in found.items():
