@@ -140,6 +140,12 @@ def test_large_arguments_and_results_pass(pool):
     assert pool.call(str, text, deadline_s=LONG_S) == text
 
 
+def test_workers_give_way_to_their_owner(pool):
+    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    own, theirs = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, worker))
+    assert theirs == min(19, own + 10)
+
+
 def test_calls_from_many_threads_get_their_own_results(pool):
     results: dict[int, int] = {}
 

@@ -29,6 +29,9 @@ MAX_MESSAGE_CHARS = 2_000
 MAX_DETAIL_CHARS = 8_000
 MAX_TRACEBACK_FRAMES = 20
 MAX_GROWTH_KIB = 256 * 2**10
+NICENESS = 10
+"""The owner's event loop comes first: without it, each of its turns waits for a core as
+long as workers keep all of them busy."""
 
 
 def serve(
@@ -48,6 +51,7 @@ def serve(
         memory_limit_bytes: See `harden`.
     """
     _die_with(zygote_pid)
+    os.nice(NICENESS)
     baseline = Baseline(folder)
     # It could not write any, and would try at each import.
     sys.dont_write_bytecode = True
