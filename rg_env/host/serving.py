@@ -97,6 +97,8 @@ class ServingEnv(SendingEnv):
             total_steps = self.config.total_steps
             if queue_holds_the_end(self._limits(), self.status_dict, total_steps):
                 logger.info("step %d: the run is complete", self.curr_step)
+                # No step is seen to pass that would log what came since the last one.
+                await self._log_if_enough_was_sent()
                 return
             await self.add_train_workers()
             self._cancel_timed_out()
@@ -233,6 +235,9 @@ class ServingEnv(SendingEnv):
         if passed(interval, self.curr_step, now):
             self._save_or_say(now // interval * interval)
         self.curr_step = now
+        await self._log_if_enough_was_sent()
+
+    async def _log_if_enough_was_sent(self) -> None:
         if self._sent_enough_to_log():
             self.items_sent_this_step = 0
             await self.wandb_log({})
