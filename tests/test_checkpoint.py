@@ -146,7 +146,7 @@ def saved_steps(folder):
 
 
 def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, simulated):
-    env = asyncio.run(resumed_at_4(simulated, tmp_path))
+    env = asyncio.run(resumed_at_4(simulated, tmp_path, steps=12))
     steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
     # A fast trainer may pass two of its intervals between two looks at it.
     assert any(step > 4 and step % 2 == 0 for step in steps)
