@@ -106,7 +106,7 @@ def _add_fields(
 
 def build_parser(
     command: str, summary: str, env: BaseModel, server: BaseModel
-) -> argparse.ArgumentParser:
+) -> SentenceParser:
     """Return the parser of a command, with the defaults that it starts from."""
     parser = SentenceParser(
         prog=f"reasoning_gym_environment.py {command}",
@@ -128,16 +128,6 @@ def build_parser(
     _add_fields(parser, "environment", ENV, env)
     _add_fields(parser, "inference server", OPENAI, server)
     return parser
-
-
-def _refuse_unknown(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> None:
-    for argument in unknown:
-        if argument.startswith("-"):
-            known = [o for a in parser._actions for o in a.option_strings]
-            name = argument.split("=", 1)[0]
-            raise unknown_name("command line", name, known, "option")
-    if unknown:
-        raise SettingError(f"command line: unexpected {unknown[0]!r}")
 
 
 def _as_bool(field: str, value: Any) -> bool:
@@ -185,7 +175,7 @@ def _section(content: Mapping[str, Any], name: str, model: type[BaseModel]) -> A
 
 
 def parse(
-    parser: argparse.ArgumentParser, argv: Sequence[str], env_cls: type[BaseModel]
+    parser: SentenceParser, argv: Sequence[str], env_cls: type[BaseModel]
 ) -> Options:
     """Parse a command line and the YAML file it names.
 
@@ -193,7 +183,7 @@ def parse(
         SettingError: An option, key or file is wrong.
     """
     arguments, unknown = parser.parse_known_args(argv)
-    _refuse_unknown(parser, unknown)
+    parser.refuse_unknown(unknown)
     given = vars(arguments)
     content = _read_yaml(given["config"])
     sections: dict[str, Any] = {}

@@ -65,6 +65,7 @@ class TaskTrials:
         number = sum(len(self._specs[task]) for task in self._evaluated)
         logger.info("making %d evaluation items", number)
         self._background = asyncio.create_task(self._try_all())
+        self._background.add_done_callback(_log_failure)
         return self._background
 
     def stop(self) -> None:
@@ -130,3 +131,8 @@ class TaskTrials:
             self._items.keep_for_evaluation(
                 {item.entry["question"] for item in found.items}
             )
+
+
+def _log_failure(trials: asyncio.Task[None]) -> None:
+    if not trials.cancelled() and trials.exception() is not None:
+        logger.error("the trials of the tasks ended", exc_info=trials.exception())
