@@ -310,13 +310,47 @@ def test_a_library_error_is_no_setting_error():
     assert not issubclass(LibraryError, SettingError)
 
 
-def test_datasets_that_share_their_data_make_the_entries_of_those_that_do_not():
-    plain, mirrored = {}, {"use_color_permutation": False}
-    for params in (plain, mirrored, {"rotations_weights": [1, 0, 0, 0]}):
+@pytest.mark.parametrize(
+    ("task", "levels"),
+    [
+        ("arc_agi", [{}, {"use_color_permutation": False}, {"use_eval": False}]),
+        ("group_anagrams", [{}, {"max_anagram_groups": 50}]),
+        ("n_queens", [{"n": 10, "max_remove": 10}, {"n": 6, "max_remove": 3}]),
+        ("spell_backward", [{"max_word_len": 5}, {"max_word_len": 11}]),
+        ("figlet_font", [{"max_word_len": 5}, {"max_word_len": 30}]),
+    ],
+)
+def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, levels):
+    for params in levels * 2:
         for seed in (3, 2**31 + 5):
-            afresh = library.build_dataset("arc_agi", params, seed)[0]
-            assert library.make_entry("arc_agi", params, seed) == afresh
+            afresh = library.build_dataset(task, params, seed)[0]
+            assert library.make_entry(task, params, seed) == afresh
+
+
+def test_data_is_shared_by_datasets_of_equal_setup_alone():
+    plain, mirrored = {}, {"use_color_permutation": False}
     one, other = (library._CACHE.dataset("arc_agi", p) for p in (plain, mirrored))
     assert one._tasks is other._tasks
     whole = library._CACHE.dataset("arc_agi", {"use_eval": False})
     assert len(whole._tasks) < len(one._tasks)
+
+
+def test_the_levels_of_a_task_share_the_words_of_its_dictionary():
+    short, long = (
+        library._CACHE.dataset("spell_backward", {"max_word_len": n}).words
+        for n in (5, 11)
+    )
+    assert len(short) < len(long)
+    assert {id(word) for word in short} <= {id(word) for word in long}
+
+
+def test_equal_rows_of_all_solutions_are_one_row():
+    boards = library._CACHE.dataset("n_queens", {"n": 9})._solutions
+    assert len({id(row) for board in boards for row in board}) == 9
+
+
+def test_only_datasets_that_take_long_to_build_are_kept():
+    cache = library._DatasetCache(5)
+    quick, slow = "leg_counting", "group_anagrams"
+    assert cache.dataset(quick, {}) is not cache.dataset(quick, {})
+    assert cache.dataset(slow, {}) is cache.dataset(slow, {})
