@@ -13,6 +13,7 @@ A scored group goes to the trainer with exactly `group_size` rollouts, in one or
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import sys
@@ -53,6 +54,7 @@ from rg_env.host import (  # noqa: E402
     rows,
 )
 from rg_env.host.accounting import AccountingEnv  # noqa: E402
+from rg_env.host.arrival import tell_of_replies  # noqa: E402
 from rg_env.host.config import ReasoningGymEnvConfig  # noqa: E402
 from rg_env.host.dumping import Dumps  # noqa: E402
 from rg_env.host.inference import (  # noqa: E402
@@ -303,8 +305,10 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             top_p=self.config.top_p,
             split="train",
         )
-        completions = await self._ask(prompt, self.config.group_size, sampling)
-        self._note_answered()
+        answered = functools.partial(self._note_answered, asyncio.current_task())
+        with tell_of_replies(answered):
+            completions = await self._ask(prompt, self.config.group_size, sampling)
+        answered()
         return [group.build_rollout(prompt, c, entry, dataset) for c in completions]
 
     async def _ask(

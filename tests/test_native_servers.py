@@ -18,6 +18,7 @@ from parts import RIGHT, TOKENIZER, WRONG, build_env, server_config, vllm_reply
 
 from rg_env.demo.server import serve_app
 from rg_env.host import inference, native_servers
+from rg_env.host.arrival import tell_of_replies
 from rg_env.host.inference import Inference, Sampling, render_prompt
 from rg_env.host.native_servers import SERVER_CLASSES, NativeServer
 
@@ -222,6 +223,39 @@ def test_a_client_works_in_one_event_loop_after_another():
             return answer
 
     assert asyncio.run(run()) == asyncio.run(run())
+
+
+@KINDS
+def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
+    order = []
+    name = f"read_{kind}"
+    read = getattr(native_servers, name)
+
+    def watched(reply):
+        order.append("read")
+        return read(reply)
+
+    monkeypatch.setattr(native_servers, name, watched)
+
+    async def run():
+        cls, nexts = SERVER_CLASSES[kind], []
+
+        async def ask_next(client):
+            order.append("next request")
+            return await ask(client, input_ids=[6], n=1)
+
+        async with talking(cls, kind, lambda: SHAPES[kind]([RIGHT])) as (client, _):
+
+            def refill():
+                if not nexts:
+                    nexts.append(asyncio.ensure_future(ask_next(client)))
+
+            with tell_of_replies(refill):
+                await ask(client, input_ids=[5], n=1)
+            await nexts[0]
+
+    asyncio.run(run())
+    assert order == ["next request", "read", "read"]
 
 
 @KINDS

@@ -23,6 +23,7 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
+from rg_env.host.arrival import reply_has_come
 from rg_env.host.off_loop import breathe, off_loop
 from rg_env.host.replies import Generated, NativeReply, read_sglang, read_vllm
 
@@ -102,6 +103,7 @@ class NativeServer(RecentTimings):
         ) as response:
             response.raise_for_status()
             reply = await response.read()
+        await reply_has_come()
         return prompt, *await self._read(reply)
 
     async def close(self) -> None:

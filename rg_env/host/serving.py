@@ -162,9 +162,8 @@ class ServingEnv(SendingEnv):
                 limits = dataclasses.replace(limits, max_workers=limited)
         return groups_to_start(limits, self.status_dict, asking, in_flight) > 0
 
-    def _note_answered(self) -> None:
-        """Free the place of the group that this task works on: it has its replies."""
-        task = asyncio.current_task()
+    def _note_answered(self, task: asyncio.Task[Any] | None) -> None:
+        """Free the place of the group that a task works on: it has its replies."""
         if task is not None and task in self.workers:
             self._answered.add(task)
             self._worker_freed.set()

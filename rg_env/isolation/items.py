@@ -45,8 +45,9 @@ MAX_FAILURES_IN_A_ROW = 200
 QUICK_MS = 50.0
 """An item that takes longer may not take the last worker, which scores."""
 
-PATIENCE_S = 0.5
-"""How long a run waits for its next item before others overtake it."""
+PATIENCE_S = 0.05
+"""How long a run waits for its next item before others overtake it: as long, a place in
+which the inference server could work stays empty."""
 
 EVENTS = (
     "items_overtaken",
