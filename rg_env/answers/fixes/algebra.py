@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rg_env.answers.fixes.derivatives import has_wrong_slope
 from rg_env.answers.fixes.fix import LibraryScore, ScorerFix
 from rg_env.answers.fixes.substring import LIBRARY_VERSION, base_fix, longer_number
 
@@ -62,6 +63,9 @@ def _antiderivative(
         return library(answer)
     names = set(_NAME.findall(answer)) - {entry["metadata"]["variable"]}
     if not _EXPRESSION.fullmatch(answer) or not names <= ELEMENTARY:
+        return 0.0
+    metadata = entry["metadata"]
+    if has_wrong_slope(answer, metadata["integrand"], metadata["variable"]):
         return 0.0
     return library(answer)
 
