@@ -1,5 +1,6 @@
 """Dumps: what was accepted is on disk or counted, however the process ends."""
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -12,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rg_env.rollouts import dumps, left
 from rg_env.rollouts.dumps import (
     MAX_WAITING_GROUPS,
     DumpWriter,
     encode_line,
     read_groups,
-    recover_unfinished,
 )
+from rg_env.rollouts.left import recover_unfinished
 
 PER_FILE = 3
 
@@ -61,7 +63,8 @@ def start_child(repo_root, folder, program):
     prelude = f"""
         import os, pathlib, resource, signal, sys
         sys.path.insert(0, {str(repo_root)!r})
-        from rg_env.rollouts.dumps import DumpWriter, recover_unfinished
+        from rg_env.rollouts.dumps import DumpWriter
+        from rg_env.rollouts.left import recover_unfinished
         folder = pathlib.Path({str(folder)!r})
         writer = DumpWriter(folder, "rollouts", "child", {PER_FILE})
         def write(number):
@@ -177,6 +180,29 @@ def test_any_text_survives_as_one_line(text):
     assert json.loads(line) == {"text": text}
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_a_line_is_the_json_of_its_group(value):
+    try:
+        whole = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            encode_line(value)
+    else:
+        assert encode_line(value).decode() == whole + "\n"
+
+
+def test_a_breath_is_taken_after_each_rollout():
+    breaths = []
+    encode_line({"rollouts": ["x"] * 16}, lambda: breaths.append(1))
+    assert len(breaths) == 16
+
+
 def test_text_outside_ascii_stays_readable():
     assert "日本" in encode_line({"text": "日本"}).decode()
 
@@ -226,6 +252,18 @@ def test_a_torn_last_line_is_dropped(child, folder):
     (recovered,) = recover_unfinished(folder)
     assert numbers(recovered) == [6]
     assert recovered.read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize("searched", [1, 7, 10_000])
+def test_lines_longer_than_what_is_searched_at_once_are_recovered(
+    folder, monkeypatch, searched
+):
+    monkeypatch.setattr(left, "SEARCHED_BYTES", searched)
+    folder.mkdir()
+    whole = b"".join(encode_line({**group(n), "text": "x" * 99}) for n in range(3))
+    (folder / "a.jsonl.part").write_bytes(whole + b'{"item_id": "gcd", "rol')
+    assert recover_unfinished(folder) == [folder / "a.jsonl"]
+    assert (folder / "a.jsonl").read_bytes() == whole
 
 
 def test_the_file_of_a_living_process_is_left_alone(child, folder):
@@ -358,6 +396,142 @@ def test_a_disk_that_takes_groups_again_gets_them_even_at_the_bound(writer, fold
     assert writer.groups_lost == 5
 
 
+def test_waiting_groups_have_a_bound_of_bytes_too(writer, folder, monkeypatch):
+    folder.write_text("a file where the folder should be")
+    monkeypatch.setattr(dumps, "MAX_WAITING_BYTES", 1000)
+    for number in range(5):
+        writer.write({**group(number), "text": "x" * 300})
+    assert (writer.groups_waiting, writer.groups_lost) == (2, 3)
+    folder.unlink()
+    write(writer, ["new"])
+    assert all_numbers(folder) == [0, 1, "new"]
+
+
+def test_groups_that_get_lost_are_said_once_and_counted_when_the_disk_is_well(
+    writer, folder, caplog
+):
+    folder.write_text("a file where the folder should be")
+    write(writer, range(MAX_WAITING_GROUPS + 5))
+    folder.unlink()
+    write(writer, ["new"])
+    refused, full, well = (r.getMessage() for r in caplog.records)
+    assert "takes no groups" in refused
+    assert "the next are lost" in full
+    assert well.endswith("takes groups again; 5 were lost")
+
+
+def test_a_group_that_json_cannot_hold_is_lost_alone_while_others_wait(writer, folder):
+    folder.write_text("a file where the folder should be")
+    write(writer, [0])
+    writer.write({**group(1), "value": circular()})
+    write(writer, [2])
+    folder.unlink()
+    assert numbers(writer.finish()) == [0, 2]
+    assert (writer.groups_total, writer.groups_lost) == (2, 1)
+
+
+class Torn:
+    """An open file of which a write, and the cut after it, can be made to fail."""
+
+    def __init__(self, file):
+        self.file, self.failures = file, []
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def write(self, line):
+        if "write" not in self.failures:
+            return self.file.write(line)
+        self.file.write(line[:5])
+        raise OSError(errno.EIO, "Input/output error")
+
+    def truncate(self, size):
+        if "truncate" in self.failures:
+            raise OSError(errno.EIO, "Input/output error")
+        return self.file.truncate(size)
+
+
+def test_what_a_failed_write_left_is_cut_off_before_the_next(
+    writer, folder, monkeypatch
+):
+    opened = []
+
+    def opening(part, real=dumps.open_part):
+        opened.append(Torn(real(part)))
+        return opened[-1]
+
+    monkeypatch.setattr(dumps, "open_part", opening)
+    write(writer, [0])
+    opened[0].failures = ["write", "truncate"]
+    write(writer, [1])
+    assert (folder / "rollouts_uuid_0000.jsonl.part").read_bytes().endswith(b'{"ite')
+    opened[0].failures = ["truncate"]
+    write(writer, [2])
+    assert writer.groups_waiting == 2
+    opened[0].failures = []
+    write(writer, [3])
+    assert all_numbers(folder) == [0, 1, 2, 3]
+
+
+AS_ANOTHER_USER = """
+        def may_write(mode):
+            os.seteuid(user)
+            folder.chmod(mode)
+            if user == 0:  # whom no mode keeps from writing
+                os.seteuid(65534)
+        user = os.geteuid()
+        folder.mkdir()
+        may_write(0o777)
+"""
+
+
+@pytest.fixture
+def open_to_all(tmp_path):
+    """Let other users reach the folders of this test."""
+    for folder in [tmp_path, *tmp_path.parents[:2]]:
+        folder.chmod(0o755)
+
+
+def test_a_folder_that_becomes_read_only_keeps_every_group_on_disk(
+    repo_root, folder, open_to_all
+):
+    program = f"""{AS_ANOTHER_USER}
+        write(0)
+        may_write(0o555)
+        for number in range(1, 8):
+            write(number)
+        part, = folder.iterdir()
+        print(part.name, part.read_bytes().count(b"}}"), flush=True)
+        may_write(0o777)
+        write(8)
+        print(writer.groups_lost, writer.groups_total)
+    """
+    with start_child(repo_root, folder, program) as process:
+        said = process.stdout.read().split()
+    assert said == ["rollouts_child_0000.jsonl.part", "8", "0", "9"]
+    assert names(folder) == ["rollouts_child_0000.jsonl"]
+    assert all_numbers(folder) == list(range(9))
+
+
+def test_a_folder_that_is_read_only_at_a_new_file_gets_its_groups_later(
+    repo_root, folder, open_to_all
+):
+    program = f"""{AS_ANOTHER_USER}
+        for number in range({PER_FILE}):
+            write(number)
+        may_write(0o555)
+        write(3)
+        print(writer.groups_waiting, flush=True)
+        may_write(0o777)
+        write(4)
+        print(writer.groups_waiting, writer.groups_lost)
+    """
+    with start_child(repo_root, folder, program) as process:
+        said = process.stdout.read().split()
+    assert said == ["1", "0", "0"]
+    assert all_numbers(folder) == list(range(5))
+
+
 def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
     folder.write_text("a file where the folder should be")
     write(writer, range(2))
@@ -436,13 +610,22 @@ def test_a_file_that_cannot_be_completed_keeps_the_memory_bounded(
     assert writer.groups_lost == 0
 
 
+def test_a_file_of_long_groups_is_complete_before_it_holds_all(
+    writer, folder, monkeypatch
+):
+    monkeypatch.setattr(dumps, "MAX_FILE_BYTES", 500)
+    writer.write({**group(0), "text": "x" * 600})
+    assert names(folder) == ["rollouts_uuid_0000.jsonl"]
+    assert writer.buffer == []
+
+
 # -- state -----------------------------------------------------------------------------
 
 
 def test_a_resumed_run_continues_the_counters(writer, folder):
     writer.load_state_dict({"batch_num": 4, "groups_total": 12})
     write(writer, [0])
-    assert writer.state_dict() == {"batch_num": 4, "groups_total": 13}
+    assert (writer.batch_num, writer.groups_total) == (4, 13)
     assert names(folder) == ["rollouts_uuid_0004.jsonl.part"]
 
 
@@ -460,6 +643,76 @@ def test_new_counters_complete_the_file_being_written(writer, folder):
     assert names(folder) == ["rollouts_uuid_0000.jsonl"]
 
 
+COUNTS = """
+        import json
+        write(0)
+        write(1)
+        print(json.dumps(writer.state_dict()), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def resumed(folder, state):
+    """Yield a writer as the next start has it."""
+    recover_unfinished(folder)
+    writer = DumpWriter(folder, "rollouts", "next", PER_FILE)
+    writer.load_state_dict(state)
+    yield writer
+    writer.close()
+
+
+@pytest.mark.parametrize("later", [0, 1, 5, 6])
+def test_after_a_kill_the_counters_are_those_of_the_files(repo_root, folder, later):
+    program = f"""{COUNTS}
+        for number in range(2, 2 + {later}):
+            write(number)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    with start_child(repo_root, folder, program) as process:
+        state = json.loads(process.stdout.readline())
+    with resumed(folder, state) as writer:
+        assert writer.groups_total == len(all_numbers(folder)) == 2 + later
+        assert writer.batch_num == len(names(folder))
+        write(writer, ["new"])
+        assert writer.groups_total == len(all_numbers(folder))
+
+
+def test_what_waited_in_a_killed_process_is_not_counted(repo_root, folder):
+    program = f"""{COUNTS}
+        resource.setrlimit(resource.RLIMIT_FSIZE, (110, 110))
+        write(2)
+        print(json.dumps(writer.state_dict()), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    with start_child(repo_root, folder, program) as process:
+        _, line = process.stdout.readline(), process.stdout.readline()
+    state = json.loads(line)
+    assert state["groups_total"] == 3
+    with resumed(folder, state) as writer:
+        assert writer.groups_total == len(all_numbers(folder)) == 2
+
+
+def test_the_files_of_other_processes_are_not_counted(writer, folder):
+    other = DumpWriter(folder, "rollouts", "other", PER_FILE)
+    write(other, range(5))
+    write(writer, [5])
+    state = writer.state_dict()
+    other.close()
+    writer.close()
+    with resumed(folder, state) as continued:
+        assert continued.groups_total == 1
+
+
+def test_groups_that_wait_are_kept_over_new_counters(writer, folder):
+    folder.write_text("a file where the folder should be")
+    write(writer, [0])
+    writer.load_state_dict({"batch_num": 4, "groups_total": 12})
+    folder.unlink()
+    write(writer, [1])
+    assert all_numbers(folder) == [0, 1]
+    assert writer.groups_total == 14
+
+
 @pytest.mark.parametrize(
     "state",
     [
@@ -468,6 +721,7 @@ def test_new_counters_complete_the_file_being_written(writer, folder):
         None,
         {"batch_num": -1, "groups_total": 0},
         {"batch_num": 1, "groups_total": "2"},
+        {"batch_num": 1, "groups_total": 2, "groups_in_file": 3},
     ],
 )
 def test_counters_that_make_no_sense_are_refused(writer, state):

@@ -1,7 +1,7 @@
 """Which groups are dumped, on a thread of their own.
 
-One thread does all the writing, so the calls keep their order, and a caller that is
-cancelled leaves its group to be written all the same.
+One thread does all the encoding and writing, so the calls keep their order, and a
+caller that is cancelled leaves its group to be written all the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from rg_env.host.config import ReasoningGymEnvConfig
-from rg_env.rollouts.dumps import DumpWriter, recover_unfinished
+from rg_env.host.off_loop import breathe
+from rg_env.rollouts.dumps import DumpWriter
+from rg_env.rollouts.left import recover_unfinished
 from rg_env.rollouts.record import GroupRecord, is_worth_keeping
 
 logger = logging.getLogger(__name__)
@@ -24,12 +26,12 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SAVED_STEM = "reasoning_gym_environment_rollouts"
-FAILED_STEM = "reasoning_gym_environment_FAILED_rollouts"
-UNSENT_STEM = "reasoning_gym_environment_UNSENT_rollouts"
-SAVED_GROUPS_PER_FILE = 100
-FAILED_GROUPS_PER_FILE = 50
-UNSENT_GROUPS_PER_FILE = 50
+GROUPS_PER_FILE = {
+    "reasoning_gym_environment_rollouts": 100,
+    "reasoning_gym_environment_FAILED_rollouts": 50,
+    "reasoning_gym_environment_UNSENT_rollouts": 50,
+}
+"""What the names of the files begin with, and how many groups fill one."""
 
 
 class Dumps:
@@ -47,9 +49,10 @@ class Dumps:
         self._is_closed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         folder, run_uuid = Path(config.data_dumps_dir), str(uuid.uuid4())
-        self.saved = DumpWriter(folder, SAVED_STEM, run_uuid, SAVED_GROUPS_PER_FILE)
-        self.failed = DumpWriter(folder, FAILED_STEM, run_uuid, FAILED_GROUPS_PER_FILE)
-        self.unsent = DumpWriter(folder, UNSENT_STEM, run_uuid, UNSENT_GROUPS_PER_FILE)
+        self.saved, self.failed, self.unsent = (
+            DumpWriter(folder, stem, run_uuid, groups_per_file, breathe)
+            for stem, groups_per_file in GROUPS_PER_FILE.items()
+        )
 
     async def _run(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
@@ -73,9 +76,13 @@ class Dumps:
 
     async def record(self, group: GroupRecord, versions: Mapping[str, str]) -> None:
         """Write a group to the files that want it; on disk when this returns."""
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+        def write(writer: DumpWriter) -> None:
+            writer.write(group.line(versions, now))
+
         for writer in self._writers(group):
-            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            await self._run(writer.write, group.line(versions, now))
+            await self._run(write, writer)
 
     async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
         """Write a group as the trainer would have got it, and why it did not."""
@@ -91,12 +98,20 @@ class Dumps:
         if self._is_closed:
             return
         self._is_closed = True
-        for writer in (self.saved, self.failed, self.unsent):
+        for writer in self._all:
             await self._run(writer.close)
         await asyncio.to_thread(self._thread.shutdown)
 
     @property
+    def _all(self) -> tuple[DumpWriter, ...]:
+        return (self.saved, self.failed, self.unsent)
+
+    @property
     def groups_lost(self) -> int:
         """Groups that neither the disk nor the bounded memory took."""
-        writers = (self.saved, self.failed, self.unsent)
-        return sum(writer.groups_lost for writer in writers)
+        return sum(writer.groups_lost for writer in self._all)
+
+    @property
+    def groups_waiting(self) -> int:
+        """Groups in memory that the disk has not taken yet."""
+        return sum(writer.groups_waiting for writer in self._all)

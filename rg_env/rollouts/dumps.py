@@ -7,51 +7,84 @@
 is synced.
 
 A file is complete when it holds `groups_per_file` groups or the run ends. Its writer
-holds a lock on the file; a `.part` file that nobody locks was left by a process that
-was killed, and `recover_unfinished` completes it: whole lines stay, a torn one goes.
+holds a lock on the file; what killed processes leave is in `rg_env.rollouts.left`.
 
-Disk full, read-only, folder gone: the lines wait in memory up to a bound and are
+Disk full, read-only, folder gone: the groups wait in memory up to a bound and are
 written when the disk takes them again, all into one file; what the bound turns away
 is counted. No complete file is ever overwritten.
 
+The counters are those of the files: a run that continues a killed one counts what that
+left on disk after its last checkpoint.
+
 Nothing here is asynchronous. Calls block on the disk, so they belong off the event
-loop, one at a time for one writer.
+loop, one at a time for one writer. `state_dict` alone may be called beside them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import dataclasses
 import json
 import logging
 import operator
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-logger = logging.getLogger(__name__)
+from rg_env.rollouts.left import PART_SUFFIX, count_left, is_in_place, open_part
 
-PART_SUFFIX = ".part"
+logger = logging.getLogger(__name__)
 
 MAX_WAITING_GROUPS = 200
 """Groups held in memory while the disk takes none; about 200 MB at 8k tokens."""
 
+MAX_WAITING_BYTES = 2**29
+MAX_FILE_BYTES = 2**28
+"""A file of megabyte texts is complete before it holds all its groups, which stay in
+memory as long as it is written."""
+
 PROGRESS_EVERY_GROUPS = 10
 
-LOCK_TRIES = 100
-LOCK_PAUSE_S = 0.01
+
+def _no_breath() -> None:
+    """Stand in for `breathe` where nobody waits for the interpreter's lock."""
 
 
-def encode_line(group: dict[str, Any]) -> bytes:
-    """Encode a group as one line; any text survives, lone surrogates included."""
-    text = json.dumps(group, ensure_ascii=False, allow_nan=False, default=str)
+def _encode(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     try:
-        return text.encode("utf-8") + b"\n"
+        return text.encode("utf-8")
     except UnicodeEncodeError:
-        escaped = json.dumps(group, ensure_ascii=True, allow_nan=False, default=str)
-        return escaped.encode("ascii") + b"\n"
+        escaped = json.dumps(value, ensure_ascii=True, allow_nan=False, default=str)
+        return escaped.encode("ascii")
+
+
+def encode_line(
+    group: dict[str, Any], breathe: Callable[[], None] = _no_breath
+) -> bytes:
+    """Encode a group as one line; any text survives, lone surrogates included.
+
+    Args:
+        group: Plain values, the long ones in lists of a row per rollout.
+        breathe: Called after each row, since a long group takes a while.
+
+    Raises:
+        TypeError: JSON has no such key.
+        ValueError: A number is not finite, or a value holds itself.
+    """
+    parts: list[bytes] = []
+    for key, value in group.items():
+        parts.append(b", " if parts else b"{")
+        if not isinstance(value, list):
+            parts.append(_encode({key: value})[1:-1])
+            continue
+        parts.append(_encode({key: []})[1:-2])
+        for i, row in enumerate(value):
+            parts += [b", ", _encode(row)] if i else [_encode(row)]
+            breathe()
+        parts.append(b"]")
+    return b"".join([*(parts or [b"{"]), b"}\n"])
 
 
 def read_groups(path: Path) -> Iterator[dict[str, Any]]:
@@ -63,78 +96,17 @@ def read_groups(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def _try_lock(file: BinaryIO) -> bool | None:
-    """Lock a file, if nobody else has; None where the file system knows no locks."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where a writer is: read and replaced whole, since a checkpoint reads it too.
 
-
-def _is_in_place(file: BinaryIO) -> bool:
-    """Say whether an open file is still the one that its name leads to."""
-    try:
-        named = Path(file.name).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return os.path.samestat(os.fstat(file.fileno()), named)
-
-
-def _open_part(part: Path) -> BinaryIO:
-    """Open a file to append to, under its lock where there are locks.
-
-    Raises:
-        OSError: The disk refuses, or another process keeps the lock.
+    Attributes:
+        batch_num: Number of the file being written.
+        groups_before: Groups in the files before it.
     """
-    for _ in range(LOCK_TRIES):
-        file = part.open("ab", buffering=0)
-        # A recovery may lock and remove the file while it is still empty.
-        if _try_lock(file) is not False and _is_in_place(file):
-            return file
-        file.close()
-        time.sleep(LOCK_PAUSE_S)
-    raise OSError(f"{part} is being written by another process")
 
-
-def recover_unfinished(folder: Path) -> list[Path]:
-    """Complete what killed processes left in a dump folder.
-
-    Returns:
-        The files that were completed. A left file without a whole line is removed; a
-        file that a living process is writing is left alone, and so is every one where
-        the file system knows no locks. What cannot be completed is logged.
-    """
-    recovered = []
-    for part in sorted(folder.glob(f"*.jsonl{PART_SUFFIX}")):
-        try:
-            complete = _recover(part)
-        except FileNotFoundError:
-            continue  # another process was quicker
-        except OSError as error:
-            logger.warning("%s cannot be completed: %s", part, error)
-            continue
-        if complete is not None:
-            recovered.append(complete)
-    return recovered
-
-
-def _recover(part: Path) -> Path | None:
-    with part.open("r+b") as file:
-        if not _try_lock(file) or not _is_in_place(file):
-            return None
-        whole = file.read().rfind(b"\n") + 1
-        file.truncate(whole)
-        if whole == 0:
-            part.unlink()
-            return None
-        complete = part.with_suffix("")
-        if complete.exists():
-            raise FileExistsError(f"{complete.name} is there already")
-        part.rename(complete)
-        return complete
+    batch_num: int
+    groups_before: int
 
 
 class DumpWriter:
@@ -145,31 +117,66 @@ class DumpWriter:
         stem: What the file names begin with.
         run_uuid: Names the process, so that several can share a folder.
         groups_per_file: Groups in a complete file, at least 1.
+        breathe: Called again and again while a long group is encoded.
 
     Attributes:
         buffer: The groups of the file being written; those beyond the ones on disk
             are written at the next call, so that a caller may append its own.
-        batch_num: Number of the file being written, from 0.
-        groups_total: Groups accepted since the run began.
         groups_lost: Groups that neither the disk nor the bounded memory took, or that
             JSON cannot hold.
     """
 
     def __init__(
-        self, folder: Path, stem: str, run_uuid: str, groups_per_file: int
+        self,
+        folder: Path,
+        stem: str,
+        run_uuid: str,
+        groups_per_file: int,
+        breathe: Callable[[], None] = _no_breath,
     ) -> None:
         self.folder = folder
         self.run_uuid = run_uuid
         self._stem = stem
         self._groups_per_file = groups_per_file
+        self._breathe = breathe
+        self._place = _Place(0, 0)
         self._file: BinaryIO | None = None
+        self._file_bytes = 0
         self._num_on_disk = 0
+        self._num_forgotten = 0
+        self._waiting_bytes = 0
         self._disk_refuses = False
+        self._memory_is_full = False
+        self._lost_before = 0
         self._lost_said = 0
         self.buffer: list[dict[str, Any]] = []
-        self.batch_num = 0
-        self.groups_total = 0
         self.groups_lost = 0
+
+    @property
+    def batch_num(self) -> int:
+        """Number of the file being written, from 0."""
+        return self._place.batch_num
+
+    @property
+    def groups_total(self) -> int:
+        """Groups accepted and not lost since, those of continued runs included."""
+        return self._place.groups_before + self._in_file
+
+    @property
+    def groups_waiting(self) -> int:
+        """Groups in memory that are not on disk yet."""
+        return len(self.buffer) - self._num_on_disk
+
+    @property
+    def _in_file(self) -> int:
+        """Groups of the file being written, those that wait included."""
+        return self._num_forgotten + len(self.buffer)
+
+    @property
+    def _is_full(self) -> bool:
+        return (
+            self._in_file >= self._groups_per_file or self._file_bytes > MAX_FILE_BYTES
+        )
 
     @property
     def path(self) -> Path:
@@ -177,27 +184,52 @@ class DumpWriter:
         name = f"{self._stem}_{self.run_uuid}_{self.batch_num:04d}.jsonl"
         return self.folder / name
 
-    @property
-    def _num_waiting(self) -> int:
-        return len(self.buffer) - self._num_on_disk
+    # -- groups ------------------------------------------------------------------------
 
     def write(self, group: dict[str, Any]) -> None:
         """Accept a group; it is on disk when this returns, unless the disk refuses."""
         self.buffer.append(group)
         self._flush()
-        if self._num_waiting > MAX_WAITING_GROUPS:
-            self.buffer.pop()
-            self.groups_lost += 1
-            return
-        self.groups_total += 1
-        in_file = len(self.buffer)
-        if in_file >= self._groups_per_file and not self._num_waiting:
+        if self.groups_waiting:
+            self._keep_waiting(group)
+        elif self._is_full:
             self.finish()
             self._forget_overdue()
-        elif in_file % PROGRESS_EVERY_GROUPS == 0:
+        elif self._in_file and self._in_file % PROGRESS_EVERY_GROUPS == 0:
             logger.info(
-                "%s: %d of %d groups", self.path.name, in_file, self._groups_per_file
+                "%s: %d of %d groups",
+                self.path.name,
+                self._in_file,
+                self._groups_per_file,
             )
+
+    def _keep_waiting(self, group: dict[str, Any]) -> None:
+        """Leave the newest group in memory, if there is room."""
+        line = self._line_of(group)
+        if line is None:
+            self.buffer.pop()
+            return
+        self._waiting_bytes += len(line)
+        if (
+            self.groups_waiting <= MAX_WAITING_GROUPS
+            and self._waiting_bytes <= MAX_WAITING_BYTES
+        ):
+            return
+        self.buffer.pop()
+        self._waiting_bytes -= len(line)
+        self.groups_lost += 1
+        if not self._memory_is_full:
+            logger.error("%s: too many groups wait, the next are lost", self.folder)
+        self._memory_is_full = True
+
+    def _line_of(self, group: dict[str, Any]) -> bytes | None:
+        """Encode a group; one that JSON cannot hold is counted lost."""
+        try:
+            return encode_line(group, self._breathe)
+        except (TypeError, ValueError, RecursionError) as error:
+            self.groups_lost += 1
+            logger.error("%s: a group cannot be dumped: %s", self.path.name, error)
+            return None
 
     def finish(self) -> Path | None:
         """Complete the file being written and begin the next.
@@ -208,12 +240,13 @@ class DumpWriter:
         """
         if self.buffer:
             self._flush()
-        if self._num_waiting or self._file is None:
+        if self.groups_waiting or self._file is None:
             return None
+        in_file = self._in_file
         part = Path(self._file.name)
         complete = part.with_suffix("")
         try:
-            if self.buffer:
+            if in_file:
                 os.fsync(self._file.fileno())
                 part.rename(complete)
             else:
@@ -223,12 +256,12 @@ class DumpWriter:
             return None
         self._file.close()
         self._file = None
-        if not self.buffer:
+        if not in_file:
             return None
-        logger.info("wrote %d groups to %s", len(self.buffer), complete)
+        logger.info("wrote %d groups to %s", in_file, complete)
+        self._place = _Place(self.batch_num + 1, self._place.groups_before + in_file)
         self.buffer.clear()
-        self._num_on_disk = 0
-        self.batch_num += 1
+        self._num_on_disk = self._num_forgotten = self._file_bytes = 0
         self._say_accepted()
         return complete
 
@@ -238,57 +271,64 @@ class DumpWriter:
         if overdue > 0:
             del self.buffer[:overdue]
             self._num_on_disk -= overdue
+            self._num_forgotten += overdue
+
+    # -- the disk ----------------------------------------------------------------------
 
     def _flush(self) -> None:
         """Write the groups that are not on disk yet, each as one whole line."""
         try:
             file = self._current_file()
-            while self._num_waiting:
+            while self.groups_waiting:
                 self._write_next(file)
         except OSError as error:
             self._say_refused(error)
             return
-        if len(self.buffer) < self._groups_per_file:
+        self._waiting_bytes = 0
+        if not self._is_full:
             self._say_accepted()
 
     def _write_next(self, file: BinaryIO) -> None:
         """Write the first waiting group; one that JSON cannot hold is dropped."""
-        try:
-            line = encode_line(self.buffer[self._num_on_disk])
-        except (TypeError, ValueError, RecursionError) as error:
+        line = self._line_of(self.buffer[self._num_on_disk])
+        if line is None:
             del self.buffer[self._num_on_disk]
-            self.groups_lost += 1
-            logger.error("%s: a group cannot be dumped: %s", self.path.name, error)
             return
         self._append(file, line)
         self._num_on_disk += 1
 
     def _current_file(self) -> BinaryIO:
         """Return the file being written, opened if need be."""
-        if self._file is not None and not _is_in_place(self._file):
-            # Somebody removed it; the buffer holds all that was in it.
+        if self._file is not None and not is_in_place(self._file):
+            # Somebody removed it; the buffer holds what was in it.
             self._file.close()
             self._file = None
             self._num_on_disk = 0
+            self.groups_lost += self._num_forgotten
+            self._num_forgotten = 0
         if self._file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             while self.path.exists():
-                self.batch_num += 1
-            self._file = _open_part(self.path.with_name(self.path.name + PART_SUFFIX))
+                self._place = dataclasses.replace(
+                    self._place, batch_num=self.batch_num + 1
+                )
+            self._file = open_part(self.path.with_name(self.path.name + PART_SUFFIX))
+            self._file_bytes = self._file.seek(0, os.SEEK_END)
         return self._file
 
-    @staticmethod
-    def _append(file: BinaryIO, line: bytes) -> None:
+    def _append(self, file: BinaryIO, line: bytes) -> None:
         """Append a whole line or nothing."""
-        end = file.seek(0, os.SEEK_END)
+        if file.seek(0, os.SEEK_END) != self._file_bytes:
+            file.truncate(self._file_bytes)  # the disk refused this when it was torn
         try:
             written = file.write(line)
             if written != len(line):
                 raise OSError(f"only {written} of {len(line)} bytes were written")
         except OSError:
             with contextlib.suppress(OSError):
-                file.truncate(end)
+                file.truncate(self._file_bytes)
             raise
+        self._file_bytes += written
 
     def _say_refused(self, error: OSError) -> None:
         if not self._disk_refuses:
@@ -296,21 +336,26 @@ class DumpWriter:
                 "%s takes no groups (%s); %d wait in memory, at most %d will",
                 self.folder,
                 error,
-                self._num_waiting,
+                self.groups_waiting,
                 MAX_WAITING_GROUPS,
             )
+            self._lost_before = self.groups_lost
         self._disk_refuses = True
 
     def _say_accepted(self) -> None:
         if self._disk_refuses:
-            logger.warning("%s: the disk takes groups again", self.folder)
-        self._disk_refuses = False
+            logger.warning(
+                "%s: the disk takes groups again; %d were lost",
+                self.folder,
+                self.groups_lost - self._lost_before,
+            )
+        self._disk_refuses = self._memory_is_full = False
 
     def close(self) -> None:
         """Complete the file being written; what the disk refuses is counted lost."""
         self.finish()
-        if self._num_waiting:
-            self.groups_lost += self._num_waiting
+        if self.groups_waiting:
+            self.groups_lost += self.groups_waiting
             del self.buffer[self._num_on_disk :]
             self.finish()
         if self._file is not None:
@@ -320,21 +365,41 @@ class DumpWriter:
             logger.error("%s: %d groups were lost", self.folder, self.groups_lost)
             self._lost_said = self.groups_lost
 
-    def state_dict(self) -> dict[str, int]:
-        """Return the counters that a resumed run continues."""
-        return {"batch_num": self.batch_num, "groups_total": self.groups_total}
+    # -- state -------------------------------------------------------------------------
 
-    def load_state_dict(self, state: dict[str, int]) -> None:
+    def state_dict(self) -> dict[str, int | str]:
+        """Return the counters, and which file holds what comes after them."""
+        place = self._place
+        in_file = self._in_file
+        return {
+            "batch_num": place.batch_num,
+            "groups_total": place.groups_before + in_file,
+            "groups_in_file": in_file,
+            "run_uuid": self.run_uuid,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the counters; a file being written is completed first.
+
+        What the former process wrote after this state was saved is counted in its
+        files, and what it had accepted and could not write is not.
 
         Raises:
             ValueError: A counter is missing or negative.
         """
         try:
-            counters = [operator.index(state[k]) for k in ("batch_num", "groups_total")]
-        except (KeyError, TypeError):
-            counters = [-1]
-        if min(counters) < 0:
+            batch_num, total = (
+                operator.index(state[k]) for k in ("batch_num", "groups_total")
+            )
+            in_file = operator.index(state.get("groups_in_file", 0))
+            run_uuid = str(state.get("run_uuid", self.run_uuid))
+        except (AttributeError, KeyError, TypeError):
+            batch_num = total = in_file = -1
+        if min(batch_num, in_file, total - in_file) < 0:
             raise ValueError(f"dump counters must be at least 0, found {state!r}")
         self.finish()
-        self.batch_num, self.groups_total = counters
+        left = count_left(self.folder, f"{self._stem}_{run_uuid}", batch_num)
+        self._place = _Place(
+            max([batch_num, *(number + 1 for number in left)]),
+            total - in_file + sum(left.values()),
+        )
