@@ -29,6 +29,7 @@ if _FOLDER not in sys.path:
 if __name__ == "__main__":
     from rg_env.cli import main as command_line
 
+    command_line.end_at_interrupt()
     # The other commands spare themselves the import of the host.
     if not command_line.needs_environment(sys.argv[1:]):
         raise SystemExit(command_line.main(None, sys.argv[1:]))

@@ -7,10 +7,13 @@ Exit status 0 is success, 1 a failure at run time, 2 a setting that stopped the 
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rg_env.cli.printing import INTERRUPTED
 from rg_env.errors import LibraryError, SettingError, unknown_name
 
 COMMANDS = {
@@ -59,6 +62,22 @@ def needs_environment(argv: Sequence[str]) -> bool:
     return _command(argv)[0] in NEED_ENVIRONMENT
 
 
+def end_at_interrupt() -> None:
+    """Have SIGINT end this process at once, until `main` runs a command.
+
+    While libraries are imported there is nothing to undo, and some of them swallow a
+    KeyboardInterrupt.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _raise_at_interrupt() -> None:
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def main(env_cls: Any, argv: Sequence[str]) -> int:
     """Run a command line.
 
@@ -82,7 +101,10 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         logs.start()
         run: Callable[[Any, Sequence[str]], int]
         run = getattr(importlib.import_module(module), function)
+        _raise_at_interrupt()
         return run(env_cls, rest)
     except (SettingError, LibraryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_REFUSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
