@@ -12,6 +12,9 @@ written last is continued.
 The ledger is a file of its own because a checkpoint is too old when a process is
 killed: it is written at every change, in one call, which SIGKILL cannot part. What was
 in flight then is counted by the next start.
+
+Where the trainer saves nothing, no ledger is kept either: such an environment begins
+anew whenever it is started, and nothing would continue one.
 """
 
 from __future__ import annotations
