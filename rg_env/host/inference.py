@@ -12,30 +12,43 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
+import random
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.server_handling.managed_server import ManagedServer
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    RetryError,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
 
 from rg_env.answers.prompt import Message
+from rg_env.host.guarded import GuardedServer, ServerLeftOutError, describe
 from rg_env.host.off_loop import breathe, no_breath, off_loop
-from rg_env.host.replies import NativeReply
+from rg_env.host.replies import NativeReply, end_of, is_usable
 
 TRAINABLE_TYPES = frozenset({"vllm", "sglang"})
 """Server types whose replies carry what a trainer needs."""
 
-MAX_ROUNDS = 3
-"""Requests for one group before too few choices are a failure."""
+MAX_TRIES = 3
+"""Requests for one group, each for the choices that are missing, before it failed."""
+
+LONGEST_BACKOFF_S = 10.0
+LONGEST_WAIT_S = 60.0
+"""For a server to ask. A group that waited longer could be cancelled, and its item be
+lost after a few times; one that failed because none is there is free to come back."""
+
+LOOK_FOR_SERVER_S = (0.05, 0.2)
+"""By chance in between, so that all that wait do not ask at one moment."""
 
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
-
-NATURAL_ENDS = frozenset(
-    {"stop", "length", "content_filter", "tool_calls", "function_call"}
-)
-"""Ends that the host knows; any other, "abort" for one, leaves half a completion."""
 
 MAX_PROMPTS = 256
 SHORT_PROMPT_CHARS = 4096
@@ -50,6 +63,10 @@ FEW_CHARS = 2048
 
 class InferenceFailed(RuntimeError):
     """The inference servers gave no usable reply; the text says what was tried."""
+
+
+class NoServer(InferenceFailed):
+    """For long no server was to be asked; the fault cannot be the item's."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,21 +161,18 @@ class Prompts:
         return prompt
 
 
-def _is_finite(logprobs: Sequence[Any]) -> bool:
-    try:
-        # A sum is finite only if all of its parts are, and faster than asking each.
-        return math.isfinite(sum(logprobs))
-    except TypeError:  # None, as SGLang writes a NaN
-        return False
-
-
 def _is_usable(completion: Completion) -> bool:
-    logprobs = completion.logprobs
-    if logprobs is None:
+    if completion.logprobs is None:
         return True
-    same_length = len(completion.tokens) == len(completion.masks) == len(logprobs)
-    ended = completion.finish_reason in NATURAL_ENDS
-    return ended and same_length and _is_finite(logprobs)
+    same_length = len(completion.tokens) == len(completion.masks)
+    reason = completion.finish_reason
+    return same_length and is_usable(completion.tokens, completion.logprobs, reason)
+
+
+def _may_try_again(error: BaseException) -> bool:
+    """Say whether another try is ours; a client that is not ours has made its own."""
+    failed = isinstance(error, InferenceFailed) and not isinstance(error, NoServer)
+    return failed and not isinstance(error.__cause__, RetryError)
 
 
 def _cut(completion: Completion, limit_tokens: int) -> Completion:
@@ -182,12 +196,20 @@ class Inference:
         server: The host's `ServerManager`.
         tokenizer: The environment's tokenizer.
         server_type: vllm, sglang, openai or trl.
+        on_retry: Told why a request failed that is tried again.
     """
 
-    def __init__(self, server: Any, tokenizer: Any, server_type: str) -> None:
+    def __init__(
+        self,
+        server: Any,
+        tokenizer: Any,
+        server_type: str,
+        on_retry: Callable[[str], None] | None = None,
+    ) -> None:
         self._server = server
         self._tokenizer = tokenizer
         self.server_type = server_type
+        self._on_retry = on_retry
 
     @property
     def can_train(self) -> bool:
@@ -203,32 +225,62 @@ class Inference:
             Exactly `n` completions, each at most prompt plus `max_tokens` long.
 
         Raises:
-            InferenceFailed: No usable reply, or too few choices in `MAX_ROUNDS`.
+            InferenceFailed: No usable reply, or too few choices, in `MAX_TRIES`.
         """
         limit = len(prompt.tokens) + sampling.max_tokens
         usable: list[Completion] = []
-        for _ in range(MAX_ROUNDS):
-            reply = await self._request(prompt, n - len(usable), sampling)
-            usable += [_cut(c, limit) for c in reply if _is_usable(c)]
-            if len(usable) >= n:
-                return usable[:n]
-        raise InferenceFailed(
-            f"{len(usable)} of {n} usable completions after {MAX_ROUNDS} requests"
+        tries = AsyncRetrying(
+            retry=retry_if_exception(_may_try_again),
+            stop=stop_after_attempt(MAX_TRIES),
+            wait=wait_random_exponential(multiplier=0.5, max=LONGEST_BACKOFF_S),
+            before_sleep=self._note_retry,
+            reraise=True,
         )
+        async for attempt in tries:
+            with attempt:
+                reply = await self._request(prompt, n - len(usable), sampling)
+                usable += [_cut(c, limit) for c in reply if _is_usable(c)]
+                if len(usable) < n:
+                    raise InferenceFailed(f"{len(usable)} of {n} usable completions")
+        return usable[:n]
+
+    def _note_retry(self, state: RetryCallState) -> None:
+        if self._on_retry is not None and state.outcome is not None:
+            self._on_retry(str(state.outcome.exception()))
+
+    async def _some_server(self) -> None:
+        """Wait until a server is to be asked, trying those that are left out.
+
+        Raises:
+            NoServer: None was for `LONGEST_WAIT_S`.
+        """
+        began = time.monotonic()
+        servers = self._server.servers
+        while True:
+            for server in servers:
+                if isinstance(server, GuardedServer):
+                    server.try_if_due()
+            if any(getattr(server, "server_healthy", True) for server in servers):
+                return
+            if time.monotonic() - began > LONGEST_WAIT_S:
+                raise NoServer("NoServerError: every server is left out")
+            await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
 
     async def _request(
         self, prompt: Prompt, n: int, sampling: Sampling
     ) -> list[Completion]:
         arguments = {"n": n, **dataclasses.asdict(sampling)}
-        try:
-            if self.can_train:
-                return await self._managed(prompt, arguments)
-            return await self._text_only(prompt, arguments)
-        except Exception as error:
-            # The host wraps every fault of this network (aiohttp's, openai's,
-            # pydantic's, KeyError on a malformed reply) in its own retry error.
-            cause = _root_cause(error)
-            raise InferenceFailed(f"{type(cause).__name__}: {cause}"[:500]) from error
+        ask = self._managed if self.can_train else self._text_only
+        while True:
+            await self._some_server()
+            try:
+                return await ask(prompt, arguments)
+            except ServerLeftOutError:
+                continue
+            except Exception as error:
+                # As many kinds as ways to fail: aiohttp's, openai's, pydantic's,
+                # KeyError on a malformed reply, all of them in the host's retry error.
+                raise InferenceFailed(describe(_root_cause(error))) from error
 
     async def _managed(
         self, prompt: Prompt, arguments: dict[str, Any]
@@ -255,10 +307,9 @@ class Inference:
         prompt, *lists = reply
         completions = []
         for ids, of_ids, reason in zip(*lists, strict=True):
-            is_object = isinstance(reason, dict)
             completion = Completion(
                 text=self._tokenizer.decode(ids, skip_special_tokens=True),
-                finish_reason=reason.get("type", "stop") if is_object else reason,
+                finish_reason=end_of(reason),
                 tokens=prompt + ids,
                 masks=[PROMPT_MASK] * len(prompt) + ids,
                 logprobs=[PROMPT_LOGPROB] * len(prompt) + of_ids,

@@ -5,8 +5,9 @@ What they send and return is what the host's own classes send and return; differ
     connections     kept open, instead of one opened and closed for every request
     replies         read by `replies.py`, long ones off the event loop
     timings         the newest `rolling_buffer_length` are kept, instead of all
+    health          of SGLang as of vLLM asked at `/health`; bounded in time
 
-Choosing a server, its limits, health checks and retries stay the host's.
+Choosing a server and its limits stay the host's; `guarded.py` says what is tried again.
 """
 
 from __future__ import annotations
@@ -24,8 +25,15 @@ from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env.host.arrival import reply_has_come
+from rg_env.host.guarded import TRIAL_TEXT, GuardedServer, describe
 from rg_env.host.off_loop import breathe, off_loop
-from rg_env.host.replies import Generated, NativeReply, read_sglang, read_vllm
+from rg_env.host.replies import (
+    Generated,
+    NativeReply,
+    is_usable,
+    read_sglang,
+    read_vllm,
+)
 
 SHORT_REPLY_BYTES = 2**17
 """A reply up to here is read in half a millisecond, in place."""
@@ -35,6 +43,16 @@ KEEP_ALIVE_S = 3.0
 goes out while its connection is being closed is lost."""
 
 READ_BUFFER_BYTES = 2**20
+
+FIRST_SERVER_FAULT = 500
+HEALTH_EVERY_S = 1.0
+HEALTH_TIMEOUT_S = 10.0
+MISSES_IN_A_ROW = 3
+"""Health checks without an answer after which what hangs at the server is given up."""
+
+
+class UnusableReplyError(ValueError):
+    """Not one completion of a reply is of use."""
 
 
 class RecentTimings(APIServer):
@@ -50,7 +68,7 @@ class RecentTimings(APIServer):
         self.eval_attempts_list: deque[int] = deque(maxlen=newest)
 
 
-class NativeServer(RecentTimings):
+class NativeServer(GuardedServer, RecentTimings):
     """A client of a server's own `/generate`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -88,17 +106,59 @@ class NativeServer(RecentTimings):
             )
         return self._session
 
+    def _url(self, path: str) -> str:
+        return f"{self.config.base_url.replace('/v1', '')}{path}"
+
+    def _headers(self) -> dict[str, str]:
+        key = self.config.api_key
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    async def check_server_status_task(self, chat_completion: bool = True) -> None:
+        """Look at the server's health for ever; one that is gone is left out."""
+        missed = 0
+        while True:
+            try:
+                await self._check_health()
+                missed = 0
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+                missed += 1
+                if missed >= MISSES_IN_A_ROW:
+                    self.lose(describe(error))
+            await asyncio.sleep(HEALTH_EVERY_S)
+
+    async def _check_health(self) -> None:
+        async with self._connections().get(
+            self._url("/health"),
+            headers=self._headers(),
+            timeout=aiohttp.ClientTimeout(total=HEALTH_TIMEOUT_S),
+        ) as response:
+            # Another status is that of a server which has no such page.
+            if response.status >= FIRST_SERVER_FAULT:
+                response.raise_for_status()
+
+    async def _ask_little(self) -> None:
+        if self.config.health_check:
+            await self._check_health()
+        tokens = self.tokenizer.encode(TRIAL_TEXT)
+        reply = await self._tokens_and_logprobs_completion_wrapper(
+            input_ids=tokens, n=1, max_tokens=1
+        )
+        self._refuse_unusable(reply)
+
+    def _refuse_unusable(self, reply: NativeReply) -> None:
+        if not any(map(is_usable, *reply[1:])):
+            raise UnusableReplyError(f"none of {len(reply[1])} completions is usable")
+
     async def _tokens_and_logprobs_completion_wrapper(
         self, **kwargs: Any
     ) -> NativeReply:
         """Ask once; returns prompt tokens, tokens, logprobs and finish reasons."""
         prompt = self._take_prompt(kwargs)
         kwargs.pop("model", None)
-        key = self.config.api_key
         async with self._connections().post(
-            f"{self.config.base_url.replace('/v1', '')}/generate",
+            self._url("/generate"),
             json=self._request(prompt, kwargs),
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers=self._headers(),
             timeout=aiohttp.ClientTimeout(total=self.config.timeout),
         ) as response:
             response.raise_for_status()
@@ -108,6 +168,7 @@ class NativeServer(RecentTimings):
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""
+        await self._stop_trial()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -147,11 +208,16 @@ class NativeSglangServer(NativeServer, SGLangServer):
         return await off_loop(read_sglang, reply, breathe)
 
 
-class TextServer(RecentTimings, OpenAIServer):
+class TextServer(GuardedServer, RecentTimings, OpenAIServer):
     """The host's client of an endpoint of the OpenAI kind."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Build the host's client, which tries once."""
+        super().__init__(*args, **kwargs)
+        self.openai.max_retries = 0
 
-class TrlServer(RecentTimings, TrlVllmServer):
+
+class TrlServer(GuardedServer, RecentTimings, TrlVllmServer):
     """The host's client of TRL's server."""
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import array
 import json
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,6 +30,11 @@ _NUMBER_CHARS = b"0123456789+-.eE \t\n\r"
 _COMMA_FOR_COLON = bytes.maketrans(b":", b",")
 _VLLM_UNIT = b'[{"":}]'
 _SGLANG_UNIT = b"[,,null]"
+
+NATURAL_ENDS = frozenset(
+    {"stop", "length", "content_filter", "tool_calls", "function_call"}
+)
+"""Ends that the host knows; any other, "abort" for one, leaves half a completion."""
 
 Sequence = tuple[list[int], list[float]]
 
@@ -48,6 +54,28 @@ class Generated(NamedTuple):
     tokens: list[list[int]]
     logprobs: list[list[float]]
     finish_reasons: list[Any]
+
+
+def end_of(reason: Any) -> Any:
+    """Return the word for why a completion ended, which SGLang puts in an object."""
+    return reason.get("type", "stop") if isinstance(reason, dict) else reason
+
+
+def is_usable(tokens: list[int], logprobs: list[float], finish_reason: Any) -> bool:
+    """Say whether a completion is whole, and each of its log-probabilities a number.
+
+    Args:
+        tokens: Shape (T,).
+        logprobs: Shape (T,).
+        finish_reason: As the server gives it.
+    """
+    try:
+        # A sum is finite only if all of its parts are, and faster than asking each.
+        is_finite = math.isfinite(sum(logprobs))
+    except TypeError:  # None, as SGLang writes a NaN
+        return False
+    same_length = len(tokens) == len(logprobs)
+    return same_length and is_finite and end_of(finish_reason) in NATURAL_ENDS
 
 
 class _VllmReply(msgspec.Struct):

@@ -5,7 +5,8 @@ health and the failed requests, names the URLs when nothing is answered and when
 over, and tells `process` and `evaluate` when to give up.
 
 A request that fails while others are answered is no episode: it is counted by its kind,
-and each kind is named ever more seldom.
+and each kind is named ever more seldom. Of several servers, one that is left out is
+named when that begins and when it is over.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import re
 import time
 from collections import Counter
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
+from rg_env.host.guarded import GuardedServer
 from rg_env.host.inference import InferenceFailed
 
 logger = logging.getLogger(__name__)
@@ -47,6 +50,14 @@ def kind_of(reason: str) -> str:
     return name[1] if name is not None else "unusable"
 
 
+def _why_out(server: Any) -> str | None:
+    """Return why a server is left out, None where it is not."""
+    if isinstance(server, GuardedServer):
+        return server.circuit.reason if server.circuit.is_open else None
+    is_healthy = getattr(server, "server_healthy", True)
+    return None if is_healthy else "the health check fails"
+
+
 class InferenceWatch:
     """Watches the servers of a run.
 
@@ -55,7 +66,7 @@ class InferenceWatch:
 
     Attributes:
         gave_up: Set once it is time to end.
-        failures: Failed requests since the run began.
+        failures: Failed requests since the run began, those tried again included.
         kinds: The same by kind.
         episodes: Times that no server answered.
     """
@@ -70,6 +81,9 @@ class InferenceWatch:
         self.failures = 0
         self.kinds: Counter[str] = Counter()
         self.episodes = 0
+        for server in servers if len(servers) > 1 else ():
+            if isinstance(server, GuardedServer):
+                server.circuit.on_change = partial(self._say_circuit, server)
 
     @property
     def urls(self) -> str:
@@ -122,11 +136,28 @@ class InferenceWatch:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
-            healthy = [getattr(s, "server_healthy", True) for s in self._servers]
-            if not any(healthy):
+            reason = self._all_out()
+            if reason is not None:
                 self._begin_failing()
-                self._say_down("the health check fails")
+                self._say_down(reason)
             self._check_patience("no request is answered")
+
+    def _all_out(self) -> str | None:
+        """Return why no server is asked, None where one is."""
+        reasons = [_why_out(server) for server in self._servers]
+        out = [reason for reason in reasons if reason is not None]
+        return out[0] if len(out) == len(reasons) else None
+
+    def _say_circuit(self, server: GuardedServer) -> None:
+        url, circuit = server.config.base_url, server.circuit
+        if circuit.is_open:
+            logger.warning(
+                "inference at %s is left out, other servers are asked (%.300s)",
+                url,
+                " ".join(circuit.reason.split()),
+            )
+        else:
+            logger.warning("inference at %s is back after %.0f s", url, circuit.open_s)
 
     def note_answer(self) -> None:
         """A request was answered."""
@@ -138,25 +169,31 @@ class InferenceWatch:
 
     async def note_failure(self, reason: str) -> None:
         """A request failed; wait a growing while before the caller tries again."""
-        self.failures += 1
         self._begin_failing()
-        self._count_kind(reason)
-        if self._failing_s() >= DOWN_AFTER_S:
-            self._say_down(reason)
+        if self._failing_s() >= DOWN_AFTER_S or self._all_out() is not None:
+            self._say_down(self._all_out() or reason)
+        self._say_kind(reason, self._count(reason))
         self._check_patience(reason)
         try:
             await asyncio.wait_for(self.gave_up.wait(), self._pause_s())
         except asyncio.TimeoutError:
             return
 
-    def _count_kind(self, reason: str) -> None:
-        kind = kind_of(reason)
-        self.kinds[kind] += 1
-        count = self.kinds[kind]
+    def note_retry(self, reason: str) -> None:
+        """A request failed that is tried again; said of none, because most recover."""
+        self._count(reason)
+
+    def _count(self, reason: str) -> int:
+        self.failures += 1
+        self.kinds[kind_of(reason)] += 1
+        return self.kinds[kind_of(reason)]
+
+    def _say_kind(self, reason: str, count: int) -> None:
+        """Name the kind of the first, second, fourth, eighth ... of its failures."""
         if not self._is_said and count & (count - 1) == 0:
             logger.warning(
                 "an inference request failed (%s, %d so far): %.200s",
-                kind,
+                kind_of(reason),
                 count,
                 " ".join(reason.split()),
             )
