@@ -131,9 +131,14 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             super().__init__(config, servers, slurm=False, testing=testing)
         host_writer = vars(self)["jsonl_writer"]
         self.jsonl_writer: Any = rows.take_over(host_writer, config)
-        self._inference = Inference(self.server, self.tokenizer, servers[0].server_type)
-        self._prompts = Prompts(self.tokenizer)
         self._watch = InferenceWatch(self.server.servers)
+        self._inference = Inference(
+            self.server,
+            self.tokenizer,
+            servers[0].server_type,
+            on_retry=self._watch.note_retry,
+        )
+        self._prompts = Prompts(self.tokenizer)
         self._dumps = Dumps(config)
         self._feedback = Feedback(config.curriculum_target_accuracy)
         self._pool: WorkerPool | None = None
