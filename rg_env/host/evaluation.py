@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rg_env.answers.scoring import Score
 from rg_env.host.config import ReasoningGymEnvConfig
-from rg_env.host.inference import InferenceFailed
+from rg_env.host.inference import InferenceFailed, NoServer
 from rg_env.host.watch import InferenceWatch
 from rg_env.isolation import jobs
 from rg_env.isolation.errors import IsolationError, PoolClosed
@@ -145,14 +145,17 @@ async def _evaluated(
 ) -> EvalResult:
     """Evaluate one item; a request that keeps failing gives a result without score."""
     outcome = "request_failed"
-    for _ in range(REQUEST_TRIES):
-        if watch.gave_up.is_set():
-            break
+    tries = 0
+    while tries < REQUEST_TRIES and not watch.gave_up.is_set():
         try:
             done, score = await rollout(entry, dataset)
+        except NoServer as error:  # for which no item can be blamed
+            await watch.note_failure(str(error))
         except InferenceFailed as error:
+            tries += 1
             await watch.note_failure(str(error))
         except ScoringUnavailable:
+            tries += 1
             outcome = "unscored"
         else:
             sample = _sample(done, score, dataset)
