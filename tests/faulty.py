@@ -22,6 +22,7 @@ import random
 import re
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -178,11 +179,17 @@ class FaultyServer(Faulty):
 
     Attributes:
         choices: Completions that left in whole replies.
+        arrivals: When each request came, on the monotonic clock.
+        trials: Requests so far for one token, which no item asks for.
+        runs: While it is not set everything hangs, health too, as in a stopped process.
     """
 
     def __init__(self, script: Script, seed: int = 0, latency_s: float = 0.0) -> None:
         super().__init__(script)
-        self.choices = 0
+        self.choices = self.trials = 0
+        self.arrivals: list[float] = []
+        self.runs = asyncio.Event()
+        self.runs.set()
         self.latency_s = latency_s
         self._rng = random.Random(seed)
         self._tokenizer = load_tokenizer(TOKENIZER_FOLDER)
@@ -203,10 +210,17 @@ class FaultyServer(Faulty):
         return [[{str(i): -self._rng.random()}] for i in ids]
 
     async def health(self, request: web.Request) -> web.Response:
+        await self.runs.wait()
         return web.json_response({})
+
+    def note_arrival(self, body: dict) -> None:
+        self.arrivals.append(time.monotonic())
+        self.trials += body.get("max_tokens") == 1
 
     async def generate(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
+        self.note_arrival(body)
+        await self.runs.wait()
         fault, n = self.next_fault(), body["n"]
         reply = await self.spoiled(request, fault)
         if reply is not None:
@@ -273,6 +287,7 @@ class FaultyServer(Faulty):
     async def chat(self, request: web.Request) -> web.StreamResponse:
         """Answer as an OpenAI server, whose texts need not be Unicode."""
         body = await request.json()
+        self.note_arrival(body)
         fault = self.next_fault()
         reply = await self.spoiled(request, fault)
         if reply is not None:

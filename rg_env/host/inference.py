@@ -39,6 +39,7 @@ TRAINABLE_TYPES = frozenset({"vllm", "sglang"})
 MAX_TRIES = 3
 """Requests for one group, each for the choices that are missing, before it failed."""
 
+FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 10.0
 LONGEST_WAIT_S = 60.0
 """For a server to ask. A group that waited longer could be cancelled, and its item be
@@ -232,7 +233,7 @@ class Inference:
         tries = AsyncRetrying(
             retry=retry_if_exception(_may_try_again),
             stop=stop_after_attempt(MAX_TRIES),
-            wait=wait_random_exponential(multiplier=0.5, max=LONGEST_BACKOFF_S),
+            wait=wait_random_exponential(FIRST_BACKOFF_S, LONGEST_BACKOFF_S),
             before_sleep=self._note_retry,
             reraise=True,
         )
@@ -276,7 +277,7 @@ class Inference:
             try:
                 return await ask(prompt, arguments)
             except ServerLeftOutError:
-                continue
+                await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
             except Exception as error:
                 # As many kinds as ways to fail: aiohttp's, openai's, pydantic's,
                 # KeyError on a malformed reply, all of them in the host's retry error.
