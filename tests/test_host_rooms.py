@@ -65,7 +65,7 @@ def status(queue=0, own=0, step=0, pack=8):
 
 def started(queue=0, asking=0, in_flight=0, own=0, **limits):
     changed = dataclasses.replace(LIMITS, **limits)
-    return groups_to_start(changed, status(queue, own), asking, in_flight)
+    return groups_to_start(changed, status(queue, own), asking, in_flight, 10**6)
 
 
 @pytest.mark.parametrize(("queue", "allowed"), [(0, 8), (17, 7), (23, 1), (24, 0)])
@@ -92,6 +92,18 @@ def test_groups_being_scored_and_sent_are_bounded_as_well():
 def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
     assert started(100, own=0, min_batch_allocation=0.25) > 0
     assert started(100, own=100, min_batch_allocation=0.25) == 0
+
+
+@pytest.mark.parametrize(
+    ("queue", "in_flight", "allowed"), [(0, 0, 8), (3, 0, 5), (3, 4, 1), (3, 5, 0)]
+)
+@pytest.mark.parametrize("minimum", [None, 1.0])
+def test_no_more_groups_are_started_than_the_run_needs(
+    queue, in_flight, allowed, minimum
+):
+    limits = dataclasses.replace(LIMITS, min_batch_allocation=minimum)
+    last = status(queue, step=10)
+    assert groups_to_start(limits, last, in_flight, in_flight, 10) == allowed
 
 
 @pytest.mark.parametrize(
@@ -295,7 +307,8 @@ def asked(handler, method="GET", path="/x", **patience):
 
 
 @pytest.mark.parametrize(
-    ("status_code", "error"), [(500, ApiFaulted), (503, ApiFaulted), (422, ApiRefused)]
+    ("status_code", "error"),
+    [(500, ApiFaulted), (503, ApiFaulted), (429, ApiFaulted), (422, ApiRefused)],
 )
 def test_a_status_becomes_its_error(status_code, error):
     async def handler(request):
@@ -305,9 +318,10 @@ def test_a_status_becomes_its_error(status_code, error):
         asked(handler)
 
 
-def test_an_answer_that_is_no_json_is_no_answer():
+@pytest.mark.parametrize("text", ["<html>", "[]", '"ok"', "null"])
+def test_an_answer_that_is_no_object_is_no_answer(text):
     async def handler(request):
-        return web.Response(text="<html>")
+        return web.Response(text=text)
 
     with pytest.raises(ApiUnreachable):
         asked(handler)
@@ -317,19 +331,20 @@ def test_a_faulting_api_is_asked_again_and_its_recovery_is_said_once(logged):
     left = [500, 500]
 
     async def handler(request):
-        return web.Response(status=left.pop()) if left else web.json_response("ok")
+        return web.Response(status=left.pop()) if left else web.json_response({"a": 1})
 
-    assert asked(handler, give_up_after_s=60) == "ok"
+    assert asked(handler, even_if_refused=False) == {"a": 1}
     said = [record.getMessage() for record in logged.records]
     assert len(said) == 2 and "run-api" in said[0] and "again" in said[1]
 
 
-def test_patience_has_an_end_where_one_is_given():
-    async def handler(request):
-        return web.Response(status=500)
+def test_a_refusal_is_waited_out_where_it_cannot_be_meant():
+    left = [404, 403]
 
-    with pytest.raises(ApiFaulted):
-        asked(handler, give_up_after_s=0.1)
+    async def handler(request):
+        return web.Response(status=left.pop()) if left else web.json_response({"a": 1})
+
+    assert asked(handler, even_if_refused=True) == {"a": 1}
 
 
 def test_a_refusal_is_not_tried_again():
@@ -341,7 +356,7 @@ def test_a_refusal_is_not_tried_again():
         return web.Response(status=422)
 
     with pytest.raises(ApiRefused):
-        asked(handler, give_up_after_s=60)
+        asked(handler, even_if_refused=False)
     assert count == 1
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.host.api_client import ApiDown, ApiRefused
+from rg_env.host.api_client import ApiRefused
 from rg_env.host.processing import ProcessingEnv
 from rg_env.reports.metrics import Fate, Metrics
 
@@ -21,6 +21,12 @@ logger = logging.getLogger(__name__)
 
 SUMMARY_EVERY_S = 30.0
 ERROR_PAUSE_S = 1.0
+
+
+def _rollouts_in(groups: Any) -> int:
+    """Return the rollouts of a group, of several, of None."""
+    listed = groups if isinstance(groups, list) else [groups]
+    return sum(len(group["tokens"]) for group in listed if group)
 
 
 class AccountingEnv(ProcessingEnv):
@@ -79,20 +85,46 @@ class AccountingEnv(ProcessingEnv):
         """Send a group through the host's checks, and count what became of it."""
         given = scored_data if isinstance(scored_data, list) else [scored_data]
         groups = [g for g in given if g is not None]
-        fate: Fate = "rejected" if do_send_to_api else "written"
-        self._sending.update({id(g): fate for g in groups})
+        self._sending.update({id(g): "rejected" for g in groups})
         try:
             await super().handle_send_to_api(
                 scored_data, item, do_send_to_api, abort_on_any_max_length_exceeded
             )
         except asyncio.CancelledError:
-            for g in groups:
-                if self._sending[id(g)] == fate:
-                    self._sending[id(g)] = "cancelled"
+            self._end_early(groups, "cancelled", do_send_to_api)
+            raise
+        except Exception:
+            self._end_early(groups, "failed", do_send_to_api)
             raise
         finally:
             for g in groups:
                 self.metrics.record_fate(self._sending.pop(id(g)), len(g["tokens"]))
+
+    def _end_early(self, groups: Sequence[Any], fate: Fate, is_sent: bool) -> None:
+        """Give a fate to the groups that were not yet sent, or written at least."""
+        for g in groups:
+            reached = self._sending[id(g)]
+            if reached == "rejected" or (is_sent and reached == "written"):
+                self._sending[id(g)] = fate
+
+    async def _write_row(self, group: Mapping[str, Any]) -> None:
+        await super()._write_row(group)
+        self._sending[id(group)] = "written"
+
+    async def _postprocessed(self, group: Any) -> Any:
+        """Apply the hook; what a subclass drops or loses in it is counted."""
+        asked = _rollouts_in(group)
+        try:
+            left = await super()._postprocessed(group)
+        except asyncio.CancelledError:
+            self.metrics.record_fate("cancelled", asked)
+            raise
+        except Exception:
+            self.metrics.record_fate("failed", asked)
+            raise
+        if _rollouts_in(left) < asked:
+            self.metrics.record_fate("rejected", asked - _rollouts_in(left))
+        return left
 
     async def _send_scored_data_to_api(self, scored_data: Any) -> None:
         """Send groups; those that the API does not take are kept on disk."""
@@ -103,7 +135,7 @@ class AccountingEnv(ProcessingEnv):
         except asyncio.CancelledError:
             await self._keep_unsent(groups, "the run ended")
             raise
-        except (ApiDown, ApiRefused) as error:
+        except ApiRefused as error:
             await self._keep_unsent(groups, str(error))
             raise
         self._sending.update({id(g): "sent" for g in groups})

@@ -1,9 +1,9 @@
 """The Atropos API over HTTP: one connection pool, one kind of error, patience.
 
     ApiDown             worth trying again
-      ApiUnreachable    nobody answers
-      ApiFaulted        the answer is a 5xx
-    ApiRefused          a 4xx: the same request will be refused again
+      ApiUnreachable    nobody answers, or not as the API does
+      ApiFaulted        the answer is a 5xx, or says to come later
+    ApiRefused          another 4xx: the same request will be refused again
 
 An API that is down is not silent: the first failure of an episode is logged with the
 URL and how to start it, and so is its end.
@@ -24,8 +24,6 @@ from tenacity import (
     AsyncRetrying,
     RetryCallState,
     retry_if_exception_type,
-    stop_after_delay,
-    stop_never,
     wait_exponential,
     wait_random,
 )
@@ -43,6 +41,9 @@ KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which the API closes an idle connection: a group that is sent
 while its connection is being closed is lost and has to be sent again."""
 
+LATER_STATUSES = frozenset({408, 425, 429})
+"""4xx of a proxy that is busy, and says nothing of the request."""
+
 GZIP_FROM_BYTES = 1024
 GZIP_LEVEL = 1
 """ISA-L's; its bytes are those of zlib's level 4 or so, at a fiftieth of the time of
@@ -54,11 +55,11 @@ class ApiDown(RuntimeError):
 
 
 class ApiUnreachable(ApiDown):
-    """Nobody answered, or not in time, or not in JSON."""
+    """Nobody answered, or not in time, or not as the API does."""
 
 
 class ApiFaulted(ApiDown):
-    """The API answered with a 5xx."""
+    """The API answered with a 5xx, or that it is busy."""
 
 
 class ApiRefused(RuntimeError):
@@ -68,8 +69,11 @@ class ApiRefused(RuntimeError):
 def _encode_value(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
-    except TypeError:  # a lone surrogate in a message, which only json escapes
-        return json.dumps(value).encode()
+    except TypeError:
+        # Half a character of UTF-16 in a message. The API would take it, and fail at
+        # the batch that holds it: the batch is lost to the trainer then.
+        halves = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
+        return halves.decode("utf-16", "replace").encode()
 
 
 def encode_group(group: Mapping[str, Any], breathe: Callable[[], None]) -> bytes:
@@ -132,18 +136,30 @@ class ApiClient:
         self._session: aiohttp.ClientSession | None = None
         self._is_down = False
 
-    async def request(self, method: str, path: str, payload: Any = None) -> Any:
+    async def request(
+        self, method: str, path: str, payload: Any = None, needs: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """Send one short request and return the decoded reply.
 
+        Args:
+            method: GET or POST.
+            path: Below the URL, with a slash before it.
+            payload: What becomes the JSON of the body, if any.
+            needs: Keys without which the reply is none of the API.
+
         Raises:
-            ApiUnreachable: No answer.
-            ApiFaulted: A 5xx.
-            ApiRefused: A 4xx.
+            ApiUnreachable: No answer, or none of the API.
+            ApiFaulted: A 5xx, or one that says to come later.
+            ApiRefused: Another 4xx.
         """
-        if payload is None:
-            return await self._exchange(method, path, None, {})
-        headers = {"Content-Type": "application/json"}
-        return await self._exchange(method, path, orjson.dumps(payload), headers)
+        body, headers = None, {}
+        if payload is not None:
+            body = orjson.dumps(payload)
+            headers = {"Content-Type": "application/json"}
+        reply = await self._exchange(method, path, body, headers)
+        if not isinstance(reply, dict) or any(key not in reply for key in needs):
+            raise ApiUnreachable(f"{method} {path}: the reply is none of the API")
+        return reply
 
     async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
         """Post what `encode_groups` returned; raises as `request`."""
@@ -162,7 +178,7 @@ class ApiClient:
                 method, self.url + path, data=body, headers=headers
             ) as reply:
                 content = await reply.read()
-                if reply.status >= 500:
+                if reply.status >= 500 or reply.status in LATER_STATUSES:
                     raise ApiFaulted(f"{method} {path}: status {reply.status}")
                 if reply.status >= 400:
                     said = content[:300].decode("utf-8", "replace")
@@ -174,22 +190,23 @@ class ApiClient:
             ) from error
 
     async def patiently(
-        self, call: Callable[[], Awaitable[T]], give_up_after_s: float | None = None
+        self, call: Callable[[], Awaitable[T]], *, even_if_refused: bool = True
     ) -> T:
         """Repeat a call, with growing waits, until the API answers it.
 
+        Args:
+            call: Makes one request, or some.
+            even_if_refused: Whether a 4xx is waited out too. What the API takes from
+                everybody is refused only by something that stands in its place.
+
         Raises:
-            ApiDown: It did not within `give_up_after_s`; None waits for ever.
             ApiRefused: The API refused it.
         """
-        stop = (
-            stop_never if give_up_after_s is None else stop_after_delay(give_up_after_s)
-        )
+        worth_repeating = (ApiDown, ApiRefused) if even_if_refused else ApiDown
         retrying = AsyncRetrying(
-            retry=retry_if_exception_type(ApiDown),
+            retry=retry_if_exception_type(worth_repeating),
             wait=wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
             + wait_random(0, FIRST_WAIT_S),
-            stop=stop,
             before_sleep=self._say_down,
             reraise=True,
         )

@@ -30,6 +30,12 @@ from rg_env.host.native_servers import SERVER_CLASSES, NativeServer
 logger = logging.getLogger(__name__)
 
 POLL_S = 1.0
+FINGERPRINT = 1e-6
+"""By up to this share our weight is more than the one that is set."""
+
+LEAST_WEIGHT = 0.01
+"""The API's floor of a share: environments there cannot be told apart."""
+
 FORGOTTEN_AFTER_TRIES = 3
 """Status requests refused in a row before the API counts as having forgotten us."""
 
@@ -61,6 +67,7 @@ class ConnectedEnv(EndingEnv):
             self.server_cls = SERVER_CLASSES[first.server_type]
         super().__init__(config, server_configs, slurm=slurm, testing=testing)
         self.status_dict: dict[str, Any] = {}
+        self._fingerprint = 1.0 + random.random() * FINGERPRINT
         self._api = ApiClient(self.config.rollout_server_url)
 
     async def setup_wandb(self) -> None:
@@ -70,7 +77,9 @@ class ConnectedEnv(EndingEnv):
         project = None
         while project is None:
             info = await self._api.patiently(
-                lambda: self._api.request("GET", "/wandb_info")
+                lambda: self._api.request(
+                    "GET", "/wandb_info", needs=("group", "project")
+                )
             )
             project = info["project"]
             self.wandb_group, self.wandb_project = info["group"], project
@@ -93,14 +102,36 @@ class ConnectedEnv(EndingEnv):
         payload = {
             "max_token_length": self.config.max_token_length,
             "desired_name": self.config.wandb_name or self.name,
-            "weight": self.config.inference_weight,
+            "weight": self.config.inference_weight * self._fingerprint,
             "min_batch_allocation": self.config.min_batch_allocation,
             "group_size": self.config.group_size,
         }
-        reply: dict[str, Any] = await self._api.patiently(
-            lambda: self._api.request("POST", "/register-env", payload)
+        tries = self._api.retries
+        reply = await self._api.patiently(
+            lambda: self._api.request(
+                "POST", "/register-env", payload, needs=("status",)
+            )
         )
+        if reply["status"] == "success" and self._api.retries > tries:
+            await self._end_lost_registrations(reply["env_id"])
         return reply
+
+    async def _end_lost_registrations(self, env_id: int) -> None:
+        """End registrations that the API took and whose replies were lost.
+
+        With a minimum allocation they would block every batch. The last digits of our
+        weight tell them from those of others.
+        """
+        for other_id in range(env_id):
+            try:
+                ours = await self._status_of(env_id)
+                other = await self._status_of(other_id)
+            except (ApiDown, ApiRefused):
+                continue
+            weight = ours["env_weight"]
+            if LEAST_WEIGHT < weight == other["env_weight"]:
+                logger.warning("environment %d is us, its reply was lost", other_id)
+                await self._disconnect(other_id)
 
     async def register_env(self) -> None:
         """Register at the API, once its trainer has started.
@@ -121,7 +152,8 @@ class ConnectedEnv(EndingEnv):
         if is_first:
             # It names the checkpoints, which a later registration must not part.
             self.wandb_prepend = reply["wandb_name"]
-        self.curr_step = reply["starting_step"]
+        # The newest status is of a former API, whose steps ours have not passed.
+        self.curr_step = self.status_dict["current_step"] = reply["starting_step"]
         self.checkpoint_dir = reply["checkpoint_dir"]
         self.checkpoint_interval = reply["checkpoint_interval"]
         if self.config.total_steps == -1:
@@ -147,7 +179,11 @@ class ConnectedEnv(EndingEnv):
         Raises:
             SettingError: There is no batch size, or it cannot hold a group.
         """
-        info = await self._api.patiently(lambda: self._api.request("GET", "/info"))
+        info = await self._api.patiently(
+            lambda: self._api.request(
+                "GET", "/info", needs=("batch_size", "max_token_len")
+            )
+        )
         if info["batch_size"] != -1:
             self.config.batch_size = info["batch_size"]
         if info["max_token_len"] != -1:
@@ -171,10 +207,13 @@ class ConnectedEnv(EndingEnv):
                 group,
             )
 
+    async def _status_of(self, env_id: int | None) -> dict[str, Any]:
+        needs = ("current_step", "queue_size", "env_weight")
+        me = {"env_id": env_id}
+        return await self._api.request("GET", "/status-env", me, needs)
+
     async def _own_status(self) -> dict[str, Any]:
-        me = {"env_id": self.env_id}
-        status: dict[str, Any] = await self._api.request("GET", "/status-env", me)
-        return status
+        return await self._status_of(self.env_id)
 
     async def get_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""
@@ -226,8 +265,11 @@ class ConnectedEnv(EndingEnv):
     async def _disconnect(self, env_id: int) -> None:
         # Without it an environment with a minimum allocation blocks every batch of
         # every other one for ever.
-        leaving = self._api.request("POST", "/disconnect-env", {"env_id": env_id})
+        me = {"env_id": env_id}
+        leaving = self._api.patiently(
+            lambda: self._api.request("POST", "/disconnect-env", me)
+        )
         try:
             await asyncio.wait_for(leaving, CLOSE_GRACE_S)
-        except (ApiDown, ApiRefused, asyncio.TimeoutError) as error:
-            logger.warning("the API was not told that this environment ends: %s", error)
+        except asyncio.TimeoutError:
+            logger.warning("the API was not told that environment %d ends", env_id)

@@ -66,10 +66,18 @@ class ProcessingEnv(ServingEnv):
                 self._is_ending = True
                 await finish_or_cancel(lanes)
             for lane in lanes:
-                lane.result()
+                self._end_of(lane)
         if self.curr_step < total:
             self.exit_status = EXIT_FAILED
             logger.error("only %d of %d groups were written", self.curr_step, total)
+
+    def _end_of(self, lane: asyncio.Future[None]) -> None:
+        """Read how a lane ended; a disk that takes no row is said in a line."""
+        try:
+            lane.result()
+        except OSError as error:
+            path = self.config.data_path_to_save_groups
+            logger.error("env.data_path_to_save_groups: %s: %s", path, error)
 
     async def _set_up_alone(self) -> None:
         await self.setup()
@@ -104,10 +112,7 @@ class ProcessingEnv(ServingEnv):
             item = self.backlog.pop() if self.backlog else await self.get_next_item()
         if item is None:
             return False
-        group, backlog = await self.collect_trajectories(item)
-        self.backlog.extend(backlog)
-        if group is not None:
-            group = await self.postprocess_histories(group)
+        group = await self._collected(item)
         if group is None:
             return False
         async with self._row_lock:  # the row that is counted is this group's

@@ -11,9 +11,12 @@ quoted, so that it shows what was written.
 from __future__ import annotations
 
 import contextlib
+import errno
 import html
 import io
 import json
+import logging
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +30,8 @@ from rg_env.host.config import ReasoningGymEnvConfig
 from rg_env.host.off_loop import breathe
 from rg_env.rollouts.dumps import encode_line, read_groups
 
+logger = logging.getLogger(__name__)
+
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 
 
@@ -38,24 +43,47 @@ class RowWriter:
     Attributes:
         path: The file.
         rows: Rows written.
+        rows_lost: Rows that the disk did not take.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows = 0
+        self.rows = self.rows_lost = 0
         self._file = path.open("ab", buffering=0)
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: what people read first, the token lists last.
 
         Blocks on the disk, and on a long row for a while; it breathes meanwhile.
+
+        Raises:
+            OSError: The disk does not take it; nothing of it is in the file.
         """
         last = {key: row[key] for key in TOKEN_LISTS if key in row}
         first = {key: value for key, value in row.items() if key not in last}
         head, tail = encode_line(first)[:-2], encode_group(last, breathe)[1:]
         comma = b", " if first and last else b""
-        self._file.write(b"%s%s%s\n" % (head, comma, tail))
+        try:
+            self._append(b"%s%s%s\n" % (head, comma, tail))
+        except OSError:
+            self.rows_lost += 1
+            raise
         self.rows += 1
+
+    def _append(self, line: bytes) -> None:
+        """Append a whole line or nothing."""
+        if not self.path.exists():  # somebody removed it, or the folder
+            self._file.close()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("ab", buffering=0)
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
+            raise
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
@@ -143,9 +171,17 @@ def write_page(rows: Iterable[Mapping[str, Any]], page: Path) -> None:
 
 
 def write_page_of(rows: Path) -> Path | None:
-    """Write the page beside a file of rows; return where it is, None without rows."""
+    """Write the page beside a file of rows.
+
+    Returns:
+        Where it is; None without rows, and where the disk does not take it.
+    """
     if not rows.exists():
         return None
     page = rows.with_suffix(".html")
-    write_page(read_groups(rows), page)
+    try:
+        write_page(read_groups(rows), page)
+    except OSError as error:
+        logger.error("the page %s cannot be written: %s", page, error)
+        return None
     return page

@@ -11,11 +11,11 @@ length that the trainer does not set is said once, not for every group.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from rg_env.host.api_client import (
-    ApiDown,
     ApiFaulted,
     ApiRefused,
     ApiUnreachable,
@@ -91,26 +91,34 @@ class SendingEnv(ConnectedEnv):
         for group in scored_data if is_list else [scored_data]:
             if group is None:
                 continue
-            fault = self._fault(group, abort_on_any_max_length_exceeded)
+            fault = self._fault(group, do_send_to_api, abort_on_any_max_length_exceeded)
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
                 continue
             if self.config.include_messages and group.get("messages") is None:
                 group["messages"] = await off_loop(self._decoded_messages, group)
-            await self.add_rollouts_for_wandb(group, item)
-            await self._write_row(group)
+            try:
+                await self._write_row(group)
+            except OSError as error:
+                if not do_send_to_api:
+                    raise
+                # The trainer's group is worth more than the copy of it.
+                self._say_row_lost(error)
             left.append(group)
-        if not (left and do_send_to_api):
-            return
-        self.items_sent_this_step += len(left)
-        try:
-            await self._send_scored_data_to_api(
-                left if is_list or len(left) > 1 else left[0]
-            )
-        except (ApiDown, ApiRefused) as error:
-            logger.error("a group was not sent: %s", error)
+        if left and do_send_to_api:
+            self.items_sent_this_step += len(left)
+            try:
+                await self._send_scored_data_to_api(
+                    left if is_list or len(left) > 1 else left[0]
+                )
+            except ApiRefused as error:
+                logger.error("a group was not sent: %s", error)
+        for group in left:
+            await self.add_rollouts_for_wandb(group, item)
 
-    def _fault(self, group: dict[str, Any], aborts_if_too_long: bool) -> str | None:
+    def _fault(
+        self, group: dict[str, Any], is_for_trainer: bool, aborts_if_too_long: bool
+    ) -> str | None:
         """Say why a group cannot be sent; counts its lengths if it has a size."""
         overrides = group.get("group_overrides") or {}
         size = overrides.get("group_size", self.config.group_size)
@@ -121,9 +129,10 @@ class SendingEnv(ConnectedEnv):
             return "its scores are all the same"
         for key in SET_IF_ABSENT:
             group.setdefault(key, None)
-        self.completion_lengths += [
-            len(mask) - list(mask).count(PROMPT_MASK) for mask in group["masks"]
-        ]
+        lengths = [len(mask) - list(mask).count(PROMPT_MASK) for mask in group["masks"]]
+        self.completion_lengths += lengths
+        if is_for_trainer and 0 in lengths:
+            return "a completion has no token that could be trained on"
         longest = max(map(len, found), default=0)
         if aborts_if_too_long and 0 < self.max_token_len <= longest:
             return f"{longest} tokens reach the trainer's limit, {self.max_token_len}"
@@ -138,6 +147,13 @@ class SendingEnv(ConnectedEnv):
             await off_loop(self.jsonl_writer.write, group)
             logger.info("wrote a group to %s", self.config.data_path_to_save_groups)
 
+    def _say_row_lost(self, error: OSError) -> None:
+        lost = self.jsonl_writer.rows_lost
+        if lost & (lost - 1) == 0:  # the first, second, fourth, eighth, ...
+            logger.error(
+                "env.data_path_to_save_groups: row %d is lost: %s", lost, error
+            )
+
     async def _send_scored_data_to_api(self, scored_data: Any) -> None:
         """Send a group, or several, as the API takes them.
 
@@ -145,17 +161,26 @@ class SendingEnv(ConnectedEnv):
         there and fails at this group alone is given up.
 
         Raises:
-            ApiFaulted: The API failed at the group for `SEND_GIVE_UP_AFTER_S`.
-            ApiRefused: The API refused the group.
+            ApiRefused: The API refused the group, or failed at it for
+                `SEND_GIVE_UP_AFTER_S`.
         """
-        while True:
+        failing_since: float | None = None
+
+        async def attempt() -> None:
+            nonlocal failing_since
             try:
-                await self._api.patiently(
-                    lambda: self._send_where_known(scored_data), SEND_GIVE_UP_AFTER_S
-                )
-                return
+                await self._send_where_known(scored_data)
             except ApiUnreachable:
-                continue
+                failing_since = None
+                raise
+            except ApiFaulted as error:
+                now = time.monotonic()
+                failing_since = failing_since or now
+                if now - failing_since < SEND_GIVE_UP_AFTER_S:
+                    raise
+                raise ApiRefused(f"{error}, for {now - failing_since:.0f} s") from error
+
+        await self._api.patiently(attempt, even_if_refused=False)
 
     async def _send_where_known(self, scored_data: Any) -> None:
         """Send once, to an API that knows us.

@@ -45,8 +45,11 @@ MAX_LOST_ITEMS = 1024
 
 
 def passed(interval: int, before: int, now: int) -> bool:
-    """Say whether a multiple of the interval lies in (before, now]; 0 has none."""
-    return interval > 0 and before // interval != now // interval
+    """Say whether a multiple of the interval lies in (before, now]; 0 has none.
+
+    An API that was restarted begins anew: its steps pass nothing on their way back.
+    """
+    return interval > 0 and now // interval > before // interval
 
 
 class ServingEnv(SendingEnv):
@@ -160,7 +163,9 @@ class ServingEnv(SendingEnv):
             if self.config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
                 limited = int(self.max_num_workers * self.config.eval_limit_ratio)
                 limits = dataclasses.replace(limits, max_workers=limited)
-        return groups_to_start(limits, self.status_dict, asking, in_flight) > 0
+        total_steps = self.config.total_steps
+        status = self.status_dict
+        return groups_to_start(limits, status, asking, in_flight, total_steps) > 0
 
     def _note_answered(self, task: asyncio.Task[Any] | None) -> None:
         """Free the place of the group that a task works on: it has its replies."""
@@ -178,6 +183,56 @@ class ServingEnv(SendingEnv):
         }
         self.workers.add(worker)
         worker.add_done_callback(lambda task: self._worker_done(task, item))
+
+    async def handle_env(self, item_uuid: str) -> Any:
+        """Take an item all its way; return its group, None where there is none.
+
+        An item whose worker is cancelled before it has its group is asked again,
+        whoever cancels, and so is one that is lost to an error.
+
+        Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, errors have
+        their traceback, and items are not written out for a log that is off.
+        """
+        running = self.running_items[item_uuid]
+        try:
+            group = await self._collected(running["item"])
+        except asyncio.CancelledError:
+            if self.running_items.pop(item_uuid, None) is not None:
+                self.backlog.append(running["item"])
+            raise
+        self.running_items.pop(item_uuid, None)
+        self._note_duration(time.time() - running["start_time"], group is not None)
+        if group is not None:
+            try:
+                await self.handle_send_to_api(group, running["item"])
+            except Exception as error:  # noqa: BLE001 - of a subclass or W&B
+                await self._note_error(error)
+        await self.cleanup()
+        return group
+
+    async def _collected(self, item: Any) -> Any:
+        """Return an item's group, or several, after all hooks; None without one."""
+        try:
+            group, again = await self.collect_trajectories(item)
+            self.backlog.extend(again)
+            return await self._postprocessed(group) if group else None
+        except Exception as error:  # noqa: BLE001 - ours raise none, a subclass may
+            await self._note_error(error)
+            self.backlog.extend(self._again(item))
+            return None
+
+    async def _postprocessed(self, group: Any) -> Any:
+        return await self.postprocess_histories(group)
+
+    async def _note_error(self, error: Exception) -> None:
+        """Log an error that cost a group; a subclass counts it."""
+        logger.error("a group failed", exc_info=error)
+
+    def _note_duration(self, seconds: float, is_successful: bool) -> None:
+        self.task_duration.append(seconds)
+        self.task_successful.append(int(is_successful))
+        times = (self.failed_task_duration, self.succeeded_task_duration)
+        times[is_successful].append(seconds)
 
     def _worker_done(self, worker: asyncio.Task[Any], item: Any) -> None:
         self.workers.discard(worker)

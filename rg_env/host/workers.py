@@ -48,8 +48,26 @@ def groups_for_own_share(limits: Limits, status: Mapping[str, int]) -> int:
     return max(0, math.ceil((wanted - queued) / limits.group_size))
 
 
+def groups_to_the_end(
+    limits: Limits, status: Mapping[str, int], total_steps: int
+) -> int:
+    """Return how many groups the queue lacks until it holds the end of the run.
+
+    That is one batch past the last step, as the host counts: a trainer that reads a
+    batch ahead would wait for it for ever.
+    """
+    steps = total_steps + 1 - status["current_step"]
+    return math.ceil(steps * limits.batch_size / limits.group_size) - int(
+        status["queue_size"]
+    )
+
+
 def groups_to_start(
-    limits: Limits, status: Mapping[str, int], asking: int, in_flight: int
+    limits: Limits,
+    status: Mapping[str, int],
+    asking: int,
+    in_flight: int,
+    total_steps: int,
 ) -> int:
     """Return how many groups may be started now, at least 0.
 
@@ -60,6 +78,8 @@ def groups_to_start(
             among `max_workers`, so that it never waits for scoring and sending.
         in_flight: All groups that were started and are not sent: those being asked
             for, scored and sent. They are bounded as well, to twice `max_workers`.
+        total_steps: The run's last step; no more is started than it needs, so that
+            nothing is generated which no trainer fetches.
     """
     room = min(limits.max_workers - asking, 2 * limits.max_workers - in_flight)
     if limits.max_batches_offpolicy > 0:
@@ -67,12 +87,12 @@ def groups_to_start(
             limits.max_batches_offpolicy * limits.own_batch_size // limits.group_size
         )
         room = min(room, queue_groups - status["queue_size"] - in_flight)
-    return max(0, room, groups_for_own_share(limits, status) - in_flight)
+    room = max(room, groups_for_own_share(limits, status) - in_flight)
+    return max(0, min(room, groups_to_the_end(limits, status, total_steps) - in_flight))
 
 
 def queue_holds_the_end(
     limits: Limits, status: Mapping[str, int], total_steps: int
 ) -> bool:
     """Say whether the batches made and queued already go past the run's last step."""
-    queued_steps = status["queue_size"] * limits.group_size // limits.batch_size
-    return status["current_step"] + queued_steps > total_steps
+    return groups_to_the_end(limits, status, total_steps) <= 0
