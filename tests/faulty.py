@@ -330,14 +330,20 @@ class FaultyApi(Faulty):
 
     Only environments go through it and suffer; the trainer asks the real one.
 
+    Args:
+        script: Decides what each request suffers.
+        url: The real API.
+        only: The path of the requests that suffer and are counted; None for all.
+
     Attributes:
         accepted: Groups that the real API took.
         acknowledged: Those of them of which the environment was told.
     """
 
-    def __init__(self, script: Script, url: str) -> None:
+    def __init__(self, script: Script, url: str, only: str | None = None) -> None:
         super().__init__(script)
         self._url = url
+        self._only = only
         self._http: aiohttp.ClientSession | None = None
         self.accepted = self.acknowledged = 0
 
@@ -345,7 +351,7 @@ class FaultyApi(Faulty):
         return {"accepted": self.accepted, "acknowledged": self.acknowledged}
 
     async def hand_on(self, request: web.Request) -> web.StreamResponse:
-        fault = self.next_fault()
+        fault = self.next_fault() if self._only in (None, request.path) else ""
         reply = await self.spoiled(request, fault)
         if reply is not None:
             return reply
@@ -410,9 +416,9 @@ async def faulty_server(script: Script, **settings):
 
 
 @contextlib.asynccontextmanager
-async def faulty_api(script: Script, url: str):
+async def faulty_api(script: Script, url: str, only: str | None = None):
     """Serve in this process; yield the stand-in, with its `url`."""
-    api = FaultyApi(script, url)
+    api = FaultyApi(script, url, only)
     async with serve_app(api.app()) as api.url:
         yield api
 
