@@ -165,9 +165,13 @@ class Prompts:
 def _is_usable(completion: Completion) -> bool:
     if completion.logprobs is None:
         return True
-    same_length = len(completion.tokens) == len(completion.masks)
-    reason = completion.finish_reason
-    return same_length and is_usable(completion.tokens, completion.logprobs, reason)
+    masks, reason = completion.masks, completion.finish_reason
+    # A model that says nothing still says its end, with a log-probability. Without a
+    # token there is nothing to train on: a trainer fails, and an end of our own would
+    # need a probability that nobody has measured.
+    if not masks or masks[-1] == PROMPT_MASK or len(masks) != len(completion.tokens):
+        return False
+    return is_usable(completion.tokens, completion.logprobs, reason)
 
 
 def _may_try_again(error: BaseException) -> bool:
