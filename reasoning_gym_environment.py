@@ -165,12 +165,12 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """Start the workers, read the library, choose the tasks, make the eval items.
 
         Raises:
-            SettingError: A name or parameter does not exist, or the tokenizer has no
-                chat template.
+            SettingError: A name or parameter does not exist, the tokenizer has no
+                chat template, or no prompt stays below max_token_length.
             LibraryError: reasoning-gym cannot be used.
         """
         with defaults.refusing_no_template(self.config.tokenizer_name):
-            render_prompt(self.tokenizer, self._messages("?"))
+            self._check_limit()
         self._pool = WorkerPool(
             self.config.worker_count,
             memory_limit_bytes=self.config.worker_memory_bytes,
@@ -243,6 +243,31 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """
         limit: int = self.config.max_token_length
         return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
+
+    def _check_limit(self) -> None:
+        """Refuse a limit below which no prompt stays.
+
+        Raises:
+            SettingError: The shortest question reaches it.
+        """
+        prompt = render_prompt(self.tokenizer, self._messages("?"))
+        if len(prompt.tokens) >= self.limit_tokens:
+            is_ours = self.config.max_token_length == self.limit_tokens
+            name = "env.max_token_length" if is_ours else "the trainer's max_token_len"
+            limit = self.limit_tokens if is_ours else self.max_token_len
+            raise SettingError(
+                f"{name}: {limit} tokens leave no room for an answer: the prompt of"
+                f" the shortest question takes {len(prompt.tokens)}"
+            )
+
+    async def get_server_info(self) -> None:
+        """Take over the trainer's batch size and limit of length.
+
+        Raises:
+            SettingError: No group fits the one, or no prompt the other.
+        """
+        await super().get_server_info()
+        self._check_limit()
 
     async def _render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
         return await self._prompts.render(messages)

@@ -7,6 +7,7 @@ needs no worker process and no model to register, to send a group and to take le
 import asyncio
 import contextlib
 import json
+import os
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -28,6 +29,7 @@ from parts import (
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.api import running_api
 from rg_env.demo.trainer import find_faults
+from rg_env.errors import SettingError
 from rg_env.host import api_client, connected, sending
 from rg_env.rollouts.dumps import read_groups
 
@@ -41,8 +43,9 @@ LIMIT = 256
 class RealApi:
     """A real API, emptied, and what a trainer does with it."""
 
-    def __init__(self, url):
+    def __init__(self, url, folder):
         self.url = url
+        self._folder = folder
 
     def ask(self, method, path, payload=None):
         body = None if payload is None else json.dumps(payload).encode()
@@ -63,7 +66,7 @@ class RealApi:
             "wandb_project": "p",
             "batch_size": batch_size,
             "max_token_len": max_token_len,
-            "checkpoint_dir": "",
+            "checkpoint_dir": str(self._folder),
             "save_checkpoint_interval": 0,
             "starting_step": 0,
             "num_steps": 10**6,
@@ -102,8 +105,8 @@ def api_url():
 
 
 @pytest.fixture
-def api(api_url):
-    real = RealApi(api_url)
+def api(api_url, tmp_path):
+    real = RealApi(api_url, tmp_path)
     real.forget()
     real.start_trainer()
     return real
@@ -412,6 +415,32 @@ def test_a_batch_that_is_no_multiple_of_the_group_is_said_at_the_start(api, logg
     assert "env.group_size 2" in logged.text and "batch of 5" in logged.text
 
 
+def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
+    async def run():
+        api.forget()
+        api.start_trainer(max_token_len=64)
+        async with registered(api.url):
+            pass
+
+    with pytest.raises(SettingError, match=r"trainer's max_token_len.* 64 .*takes \d+"):
+        asyncio.run(run())
+    assert api.connected() == 0
+
+
+@pytest.mark.parametrize("command", ["serve", "process", "evaluate"])
+def test_our_own_limit_that_no_prompt_stays_below_is_said_at_the_start(
+    command, tmp_path, capsys
+):
+    options = options_of(
+        max_token_length=64,
+        data_path_to_save_groups=tmp_path / "rows.jsonl",
+        data_dir_to_save_evals=tmp_path / "evals",
+    )
+    assert run_main([command, *options]) == 2
+    said = capsys.readouterr().err
+    assert "env.max_token_length" in said and said.count("\n") == 1
+
+
 @pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf"])
 def test_a_weight_by_which_the_api_cannot_divide_is_refused(weight, capsys):
     status = run_main(["serve", *options_of(inference_weight=weight)])
@@ -521,8 +550,8 @@ def test_rows_for_wandb_that_fail_cost_no_group(api):
 
 
 def fill_disk_of(writer):
-    writer._file.close()
-    writer._file = Path("/dev/full").open("ab", buffering=0)
+    with Path("/dev/full").open("ab") as full:
+        os.dup2(full.fileno(), writer._file.fileno())
 
 
 def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):

@@ -1,9 +1,12 @@
 """`process`: rows and a page, with the simulated server behind the real command."""
 
 import asyncio
+import os
 import re
+from pathlib import Path
 
 import pytest
+from faulty import LONE, NASTY, always, faulty_server
 from parts import (
     FAST_TASKS,
     GUARD_S,
@@ -16,6 +19,7 @@ from parts import (
     vllm_server,
 )
 
+from rg_env.host import rows
 from rg_env.rollouts.dumps import read_groups
 
 GROUPS = 6
@@ -174,9 +178,10 @@ def test_a_server_that_always_fails_ends_it_with_status_1(tmp_path):
     assert set(env.metrics.fates) == {"unanswered"}
 
 
-def process_env(folder, url, groups=GROUPS, **changes):
+def process_env(folder, url, groups=GROUPS, kind="vllm", **changes):
     env = build_env(
         url,
+        kind,
         data_path_to_save_groups=str(folder / "rows.jsonl"),
         ensure_scores_are_not_same=False,
         include_messages=True,
@@ -235,8 +240,6 @@ def test_html_of_a_model_is_not_live_on_the_page(tmp_path):
             await env.process_manager()
 
     asyncio.run(run())
-    from rg_env.host import rows
-
     text = rows.write_page_of(tmp_path / "rows.jsonl").read_text()
     assert "alert(1)" in text
     assert not re.search(r"<script>alert|<img src=x|<b>", text)
@@ -290,3 +293,85 @@ def test_a_row_survives_text_that_is_no_unicode(tmp_path):
     asyncio.run(env.close())
     (row,) = read_groups(tmp_path / "rows.jsonl")
     assert row["messages"] == "\ud800"
+
+
+def fill_disk_of(writer):
+    with Path("/dev/full").open("ab") as full:
+        os.dup2(full.fileno(), writer._file.fileno())
+
+
+def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):
+    async def run():
+        async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
+            env = process_env(tmp_path, url, 3)
+            fill_disk_of(env.jsonl_writer)
+            with pytest.raises(SystemExit) as end:
+                await env.process_manager()
+            return end.value.code, env.metrics
+
+    status, metrics = asyncio.run(run())
+    assert status == 1 and "No space left" in logged.text
+    assert "env.data_path_to_save_groups" in logged.text
+    assert metrics.fates["written"] == 0 and metrics.in_flight == 0
+
+
+# -- bad bytes -------------------------------------------------------------------------
+
+
+def processed(folder, kind, fault, groups):
+    """Process groups whose first completion is bad; return rows, dumps and the page."""
+
+    async def run():
+        async with faulty_server(always(fault)) as server:
+            env = process_env(
+                folder,
+                server.url,
+                groups,
+                kind=kind,
+                tasks=["gcd"],
+                max_token_length=4096,
+                data_dumps_dir=str(folder / "dumps"),
+                dump_rollouts=True,
+                dump_failed_rollouts=True,
+                rollout_save_score_threshold=0.0,
+            )
+            await env.process_manager()
+
+    asyncio.run(run())
+    path = folder / "rows.jsonl"
+    dumps = [g for p in sorted((folder / "dumps").glob("*")) for g in read_groups(p)]
+    page = rows.write_page_of(path)
+    return list(read_groups(path)), dumps, page.read_text(encoding="utf-8")
+
+
+def texts_in_rows(found):
+    return {m[-1]["content"] for row in found for m in row["messages"]}
+
+
+def texts_in_dumps(found):
+    return {r["conversation"][-1]["content"] for g in found for r in g["rollouts"]}
+
+
+def test_text_that_is_no_unicode_is_kept_as_it_is_in_rows_and_dumps(tmp_path):
+    found, dumps, page = processed(tmp_path, "openai", "nasty_text", 3)
+    assert len(found) == 3 and len(dumps) == 3
+    assert LONE in texts_in_rows(found)
+    assert LONE in texts_in_dumps(dumps)
+    assert "half a pair" in page
+
+
+def test_control_characters_are_kept_as_they_are_in_rows_and_dumps(tmp_path):
+    found, dumps, page = processed(tmp_path, "vllm", "nasty_text", 12)
+    assert len(found) == 12 and len(dumps) == 12
+    assert texts_in_rows(found) == texts_in_dumps(dumps)
+    # The tokens of two of them are special and are no text.
+    assert len(texts_in_rows(found) & set(NASTY)) >= 3
+    assert "half a pair" not in page
+
+
+def test_megabytes_of_text_are_kept_in_rows_and_dumps_and_shown(tmp_path):
+    found, dumps, page = processed(tmp_path, "openai", "endless_text", 1)
+    longest = max(texts_in_rows(found), key=len)
+    assert len(longest) == len("<answer>") + 3_000_000
+    assert longest in texts_in_dumps(dumps)
+    assert len(page) > 3_000_000

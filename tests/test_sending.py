@@ -1,9 +1,12 @@
 """Groups on their way to the API: the same values on the wire, off the event loop."""
 
 import asyncio
+import contextlib
 import gc
 import gzip
 import json
+import resource
+import shutil
 import threading
 from fractions import Fraction
 
@@ -16,6 +19,7 @@ from parts import build_env
 from rg_env.demo.server import serve_app
 from rg_env.host import off_loop, rows, sending
 from rg_env.host.api_client import encode_groups
+from rg_env.rollouts.dumps import read_groups
 
 ROWS = st.lists(st.lists(st.integers(-(2**31), 2**40), max_size=4), max_size=3)
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4)
@@ -235,6 +239,37 @@ def test_a_row_of_any_fields_is_one_object(tmp_path, row):
     writer.write(row)
     writer.close()
     assert json.loads((tmp_path / "rows.jsonl").read_bytes()) == row
+
+
+@contextlib.contextmanager
+def files_end_at(num_bytes):
+    """Let the disk be full for every file of this size."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_path):
+    writer = rows.RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"task": "first"})
+    with files_end_at(100), pytest.raises(OSError, match="space"):
+        writer.write({"task": "second" * 100})
+    writer.write({"task": "third"})
+    writer.close()
+    assert [r["task"] for r in read_groups(writer.path)] == ["first", "third"]
+    assert (writer.rows, writer.rows_lost) == (2, 1)
+
+
+def test_a_folder_that_is_removed_gets_the_rows_that_follow(tmp_path):
+    writer = rows.RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"task": "first"})
+    shutil.rmtree(tmp_path)
+    writer.write({"task": "second"})
+    writer.close()
+    assert [r["task"] for r in read_groups(writer.path)] == ["second"]
 
 
 def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_path):

@@ -347,8 +347,10 @@ class Inference:
         ]
 
     def _encoded(self, texts: list[str]) -> list[list[int]]:
+        # Half a character of UTF-16 has no tokens, and the tokenizer raises at it.
+        whole = [text.encode("utf-8", "replace").decode() for text in texts]
         # One text alone would be encoded without letting go of the interpreter's lock.
-        batch: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)[
+        batch: list[list[int]] = self._tokenizer(whole, add_special_tokens=False)[
             "input_ids"
         ]
         return batch
