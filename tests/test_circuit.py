@@ -82,13 +82,14 @@ def test_pauses_double_up_to_a_bound_and_have_jitter():
         assert pauses(chance) == pytest.approx([factor * s for s in want], abs=0.03)
 
 
-def test_a_failure_after_a_passed_trial_opens_it_again_for_longer():
+def test_as_many_failures_after_a_passed_trial_open_it_again_for_longer():
     circuit = Timed()
     circuit.fail()
     first = circuit.pause_s()
     circuit.end_trial(passed=True)
+    circuit.fail(FAILURES_IN_A_ROW - 1)
+    assert circuit.admits
     circuit.fail(1)
-    assert circuit.is_open
     assert circuit.pause_s() == pytest.approx(2 * first, abs=0.03)
 
 

@@ -25,6 +25,7 @@ from parts import (
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.server import serve_app
 from rg_env.host import circuit, evaluation, inference, native_servers, serving, watch
+from rg_env.host.arrival import tell_of_replies
 from rg_env.host.circuit import FAILURES_IN_A_ROW
 from rg_env.host.inference import InferenceFailed, NoServer, Sampling
 from rg_env.rollouts.dumps import read_groups
@@ -50,10 +51,11 @@ KINDS = {
     "bad_token": {"ValueError"},
     "abort_one": {"unusable"},
     "abort_all": {"UnusableReplyError"},
+    "empty_one": {"unusable"},
 }
 """What a failed request may be counted as, by the server's fault."""
 
-HARMLESS = ["slow", "too_many", "empty_one", "nasty_text", "endless_text"]
+HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
 
 
 @pytest.fixture(autouse=True)
@@ -307,6 +309,17 @@ def test_a_busy_server_rests_while_the_others_are_asked(logged):
     for wave, later in zip(at_busy, at_busy[at_once:], strict=False):
         assert later - wave >= 1.0
     assert said(logged) == []
+
+
+def test_what_tries_a_server_is_not_told_of_as_a_reply_to_a_group():
+    async def work(env, server):
+        told = []
+        env.server.servers[0].lose("gone")
+        with tell_of_replies(lambda: told.append(server.requests)):
+            await ask(env)
+        return server.trials, told
+
+    assert beside(work, listed()) == (1, [2])
 
 
 def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypatch):

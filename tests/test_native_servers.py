@@ -361,7 +361,7 @@ async def through_our_inference(kind, url):
 
 
 TEXTS = {
-    "short": ["<answer>4</answer>", "", "é 数 \ud83d\ude00 <|im_end|>"],
+    "short": ["<answer>4</answer>", "a", "é 数 \ud83d\ude00 <|im_end|>"],
     "long": ["word " * 3000, "a", "<think>" * 2000],
 }
 

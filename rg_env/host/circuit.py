@@ -3,9 +3,10 @@
     closed --FAILURES_IN_A_ROW--> open --its pause is over--> a trial --passed--> closed
                                    ^-------- failed: twice the pause ----'
 
-A server that passed its trial is open again after the next failure, with a longer
-pause; a real answer forgets all that. One that says it is busy rests, which is no
-failure. Pure: clock and chance are given.
+A server that passed its trial and fails as often again is left out for a longer pause;
+a real answer forgets all that. One failure is not enough there either: it may be of the
+one item left to ask, whose every request fails. A server that says it is busy rests,
+which is no failure. Pure: clock and chance are given.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Circuit:
         """A trial is over."""
         self._is_trying = False
         if passed and self.is_open:
-            self._failures = FAILURES_IN_A_ROW - 1
+            self._failures = 0
             self._close()
         else:
             self._put_off_trial()

@@ -17,6 +17,7 @@ import email.utils
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
 from datetime import datetime, timezone
 from typing import Any
 
@@ -107,7 +108,9 @@ class GuardedServer(APIServer):
     def try_if_due(self) -> None:
         """Begin to try a server that is left out, if its pause is over."""
         if self.circuit.begin_trial():
-            self._trial = asyncio.ensure_future(self._try())
+            # Not in the context of the request that happens to begin it, whose reply
+            # this one would be told of as.
+            self._trial = Context().run(asyncio.ensure_future, self._try())
 
     async def _try(self) -> None:
         timeout_s = min(TRIAL_TIMEOUT_S, self.config.timeout)
