@@ -16,49 +16,65 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
-import json
 import random
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import stage
+from benchmarks import findings, stage
 from rg_env.rollouts.dumps import read_groups
 
-LONGEST_LIFE_S = 12.0
+LONGEST_LIFE_S = 9.0
+LAST_LIFE_S = 15.0
 END_WITHIN_S = 10.0
+LEFT_PATIENCE_S = 5.0
 DISK_MB = 64
+LOST = re.compile(r": (\d+) groups were lost")
 
 
-@contextlib.contextmanager
-def small_disk(folder: Path) -> Iterator[bool]:
-    """Give a folder a small disk of its own, if this user may."""
-    folder.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(folder)]
-    is_small = subprocess.run(mount, capture_output=True, check=False).returncode == 0
-    try:
-        yield is_small
-    finally:
-        if is_small:
-            umount = ["umount", "-l", str(folder)]
+class Disk:
+    """A small disk of its own for a folder, if this user may have one.
+
+    Attributes:
+        is_small: Whether there is one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._ballast = folder, folder / "ballast"
+        size = f"size={DISK_MB}m"
+        mount = ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
+        done = subprocess.run(mount, capture_output=True, check=False)
+        self.is_small = done.returncode == 0
+
+    def fill(self) -> None:
+        """Take every byte of it."""
+        if not self.is_small:
+            return
+        opened = self._ballast.open("wb", buffering=0)
+        with opened as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+
+    def free(self) -> None:
+        """Give the bytes back."""
+        self._ballast.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        if self.is_small:
+            umount = ["umount", "-l", str(self._folder)]
             subprocess.run(umount, check=False)
-
-
-def fill(folder: Path) -> Path:
-    """Take every byte of a disk."""
-    ballast = folder / "ballast"
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(b"x" * 4096)
-    return ballast
 
 
 @dataclasses.dataclass
@@ -69,7 +85,6 @@ class Lives:
         statuses: How often each exit status was, by signal.
         longest_end_s: From SIGTERM to the end.
         processes_left: Processes of a life that outlived it.
-        tracebacks: Tracebacks in the log.
     """
 
     statuses: collections.Counter[str] = dataclasses.field(
@@ -77,159 +92,98 @@ class Lives:
     )
     longest_end_s: float = 0.0
     processes_left: int = 0
-    tracebacks: int = 0
+
+    async def live(
+        self, env: subprocess.Popen[bytes], number: signal.Signals, life_s: float
+    ) -> str:
+        """Let the environment live for a while, and end it; return its status."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(env.wait, life_s)
+        family = findings.family_of(env.pid)
+        began = time.monotonic()
+        if env.poll() is None:
+            env.send_signal(number)
+        try:
+            status = str(await asyncio.to_thread(env.wait, 3 * END_WITHIN_S))
+        except subprocess.TimeoutExpired:
+            env.kill()
+            env.wait()
+            status = "it had to be killed"
+        if number == signal.SIGTERM:
+            self.longest_end_s = max(self.longest_end_s, time.monotonic() - began)
+        self.statuses[f"{number.name}: {status}"] += 1
+        left = await asyncio.to_thread(psutil.wait_procs, family[1:], LEFT_PATIENCE_S)
+        self.processes_left += len(left[1])
+        return status
 
 
-def descendants(pid: int) -> set[int]:
-    """Return the processes that a process started, and theirs."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            parents[int(stat.parent.name)] = int(fields[1])
-    found = {pid}
-    while True:
-        more = {child for child, parent in parents.items() if parent in found} - found
-        if not more:
-            return found - {pid}
-        found |= more
-
-
-async def left_of(pids: set[int]) -> int:
-    """Return how many processes are still there after some patience."""
-    for _ in range(50):
-        alive = sum(map(is_alive, pids))
-        if not alive:
-            return 0
-        await asyncio.sleep(0.1)
-    return alive
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return fields[0] != "Z"
-
-
-async def live(
-    env: subprocess.Popen[bytes], number: signal.Signals, life_s: float, lives: Lives
-) -> None:
-    """Let the environment live for a while, and end it."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        await asyncio.to_thread(env.wait, life_s)
-    children = descendants(env.pid)
-    began = time.monotonic()
-    if env.poll() is None:
-        env.send_signal(number)
-    try:
-        status = str(await asyncio.to_thread(env.wait, 3 * END_WITHIN_S))
-    except subprocess.TimeoutExpired:
-        env.kill()
-        env.wait()
-        status = "it had to be killed"
-    if number == signal.SIGTERM:
-        lives.longest_end_s = max(lives.longest_end_s, time.monotonic() - began)
-    lives.statuses[f"{number.name}: {status}"] += 1
-    lives.processes_left += await left_of(children)
-
-
-async def disturb(servers: list[stage.Program], api: stage.Api) -> None:
-    """Restart servers and the API for ever."""
+async def disturb(theatre: stage.Stage) -> None:
+    """Restart servers and the API."""
     rng = random.Random(1)
-    while True:
-        await asyncio.sleep(rng.uniform(2, 8))
+    while await theatre.pause(rng.uniform(2, 8)):
         if rng.random() < 0.25:
-            await api.stop()
-            await asyncio.sleep(rng.uniform(0, 2))
-            await api.start()
+            await theatre.restart_api(rng.uniform(0, 2))
         else:
-            server = rng.choice(servers)
-            await asyncio.to_thread(server.stop)
-            await asyncio.sleep(rng.uniform(0, 3))
-            await asyncio.to_thread(server.start)
+            server = rng.choice(theatre.servers)
+            await theatre.restart_server(server, rng.uniform(0, 3))
+
+
+async def many_lives(
+    theatre: stage.Stage, options: argparse.Namespace, log: BinaryIO, disk: Disk
+) -> Lives:
+    """Begin and end the environment again and again, the last time undisturbed."""
+    rng, lives, began = random.Random(options.seed), Lives(), time.monotonic()
+    signals = [signal.SIGKILL] * options.kills + [signal.SIGTERM] * options.terms
+    rng.shuffle(signals)
+    async with theatre.disturbed(disturb(theatre)) as disturbing:
+        for i, number in enumerate(signals):
+            if i == len(signals) // 3:
+                disk.fill()
+            if i == len(signals) // 2:
+                disk.free()
+            life_s = rng.uniform(0, options.life)
+            status = await lives.live(theatre.serve(log), number, life_s)
+            findings.say(
+                began,
+                f"life {i + 1} of {len(signals)}: {number.name} after {life_s:.1f} s,"
+                f" status {status}; {theatre.api.receipts.groups} groups received",
+            )
+            if disturbing.done():
+                disturbing.result()
+    for server in theatre.servers:
+        await theatre.restart_server(server, 0.0)
+    await theatre.restart_api(0.0)
+    await lives.live(theatre.serve(log), signal.SIGTERM, LAST_LIFE_S)
+    return lives
 
 
 async def chaos(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run it all; return what was found."""
-    rng, lives = random.Random(options.seed), Lives()
-    marker = f"chaos-{uuid.uuid4()}"
-    folder = folder / marker
-    signals = [signal.SIGKILL] * options.kills + [signal.SIGTERM] * options.terms
-    rng.shuffle(signals)
-    servers = [
-        stage.Program("server", f"--rate={options.rate}", f"--seed={i}")
-        for i in range(2)
-    ]
-    dumps = folder / "dumps"
-    log_path = Path(tempfile.gettempdir()) / f"{marker}.log"
-    with small_disk(dumps) as has_disk, log_path.open("wb") as log:
-        api = stage.Api(folder, save_every=2)
-        await api.start()
-        front = stage.Program("api", f"--of={api.url}", f"--rate={options.api_rate}")
-        urls = [server.url for server in servers]
-        disturbing = asyncio.create_task(disturb(servers, api))
-        ballast: Path | None = None
-
-        def start() -> subprocess.Popen[bytes]:
-            return stage.start_serve(folder, front.url, urls, log, total_steps=10**9)
-
+    log_path = Path(tempfile.gettempdir()) / f"chaos-{uuid.uuid4()}.log"
+    began = time.monotonic()
+    async with stage.Stage(folder / log_path.stem, options, save_every=2) as theatre:
+        disk = Disk(theatre.dumps)
         try:
-            for i, number in enumerate(signals):
-                if has_disk and i == len(signals) // 3:
-                    ballast = fill(dumps)
-                if ballast is not None and i == len(signals) // 2:
-                    ballast.unlink()
-                    ballast = None
-                await live(start(), number, rng.uniform(0, options.life), lives)
-                if disturbing.done():
-                    disturbing.result()
+            with log_path.open("wb") as log:
+                lives = await many_lives(theatre, options, log, disk)
+            found = await theatre.accounts()
+            indices = collections.Counter(
+                group["index"]
+                for path in theatre.dumps.glob("*.jsonl")
+                for group in read_groups(path)
+            )
         finally:
-            disturbing.cancel()
-            await asyncio.gather(disturbing, return_exceptions=True)
-        # The last life is an undisturbed one.
-        for server in servers:
-            await asyncio.to_thread(server.stop)
-            await asyncio.to_thread(server.start)
-        await api.stop()
-        await api.start()
-        await live(start(), signal.SIGTERM, LONGEST_LIFE_S, lives)
-        await api.drain()
-        queued = await api.queue_size()
-        await api.stop()
-        ledger = stage.last_ledger(folder)
-        served = sum((server.counts() for server in servers), start=front.counts())
-        for program in (*servers, front):
-            program.stop()
-        files = stage.look_at_files(dumps)
-        indices = collections.Counter(
-            group["index"]
-            for path in dumps.glob("*.jsonl")
-            for group in read_groups(path)
-        )
+            disk.remove()
     said = log_path.read_text("utf-8", "replace")
-    lives.tracebacks = said.count("Traceback")
-    fates = ledger.get("fates", {})
     return {
-        "lives": {**vars(lives), "statuses": dict(lives.statuses)},
-        "disk was full for a while": has_disk,
-        "groups received": api.receipts.groups,
-        "groups received twice": api.receipts.twice,
-        "groups received invalid": api.receipts.invalid,
-        "groups left in the queue": queued,
-        "groups acknowledged to serve": served["acknowledged"],
-        "groups accepted by the API": served["accepted"],
-        "completions served": served["choices"],
-        "rollouts asked": ledger.get("asked"),
-        "fates": fates,
-        "asked - sum of fates": ledger.get("asked", 0) - sum(fates.values()),
-        "sent - acknowledged": fates.get("sent", 0)
-        - stage.GROUP * served["acknowledged"],
-        "dump files": dataclasses.asdict(files),
+        "lives": vars(lives)
+        | {"statuses": dict(lives.statuses), "tracebacks": said.count("Traceback")},
+        "disk was full for a while": disk.is_small,
+        **found,
+        "dump groups said lost": sum(map(int, LOST.findall(said))),
         "items dumped": len(indices),
         "items dumped again": sum(indices.values()) - len(indices),
-        "processes left": len(list(stage.our_processes(marker))),
+        "seconds": round(time.monotonic() - began, 1),
         "log": str(log_path),
     }
 
@@ -240,17 +194,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--terms", type=int, default=50)
     parser.add_argument("--life", type=float, default=LONGEST_LIFE_S, help="seconds")
-    parser.add_argument("--rate", type=float, default=0.05)
-    parser.add_argument("--api_rate", type=float, default=0.02)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, default=None)
+    findings.add_options(parser, rate=0.05)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(chaos(options, Path(folder)))
-    for name, value in found.items():
-        print(f"{name:<30} {value}")
-    if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        findings.show(asyncio.run(chaos(options, Path(folder))), options.json)
     return 0
 
 

@@ -5,16 +5,16 @@
 Two inference servers spoil a part of their replies and are killed and started again in
 turn; the API spoils a part of its replies and is restarted with an empty state. At the
 end it is counted: what was asked for = what was delivered + what is counted by reason,
-every dumped line is valid, and no process is left behind.
+every dumped line is valid, and no process is left behind. The memory of `serve` and of
+its workers is taken every 1,000 groups.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import dataclasses
-import json
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,108 +25,80 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import stage
+from benchmarks import findings, stage
 
 FAULT_RATE = 0.1
-API_FAULT_RATE = 0.02
+LATENCY_S = 0.05
+LOOK_S = 0.2
 
 
-async def disturb(
-    servers: list[stage.Program], api: stage.Api, total: int, restarts: int
-) -> None:
+async def disturb(theatre: stage.Stage, total: int, restarts: int) -> None:
     """Restart a server or the API each time that a part of the groups has come."""
     for i in range(1, restarts + 1):
-        while api.receipts.groups < total * i / (restarts + 1):  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+        while theatre.api.receipts.groups < total * i / (restarts + 1):
+            if not await theatre.pause(LOOK_S):
+                return
         if i % 3 == 0:
-            await api.stop()
-            await api.start()
+            await theatre.restart_api(0.0)
         else:
-            server = servers[i % 2]
-            await asyncio.to_thread(server.stop)
-            await asyncio.sleep(2.0)
-            await asyncio.to_thread(server.start)
+            await theatre.restart_server(theatre.servers[i % 2], 2.0)
+
+
+async def watch(
+    theatre: stage.Stage, env: subprocess.Popen[bytes], total: int, every: int
+) -> list[dict[str, Any]]:
+    """Wait until the trainer has all groups, or `serve` has ended.
+
+    Returns:
+        Groups, seconds and memory (PSS, MiB), at the beginning and after every so many
+        groups.
+    """
+    began, samples = time.monotonic(), list[dict[str, Any]]()
+    while True:
+        groups = theatre.api.receipts.groups
+        if groups >= every * len(samples) and (groups or not samples):
+            memory = await asyncio.to_thread(findings.pss_mib, env.pid)
+            seconds = round(time.monotonic() - began, 1)
+            samples.append({"groups": groups, "seconds": seconds, **memory})
+            findings.say(began, f"{groups} of {total} groups, PSS in MiB: {memory}")
+        if groups >= total or env.poll() is not None:
+            return samples
+        await asyncio.sleep(LOOK_S)
 
 
 async def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run it all; return what was found."""
-    marker = f"soak-{uuid.uuid4()}"
-    (folder / marker).mkdir()
-    folder = folder / marker
-    rate = f"--rate={options.rate}"
-    servers = [
-        stage.Program("server", rate, f"--seed={i}", "--latency_s=0.05")
-        for i in range(2)
-    ]
-    api = stage.Api(folder)
-    await api.start()
-    front = stage.Program("api", f"--of={api.url}", f"--rate={options.api_rate}")
-    began = time.monotonic()
     log_path = folder / "serve.log"
-    with log_path.open("wb") as log:
-        env = stage.start_serve(
-            folder,
-            front.url,
-            [server.url for server in servers],
-            log,
-            total_steps=10**9,
-            ensure_scores_are_not_same=True,
-        )
-        disturbing = asyncio.create_task(
-            disturb(servers, api, options.groups, options.restarts)
-        )
+    async with stage.Stage(
+        folder / f"soak-{uuid.uuid4()}", options, latency_s=LATENCY_S
+    ) as theatre:
+        began = time.monotonic()
+        with log_path.open("wb") as log:
+            env = theatre.serve(log, ensure_scores_are_not_same=True)
         try:
-            while api.receipts.groups < options.groups and env.poll() is None:
-                await asyncio.sleep(0.2)
-                if disturbing.done():
-                    disturbing.result()
-            disturbing.cancel()
-            seconds = time.monotonic() - began
-            env.send_signal(signal.SIGTERM)
+            async with theatre.disturbed(
+                disturb(theatre, options.groups, options.restarts)
+            ):
+                samples = await watch(theatre, env, options.groups, options.every)
+                seconds = time.monotonic() - began
             ended = time.monotonic()
+            env.send_signal(signal.SIGTERM)
             status = await asyncio.to_thread(env.wait, stage.GUARD_S)
             end_s = time.monotonic() - ended
         finally:
             env.kill()
             env.wait()
-    await api.drain()
-    queued = await api.queue_size()
-    await api.stop()
-    ledger = stage.last_ledger(folder)
-    served = sum((server.counts() for server in servers), start=front.counts())
-    for program in (*servers, front):
-        program.stop()
-    files = stage.look_at_files(folder / "dumps")
-    await asyncio.sleep(1.0)
-    return {
-        "groups received": api.receipts.groups,
-        "groups received twice": api.receipts.twice,
-        "groups received invalid": api.receipts.invalid,
-        "groups left in the queue": queued,
-        "groups acknowledged to serve": served["acknowledged"],
-        "groups accepted by the API": served["accepted"],
-        "completions served": served["choices"],
-        "rollouts asked": ledger.get("asked"),
-        "fates": ledger.get("fates"),
-        "asked - sum of fates": ledger["asked"] - sum(ledger["fates"].values()),
-        "sent - acknowledged": ledger["fates"].get("sent", 0)
-        - stage.GROUP * served["acknowledged"],
-        "faults injected": {
-            name: n
-            for name, n in sorted(served.items())
-            if name not in ("requests", "choices", "accepted", "acknowledged")
-        },
-        "dump files": dataclasses.asdict(files),
+        groups = samples[-1]["groups"]
+        found = await theatre.accounts()
+    log_lines = log_path.read_text("utf-8", "replace").splitlines()
+    return found | {
         "exit status": status,
         "seconds to the end": round(end_s, 1),
-        "groups/s": round(api.receipts.groups / seconds, 1),
-        "processes left": len(list(stage.our_processes(marker))),
-        "log": log_tail(log_path, options.show),
+        "groups/s": round(groups / seconds, 1),
+        "memory": samples,
+        "tracebacks": sum(line.startswith("Traceback") for line in log_lines),
+        "log": log_lines[-options.show :] if options.show else [],
     }
-
-
-def log_tail(path: Path, lines: int) -> list[str]:
-    return path.read_text("utf-8", "replace").splitlines()[-lines:] if lines else []
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -134,19 +106,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--groups", type=int, default=20_000)
     parser.add_argument("--restarts", type=int, default=20)
-    parser.add_argument("--rate", type=float, default=FAULT_RATE)
-    parser.add_argument("--api_rate", type=float, default=API_FAULT_RATE)
+    parser.add_argument("--every", type=int, default=1000, help="groups a sample")
     parser.add_argument("--show", type=int, default=0, help="last lines of the log")
-    parser.add_argument("--json", type=Path, default=None)
+    findings.add_options(parser, FAULT_RATE)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(soak(options, Path(folder)))
     log = found.pop("log")
-    for name, value in found.items():
-        print(f"{name:<30} {value}")
+    findings.show(found, options.json)
     print("\n".join(log))
-    if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return 0
 
 

@@ -7,6 +7,7 @@ and the trainer, which trains nothing. The environment reaches the API through
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import collections
 import contextlib
@@ -17,13 +18,14 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from benchmarks import findings  # noqa: E402
 from rg_env.demo.api import running_api  # noqa: E402
 from rg_env.demo.engine import TOKENIZER_FOLDER  # noqa: E402
 from rg_env.demo.trainer import (  # noqa: E402
@@ -32,12 +34,12 @@ from rg_env.demo.trainer import (  # noqa: E402
     TrainerError,
     TrainerStep,
 )
-from rg_env.rollouts.dumps import read_groups  # noqa: E402
 
 GROUP = 4
 GROUPS_A_BATCH = 16
 MAX_TOKENS = 1024
 TASKS = "gcd,chain_sum"
+NUM_SERVERS = 2
 GUARD_S = 60.0
 
 PROGRAM = str(ROOT / "reasoning_gym_environment.py")
@@ -103,6 +105,7 @@ class Receipts:
         groups: Groups in its batches.
         twice: Groups that it got a second time.
         invalid: Groups that it could not train on.
+        faults: What was wrong with them.
         steps: Batches.
     """
 
@@ -110,13 +113,16 @@ class Receipts:
     twice: int = 0
     invalid: int = 0
     steps: int = 0
-    _seen: set[str] = dataclasses.field(default_factory=set)
+    faults: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    _seen: set[bytes] = dataclasses.field(default_factory=set)
 
     def take(self, step: TrainerStep) -> None:
         """Count a batch; a group is known by its log-probabilities."""
         self.steps += 1
         for group in step.groups:
-            key = json.dumps(group["inference_logprobs"])
+            key = findings.digest(group["inference_logprobs"])
             self.groups += 1
             self.twice += key in self._seen
             self._seen.add(key)
@@ -178,6 +184,7 @@ class Api:
             await asyncio.gather(self._training, return_exceptions=True)
         if self._trainer is not None:
             self.receipts.invalid += self._trainer.counts.invalid_groups
+            self.receipts.faults += self._trainer.counts.faults
         self._trainer = self._training = None
         await self._life.aclose()
         self._life = contextlib.AsyncExitStack()
@@ -227,65 +234,130 @@ def start_serve(
     )
 
 
-@dataclasses.dataclass
-class Files:
-    """What lies in a dump folder.
+class Stage:
+    """All that `serve` needs around it, what disturbs it, and the count at the end.
+
+    Args:
+        folder: Of checkpoints, dump files and settings; its name marks our processes.
+        options: `rate` and `api_rate`, the shares of replies that are spoilt.
+        save_every: Steps between two checkpoints.
+        latency_s: What an unspoilt reply takes, in seconds.
 
     Attributes:
-        complete: Complete files.
-        unfinished: Files that still have the other suffix.
-        groups: Valid lines.
-        broken: Lines that are none.
-        twice: Groups that were dumped a second time.
+        api: The API and its trainer.
+        servers: The inference servers.
+        front: What spoils the API's replies.
+        dumps: The folder of the dump files.
     """
 
-    complete: int = 0
-    unfinished: int = 0
-    groups: int = 0
-    broken: int = 0
-    twice: int = 0
+    def __init__(
+        self,
+        folder: Path,
+        options: argparse.Namespace,
+        save_every: int = 5,
+        latency_s: float = 0.0,
+    ) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder, self.dumps = folder, folder / "dumps"
+        self.api = Api(folder, save_every)
+        self.servers = [
+            Program(
+                "server",
+                f"--rate={options.rate}",
+                f"--seed={i}",
+                f"--latency_s={latency_s}",
+            )
+            for i in range(NUM_SERVERS)
+        ]
+        self.front = Program(
+            "api", f"--of={self.api.url}", f"--rate={options.api_rate}"
+        )
+        self._calm = asyncio.Event()
 
+    async def __aenter__(self) -> Stage:
+        """Start the API."""
+        await self.api.start()
+        return self
 
-def look_at_files(folder: Path) -> Files:
-    """Read every dumped line."""
-    found, seen = Files(), set()
-    for path in sorted(folder.glob("*.jsonl*")):
-        is_part = path.suffix == ".part"
-        found.unfinished += is_part
-        found.complete += not is_part
+    async def __aexit__(self, *error: object) -> None:
+        """End everything."""
+        await self.api.stop()
+        for program in (*self.servers, self.front):
+            program.stop(kill=True)
+
+    def serve(self, log: Any, **changes: Any) -> subprocess.Popen[bytes]:
+        """Start `serve`."""
+        urls = [server.url for server in self.servers]
+        changes = {"total_steps": 10**9, **changes}
+        return start_serve(self.folder, self.front.url, urls, log, **changes)
+
+    # -- disturbances ------------------------------------------------------------------
+
+    async def restart_server(self, server: Program, away_s: float) -> None:
+        await asyncio.to_thread(server.stop)
+        await asyncio.sleep(away_s)
+        await asyncio.to_thread(server.start)
+
+    async def restart_api(self, away_s: float) -> None:
+        await self.api.stop()
+        await asyncio.sleep(away_s)
+        await self.api.start()
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait; say whether what disturbs us may go on."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._calm.wait(), seconds)
+        return not self._calm.is_set()
+
+    @contextlib.asynccontextmanager
+    async def disturbed(
+        self, work: Coroutine[Any, Any, None]
+    ) -> AsyncIterator[asyncio.Task[None]]:
+        """Have something go on that ends, with no restart half done, at its `pause`."""
+        task = asyncio.create_task(work)
         try:
-            for group in read_groups(path):
-                key = json.dumps(group, sort_keys=True)
-                found.groups += 1
-                found.twice += key in seen
-                seen.add(key)
-        except ValueError:
-            found.broken += 1
-        found.broken += bool(path.stat().st_size) and not ends_whole(path)
-    return found
+            yield task
+        finally:
+            self._calm.set()
+            await task
 
+    # -- the end -----------------------------------------------------------------------
 
-def ends_whole(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() == b"\n"
+    async def accounts(self) -> dict[str, Any]:
+        """Let the trainer take the rest, stop everything, and count.
 
-
-def last_ledger(folder: Path) -> dict[str, Any]:
-    """Return the ledger of the newest checkpoint; {} without one."""
-    files = sorted(
-        (folder / "checkpoints").rglob("step-*.json"), key=lambda p: p.stat().st_mtime
-    )
-    if not files:
-        return {}
-    metrics: dict[str, Any] = json.loads(files[-1].read_text())["metrics"]
-    return metrics
-
-
-def our_processes(marker: str) -> Iterator[int]:
-    """Yield the living processes whose command or environment names a marker."""
-    for proc in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            text = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
-            if marker.encode() in text and int(proc.name) != os.getpid():
-                yield int(proc.name)
+        Returns:
+            Name and value of each figure. Where nothing was lost, the two differences
+            are 0; `serve` may not have heard of a group that the API took.
+        """
+        await self.api.drain()
+        queued = await self.api.queue_size()
+        await self.api.stop()
+        served = sum((s.counts() for s in self.servers), start=self.front.counts())
+        for program in (*self.servers, self.front):
+            program.stop()
+        ledger = findings.last_ledger(self.folder)
+        asked, fates = ledger.get("asked", 0), ledger.get("fates", {})
+        totals = ("requests", "choices", "accepted", "acknowledged")
+        files = await asyncio.to_thread(findings.look_at_files, self.dumps)
+        return {
+            "groups received": self.api.receipts.groups,
+            "groups received twice": self.api.receipts.twice,
+            "groups received invalid": self.api.receipts.invalid,
+            "faults of those": dict(self.api.receipts.faults),
+            "groups left in the queue": queued,
+            "groups acknowledged to serve": served["acknowledged"],
+            "groups accepted by the API": served["accepted"],
+            "completions served": served["choices"],
+            "rollouts asked": asked,
+            "fates": fates,
+            "asked - sum of fates": asked - sum(fates.values()),
+            "sent - acknowledged": fates.get("sent", 0)
+            - GROUP * served["acknowledged"],
+            "faults injected": {
+                name: n for name, n in sorted(served.items()) if name not in totals
+            },
+            "dump files": dataclasses.asdict(files),
+            "dump groups counted": findings.last_dump_count(self.folder),
+            "processes left": len(list(findings.our_processes(self.folder.name))),
+        }
