@@ -63,7 +63,10 @@ async def in_imports(folder, number):
 async def killed(folder):
     """Kill an instance, start it again, and end that one when its API has died."""
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1}
-    async with faulty_server(listed()) as server, World(folder) as world:
+    async with (
+        faulty_server(listed(), latency_s=0.2) as server,
+        World(folder) as world,
+    ):
         async with world.with_api(**saving):
             life = world.start(server.url)
             await until(lambda: len(world.checkpoints()) > 2, "checkpoints are saved")
