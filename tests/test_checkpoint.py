@@ -118,17 +118,20 @@ def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
 # -- in a run, against the real API ----------------------------------------------------
 
 
-async def resumed_at_4(simulated, folder, steps=3):
-    """Serve for a trainer that starts at step 4 and saves every 2nd step."""
+async def served_from(simulated, folder, steps=3, start=4, cls=ReasoningGymEnv):
+    """Serve for a trainer that starts at a step and saves every 2nd step."""
     async with running_api() as api:
-        env = build_env(simulated.url, rollout_server_url=api, total_steps=4 + steps)
+        total = start + steps
+        env = build_env(
+            simulated.url, cls=cls, rollout_server_url=api, total_steps=total
+        )
         config = TrainerConfig(
             api_url=api,
             batch_size=16,
             group_size=4,
             max_token_len=2048,
             num_steps=99,
-            starting_step=4,
+            starting_step=start,
             checkpoint_dir=str(folder),
             save_checkpoint_interval=2,
         )
@@ -146,11 +149,25 @@ def saved_steps(folder):
 
 
 def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, simulated):
-    env = asyncio.run(resumed_at_4(simulated, tmp_path, steps=12))
+    env = asyncio.run(served_from(simulated, tmp_path, steps=12))
     steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
     # A fast trainer may pass two of its intervals between two looks at it.
     assert any(step > 4 and step % 2 == 0 for step in steps)
     assert env.curr_step in steps
+
+
+@pytest.mark.parametrize("start", [0, 4])
+def test_a_run_saves_before_its_first_group(tmp_path, simulated, start):
+    """So that a kill before the first interval costs neither ledger nor counters."""
+    saved = []
+
+    class Looks(ReasoningGymEnv):
+        async def get_next_item(self):
+            saved.append(saved_steps(tmp_path))
+            return await super().get_next_item()
+
+    asyncio.run(served_from(simulated, tmp_path, 1, start, Looks))
+    assert saved[0] == {f"step-{start}.json"}
 
 
 def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
@@ -160,7 +177,7 @@ def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
     torn.parent.mkdir(parents=True)
     torn.write_text("torn")
     with pytest.raises(BadCheckpoint, match=r"step-4\.json"):
-        asyncio.run(resumed_at_4(simulated, tmp_path))
+        asyncio.run(served_from(simulated, tmp_path))
     assert torn.read_text() == "torn"
 
 
@@ -168,6 +185,6 @@ def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
     tmp_path, simulated, logged
 ):
     (tmp_path / "file").write_text("")
-    env = asyncio.run(resumed_at_4(simulated, tmp_path / "file"))
+    env = asyncio.run(served_from(simulated, tmp_path / "file"))
     assert env.metrics.fates["sent"] >= 3 * 16
     assert "is not saved" in logged.text

@@ -76,9 +76,8 @@ class ServingEnv(SendingEnv):
         self._is_serving = True
         if self.checkpoint_interval > 0:
             self._begin_ledger()
-            if self.curr_step > 0:
-                # From here on the files are this life's, should it be killed at once.
-                self._save_or_say(self.curr_step)
+            # From here on the files are this life's, should it be killed at once.
+            self._save_or_say(self.curr_step)
         await self.get_status()
         polling = asyncio.create_task(self._keep_status())
         try:
