@@ -14,7 +14,7 @@ import uuid
 
 import pytest
 from faulty import faulty_server, listed
-from parts import GUARD_S, env_config, until
+from parts import GUARD_S, build_env, env_config, until
 from world import World
 
 from rg_env.host.dumping import Dumps
@@ -204,6 +204,24 @@ def test_a_long_group_is_encoded_beside_the_event_loop(tmp_path, monkeypatch):
     asyncio.run(run())
     assert turns == [True, True]
     assert indices(tmp_path) == [0]
+
+
+def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 3)
+    folder = tmp_path / "dumps"
+
+    async def run():
+        env = build_env(data_dumps_dir=str(folder), dump_rollouts=True)
+        removed(folder)
+        for number in range(5):
+            await env._dumps.record(record(number), {})
+        await env.wandb_log()
+        mended(folder)
+        await env.close()
+        return env.metrics.events
+
+    events = asyncio.run(run())
+    assert (events["dump_groups_waiting"], events["dump_groups_lost"]) == (3, 2)
 
 
 # -- in a run --------------------------------------------------------------------------
