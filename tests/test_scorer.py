@@ -16,8 +16,11 @@ from rg_env.isolation.pool import WorkerPool
 from rg_env.isolation.scorer import GroupScorer, ScoringUnavailable, TaskHandle
 
 SLOW_TASK = "intermediate_integration"
-SLOW = "exp(x*sin(x))*cos(log(x)+tan(x))*sqrt(x)"
-"""An ordinary wrong integral that the library simplifies for most of a second."""
+SLOW_ZERO = (
+    "(sin(x)**2 + cos(x)**2 - 1)"
+    "*exp(x*sin(x))*cos(log(x) + tan(x))*sqrt(x)*sin(exp(x) + cos(x))*log(x + tan(x))"
+)
+"""Added to an integral it leaves it right, which the library needs seconds to see."""
 
 SHORT_DEADLINE_S = 0.3
 GUARD_S = 60.0
@@ -58,7 +61,8 @@ def test_no_answers_give_no_scores(pool: WorkerPool) -> None:
 
 def test_only_the_answer_that_misses_the_deadline_pays_for_it(pool: WorkerPool) -> None:
     scored(pool, SLOW_TASK, "gold")  # the library's first call is slow by itself
-    scores = scored(pool, SLOW_TASK, "gold", SLOW, deadline_s=SHORT_DEADLINE_S)
+    slow = f"{entry_of(pool, SLOW_TASK)['answer']} + {SLOW_ZERO}"
+    scores = scored(pool, SLOW_TASK, "gold", slow, deadline_s=SHORT_DEADLINE_S)
     assert [(score.value, score.outcome) for score in scores] == [
         (1.0, "right"),
         (0.0, "timeout"),
