@@ -156,7 +156,15 @@ def unsent_in(folder):
 
 # -- groups on their way ---------------------------------------------------------------
 
-NOT_SERVED = ("status_500", "status_503", "status_429", "not_json", "reset", "hang")
+NOT_SERVED = (
+    "status_500",
+    "status_503",
+    "status_429",
+    "status_400",
+    "not_json",
+    "reset",
+    "hang",
+)
 SERVED_AND_NOT_SAID = ("reply_lost", "faulted_after")
 
 
@@ -199,7 +207,9 @@ def test_an_api_that_is_slow_gets_a_group_once(api):
 
 
 @pytest.mark.parametrize("fault", ["status_400", "status_413", "status_422"])
-def test_a_group_that_is_refused_is_on_disk_and_counted(api, fault, tmp_path):
+def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
+    api, fault, tmp_path
+):
     env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
     assert got == [] and env.metrics.fates == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)

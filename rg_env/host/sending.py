@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 
 SEND_GIVE_UP_AFTER_S = 120.0
 
+MAX_REFUSALS = 3
+"""A group that was spoiled on its way, or met a proxy, is accepted the next time."""
+
 FEW_TOKENS = 8192
 """So many are encoded and compressed in a millisecond, in place."""
 
@@ -161,13 +164,14 @@ class SendingEnv(ConnectedEnv):
         there and fails at this group alone is given up.
 
         Raises:
-            ApiRefused: The API refused the group, or failed at it for
-                `SEND_GIVE_UP_AFTER_S`.
+            ApiRefused: The API refused the group `MAX_REFUSALS` times, or failed at
+                it for `SEND_GIVE_UP_AFTER_S`.
         """
         failing_since: float | None = None
+        refusals = 0
 
         async def attempt() -> None:
-            nonlocal failing_since
+            nonlocal failing_since, refusals
             try:
                 await self._send_where_known(scored_data)
             except ApiUnreachable:
@@ -179,6 +183,11 @@ class SendingEnv(ConnectedEnv):
                 if now - failing_since < SEND_GIVE_UP_AFTER_S:
                     raise
                 raise ApiRefused(f"{error}, for {now - failing_since:.0f} s") from error
+            except ApiRefused as error:
+                refusals += 1
+                if refusals < MAX_REFUSALS:
+                    raise ApiFaulted(str(error)) from error
+                raise
 
         await self._api.patiently(attempt, even_if_refused=False)
 
