@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import LibraryError, SettingError, unknown_name
+from rg_env.tasks.faster.replacing import replace
 
 SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
 
@@ -57,10 +58,6 @@ SETUP_READS = {
 }
 """Task to the only parameters that setting up its dataset reads, where it loads so much
 (19 MB in 0.4 s, 6 MB in 0.2 s) that datasets of other parameters share it."""
-
-ROWS_TO_SHARE = {"n_queens": "_solutions"}
-"""Task to boards that its datasets keep and never write to: the 14,200 solutions for 12
-queens take 33 MB although they have no more than 12 different rows."""
 
 WORTH_KEEPING_S = 0.001
 """A dataset that was built in less is built anew for each entry: of the 600 that random
@@ -101,18 +98,26 @@ class LibraryDescription:
 
 @functools.cache
 def _load_factory() -> Any:
-    """Import `reasoning_gym.factory`, from the submodule when it is populated."""
+    """Import `reasoning_gym.factory`, from the submodule when it is populated.
+
+    What has a faster equal is replaced by it, from then on and for the whole process.
+    """
     if (SUBMODULE / "reasoning_gym" / "__init__.py").is_file():
         sys.path.insert(0, str(SUBMODULE))
     try:
         importlib.import_module("reasoning_gym")
-        return importlib.import_module("reasoning_gym.factory")
+        factory = importlib.import_module("reasoning_gym.factory")
     except Exception as error:  # a broken install may raise anything
         raise LibraryError(
             f"reasoning-gym cannot be imported ({error!r}); repair it with"
             " `pip install -r requirements.txt`, or with"
             " `git submodule update --init reasoning-gym`"
         ) from error
+    # Brings numpy, which the main process is spared.
+    from rg_env.tasks.faster.table import REPLACEMENTS
+
+    replace(REPLACEMENTS)
+    return factory
 
 
 def _version(package_dir: Path) -> str:
@@ -234,7 +239,7 @@ class _DatasetCache:
             dataset = build_dataset(task, params, seed=0)
             if time.process_time() - began_s < WORTH_KEEPING_S:
                 return dataset
-            _make_smaller(task, dataset)
+            _make_smaller(dataset)
         self._datasets[key] = dataset
         if len(self._datasets) > self._max_datasets:
             self._datasets.popitem(last=False)
@@ -258,7 +263,7 @@ class _DatasetCache:
         return None
 
 
-def _make_smaller(task: str, dataset: Any) -> None:
+def _make_smaller(dataset: Any) -> None:
     """Let equal parts of what a dataset keeps be the same objects.
 
     Each level of a task reads the same dictionary, whose words take ten times the list.
@@ -266,12 +271,6 @@ def _make_smaller(task: str, dataset: Any) -> None:
     for name, value in vars(dataset).items():
         if isinstance(value, list) and all(type(word) is str for word in value):
             setattr(dataset, name, [sys.intern(word) for word in value])
-    name = ROWS_TO_SHARE.get(task, "")
-    rows: dict[tuple[str, ...], list[str]] = {}
-    boards = getattr(dataset, name, None)
-    if boards is not None:
-        shared = [[rows.setdefault(tuple(r), r) for r in board] for board in boards]
-        setattr(dataset, name, shared)
 
 
 _CACHE = _DatasetCache(MAX_KEPT_DATASETS)

@@ -1,0 +1,247 @@
+"""What stands in for slow functions of the library returns what they return."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rg_env.tasks import library
+from rg_env.tasks.faster import brainfuck, replacing
+from rg_env.tasks.faster.replacing import Replacement
+from rg_env.tasks.faster.table import REPLACEMENTS
+
+ITEMS_OF_A_TASK = 8
+TASKS = (
+    "bf",
+    "game_of_life",
+    "game_of_life_halting",
+    "knight_swap",
+    "n_queens",
+    "zebra_puzzles",
+)
+MAKE_ENTRIES = """
+import hashlib, json, random, sys
+from rg_env.tasks import library, scales
+if sys.argv[1] == "own":
+    library.replace = lambda replacements: []
+shipped, made = scales.load_shipped(), {}
+for task in sys.argv[3:]:
+    rng = random.Random(11)
+    for number in range(int(sys.argv[2])):
+        step = shipped.scales[task].step_at(rng.random(), rng.random())
+        entry = library.make_entry(task, step.params, rng.randrange(2**32))
+        made[f"{task} {number}"] = hashlib.sha256(repr(entry).encode()).hexdigest()
+sys.stderr.write(json.dumps(made))
+"""
+
+
+def entries_made(whose: str, repo_root) -> dict[str, str]:
+    program = [sys.executable, "-c", MAKE_ENTRIES, whose, str(ITEMS_OF_A_TASK), *TASKS]
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        program, cwd=repo_root, env=environment, capture_output=True, check=True
+    )
+    return json.loads(done.stderr)
+
+
+@pytest.fixture(scope="module")
+def entries(repo_root) -> dict[str, dict[str, str]]:
+    return {whose: entries_made(whose, repo_root) for whose in ("own", "faster")}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_entry_is_the_library_s_own_to_the_last_character(entries, task):
+    own, faster = (
+        {name: text for name, text in entries[whose].items() if name.startswith(task)}
+        for whose in ("own", "faster")
+    )
+    assert len(own) >= ITEMS_OF_A_TASK and own == faster
+
+
+def test_every_replacement_is_in_place_in_the_tested_version():
+    library.describe()
+    for replacement in REPLACEMENTS:
+        place = importlib.import_module(replacement.module)
+        *holders, name = replacement.name.split(".")
+        for holder in holders:
+            place = getattr(place, holder)
+        assert getattr(place, name).__module__.startswith("rg_env.tasks.faster")
+
+
+# -- replacing -------------------------------------------------------------------------
+
+
+class Place:
+    def slow(self) -> str:
+        return "slow"
+
+    @staticmethod
+    def of_nobody() -> str:
+        return "slow"
+
+
+def replaced(name: str, digest: str) -> list[str]:
+    row = Replacement(__name__, f"Place.{name}", digest, lambda own: lambda *_: "fast")
+    return replacing.replace([row])
+
+
+@pytest.fixture
+def place(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "Place", type("Place", (Place,), {}))
+    return sys.modules[__name__].Place
+
+
+@pytest.mark.parametrize("name", ["slow", "of_nobody"])
+def test_a_function_of_the_known_text_is_replaced_and_stays_as_bound(place, name):
+    digest = replacing.source_digest(getattr(place, name))
+    assert replaced(name, digest) == [f"{__name__}.Place.{name}"]
+    assert getattr(place(), name)() == "fast"
+
+
+def test_a_function_of_another_text_stays(place):
+    assert replaced("slow", "0" * 16) == []
+    assert place().slow() == "slow"
+
+
+@pytest.mark.parametrize("name", ["gone", "slow.gone"])
+def test_a_function_that_is_gone_is_no_error(place, name):
+    assert replaced(name, "") == []
+
+
+def test_a_module_that_is_gone_is_no_error():
+    assert replacing.replace([Replacement("no_such_module", "f", "", str)]) == []
+
+
+# -- each of them ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own_bfi():
+    """The interpreter as it is installed, in a module of its own."""
+    library.describe()
+    spec = importlib.util.spec_from_file_location(
+        "own_bfi", importlib.import_module("bfi").__file__
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PROGRAMS = {
+    "adds and wraps": "-.+.++++[->+++>+<<]>.>.",
+    "copies": "+++++[->+>++>+++<<<]>.>.>.",
+    "clears": "+++++[-]." + "+" * 65 + ".",
+    "scans right": "+>+>+>>+<<<<[>]+.",
+    "scans left": ">>+>+>+[<]+.",
+    "nests": "+++[>+++[>+++[>+++<-]<-]<-]>>>.",
+    "moves alone": "+>>><<<.>",
+    "a loop never entered": "[.>[.]]+.",
+    "a loop whose end moves": "++++[>+++>++<<-]>[>+<-]>.",
+    "cells left of the first": "<+++.>[<.>-]",
+    "no output": "+++",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_prints_what_the_interpreter_prints(own_bfi, name):
+    execute = brainfuck.make_execute(None)
+    opcodes = own_bfi.parse(PROGRAMS[name])
+    expected = own_bfi.execute(opcodes, buffer_output=True)
+    assert execute(opcodes, buffer_output=True) == expected
+
+
+def test_programs_of_chance_print_what_the_interpreter_prints(own_bfi):
+    execute = brainfuck.make_execute(None)
+    rng = random.Random(5)
+    for _ in range(300):
+        body = "".join(rng.choice("+-<>.+>") for _ in range(12))
+        inner = "".join(rng.choice("+.>") for _ in range(4))
+        program = (
+            f"{'>' * 30}{'+' * rng.randint(1, 9)}[>[-]{inner}{'<' * inner.count('>')}"
+        )
+        program = f"{program}<-]{body}"
+        opcodes = own_bfi.parse(program)
+        expected = own_bfi.execute(opcodes, buffer_output=True)
+        assert execute(opcodes, buffer_output=True) == expected
+
+
+def test_a_program_that_reads_or_nests_deep_is_left_to_the_interpreter(own_bfi):
+    execute = brainfuck.make_execute(own_bfi.execute)
+    deep = "+" + "[>+" * 30 + "<-]" * 30 + "."
+    for program, given in ((",.,.", "hi"), (deep, None)):
+        opcodes = own_bfi.parse(program)
+        expected = own_bfi.execute(opcodes, given, buffer_output=True)
+        assert execute(opcodes, given, buffer_output=True) == expected
+
+
+def test_output_for_a_callback_is_left_to_the_interpreter(own_bfi):
+    execute, said = brainfuck.make_execute(own_bfi.execute), []
+    assert execute(own_bfi.parse("+++."), write_byte=said.append) is None
+    assert said == [3]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 2), (2, 3), (3, 3), (8, 5)])
+def test_boards_of_life_of_any_shape_evolve_as_the_library_lets_them(shape):
+    library.describe()
+    cellpylib = importlib.import_module("cellpylib")
+    own = importlib.import_module("cellpylib.ca_functions2d").evolve2d
+    assert own is not cellpylib.evolve2d
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        board = rng.integers(0, 2, (1, *shape))
+        rule = cellpylib.game_of_life_rule
+        expected = own(board, timesteps=6, apply_rule=rule, memoize="recursive")
+        found = cellpylib.evolve2d(board, timesteps=6, apply_rule=rule)
+        assert found.dtype == expected.dtype and found.tolist() == expected.tolist()
+
+
+def test_another_rule_than_life_s_is_the_library_s_own_matter():
+    library.describe()
+    cellpylib = importlib.import_module("cellpylib")
+    board = np.array([[[0, 1], [1, 1]]])
+    grown = cellpylib.evolve2d(board, timesteps=2, apply_rule=lambda n, c, t: 7)
+    assert grown[-1].tolist() == [[7, 7], [7, 7]]
+
+
+QUEENS = {1: 1, 2: 0, 3: 0, 4: 2, 5: 10, 6: 4, 7: 40, 8: 92, 9: 352}
+"""Ways to place n queens, sequence A000170."""
+
+
+@pytest.mark.parametrize("n", QUEENS)
+def test_all_boards_of_queens_are_found_in_the_order_of_their_columns(n):
+    library.describe()
+    games = importlib.import_module("reasoning_gym.games.n_queens")
+    boards = games.NQueensDataset._get_all_solutions(None, n)
+    placed = [tuple(row.index("Q") for row in board) for board in boards]
+    assert len(placed) == QUEENS[n] and placed == sorted(set(placed))
+    for columns in placed:
+        falling = {column - row for row, column in enumerate(columns)}
+        rising = {column + row for row, column in enumerate(columns)}
+        assert len(set(columns)) == len(falling) == len(rising) == n
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_puzzle_has_one_solution_with_all_clues_and_several_with_none(known):
+    library.describe()
+    room = "reasoning_gym.logic.contrib.logic_puzzle"
+    generate = importlib.import_module(f"{room}.generate")
+    rng = random.Random(1)
+    kinds = [generate.Name, generate.Color]
+    solution = generate.generate_solution_dict(rng, kinds, 3)
+    puzzle = generate.Puzzle(
+        rng=rng, element_types=kinds, elements=solution.keys(), n_houses=3
+    ).set_constraints()
+    puzzle.solution = solution if known else None
+    clues = generate.generate_found_at(puzzle, solution)
+    assert generate.has_unique_solution(puzzle, clues)
+    assert not generate.has_unique_solution(puzzle, set())
+    assert puzzle.clues == set()
