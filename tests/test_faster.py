@@ -9,22 +9,25 @@ import os
 import random
 import subprocess
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 from rg_env.tasks import library
-from rg_env.tasks.faster import brainfuck, replacing
+from rg_env.tasks.faster import brainfuck, replacing, sokoban
 from rg_env.tasks.faster.replacing import Replacement
 from rg_env.tasks.faster.table import REPLACEMENTS
 
 ITEMS_OF_A_TASK = 8
 TASKS = (
     "bf",
+    "futoshiki",
     "game_of_life",
     "game_of_life_halting",
     "knight_swap",
     "n_queens",
+    "sokoban",
     "zebra_puzzles",
 )
 MAKE_ENTRIES = """
@@ -123,16 +126,19 @@ def test_a_module_that_is_gone_is_no_error():
 # -- each of them ----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def own_bfi():
-    """The interpreter as it is installed, in a module of its own."""
+def as_installed(name: str) -> ModuleType:
+    """Return a module of the library with its own functions, beside the one in use."""
     library.describe()
-    spec = importlib.util.spec_from_file_location(
-        "own_bfi", importlib.import_module("bfi").__file__
-    )
+    used = importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(f"own_{used.__name__}", used.__file__)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def own_bfi():
+    return as_installed("bfi")
 
 
 PROGRAMS = {
@@ -245,3 +251,29 @@ def test_a_puzzle_has_one_solution_with_all_clues_and_several_with_none(known):
     assert generate.has_unique_solution(puzzle, clues)
     assert not generate.has_unique_solution(puzzle, set())
     assert puzzle.clues == set()
+
+
+SOKOBAN = "reasoning_gym.games.contrib.sokoban.src.utils"
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 7), (8, 6)])
+def test_boards_of_sokoban_are_read_as_the_library_reads_them(shape):
+    own = as_installed(SOKOBAN)
+    is_deadlock = sokoban.make_is_deadlock(None)
+    find = sokoban.make_find_boxes_and_goals(None)
+    rng, verdicts = random.Random(2), set()
+    for _ in range(2000):
+        board = np.full(shape, "+")
+        inner = board[1:-1, 1:-1]
+        squares = rng.choices("-----------@@X%$+", k=inner.size)
+        inner[:] = np.reshape(squares, inner.shape)
+        state = "".join(board.flat)
+        verdicts.add(own.is_deadlock(state, shape))
+        assert is_deadlock(state, shape) == own.is_deadlock(state, shape)
+        assert find(state, shape) == own.find_boxes_and_goals(state, shape)
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("state", [None, "", "+++"])
+def test_no_whole_board_of_sokoban_is_no_deadlock(state):
+    assert sokoban.make_is_deadlock(None)(state, (4, 4)) is False

@@ -1,0 +1,131 @@
+"""futoshiki: which clues a puzzle can do without.
+
+For each clue the library solves the puzzle without it, in a second at worst, and then
+counts the solutions one cell after the other. Most clues are needed because there would
+be another solution, which is found first here, and cell by cell of the fewest choices.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+Grid = list[list[int]]
+Cell = tuple[int, int]
+Constraints = Mapping[tuple[Cell, Cell], str]
+
+FILLED_IN_THE_END = 0.1
+"""Share of the cells that the library aims to leave filled."""
+
+
+class _Counter:
+    """Counts the ways to fill a grid, up to two.
+
+    Values are bits, 1 for value 1, 2 for value 2, 4 for value 3 and so on.
+    """
+
+    def __init__(self, grid: Grid, constraints: Constraints) -> None:
+        size = len(grid)
+        self._all_values = (1 << size) - 1
+        self._value: dict[Cell, int] = {}
+        self._in_row, self._in_column = [0] * size, [0] * size
+        self._empty = []
+        for row, values in enumerate(grid):
+            for column, value in enumerate(values):
+                if value:
+                    self._put((row, column), 1 << (value - 1))
+                else:
+                    self._empty.append((row, column))
+        self._below: dict[Cell, list[Cell]] = {}
+        self._above: dict[Cell, list[Cell]] = {}
+        for (first, second), sign in constraints.items():
+            less, more = (first, second) if sign == "<" else (second, first)
+            self._below.setdefault(more, []).append(less)
+            self._above.setdefault(less, []).append(more)
+
+    def _put(self, cell: Cell, value: int) -> None:
+        self._value[cell] = value
+        self._in_row[cell[0]] |= value
+        self._in_column[cell[1]] |= value
+
+    def _take(self, cell: Cell) -> None:
+        value = self._value.pop(cell)
+        self._in_row[cell[0]] ^= value
+        self._in_column[cell[1]] ^= value
+
+    def _choices(self, cell: Cell) -> int:
+        row, column = cell
+        free = self._all_values & ~(self._in_row[row] | self._in_column[column])
+        for other in self._below.get(cell, ()):
+            value = self._value.get(other)
+            if value is not None:
+                free &= ~(2 * value - 1)
+        for other in self._above.get(cell, ()):
+            value = self._value.get(other)
+            if value is not None:
+                free &= value - 1
+        return free
+
+    def count(self, enough: int = 2) -> int:
+        """Return how many ways there are, `enough` at most."""
+        if not self._empty:
+            return 1
+        cell, free = min(
+            ((cell, self._choices(cell)) for cell in self._empty),
+            key=lambda pair: pair[1].bit_count(),
+        )
+        found = 0
+        self._empty.remove(cell)
+        while free and found < enough:
+            value = free & -free
+            free ^= value
+            self._put(cell, value)
+            found += self.count(enough - found)
+            self._take(cell)
+        self._empty.append(cell)
+        return found
+
+
+def make_remove_clues(own: Any) -> Callable[[Any, Grid, Constraints, Random], Grid]:
+    """Return `_remove_clues`.
+
+    A clue goes if one solution is left and the library's solver finds it; that solver
+    gives some puzzles up, so it is asked too.
+    """
+
+    def remove_clues(
+        dataset: Any, grid: Grid, constraints: Constraints, rng: Random
+    ) -> Grid:
+        size = len(grid)
+        target = int(FILLED_IN_THE_END * size * size)
+        cells = [(row, column) for row in range(size) for column in range(size)]
+        filled = size * size - sum(row.count(0) for row in grid)
+
+        def is_needed() -> bool:
+            if _Counter(grid, constraints).count() > 1:
+                return True
+            return dataset._solve(copy.deepcopy(grid), constraints) is None
+
+        def one_pass() -> None:
+            nonlocal filled
+            rng.shuffle(cells)
+            for row, column in cells:
+                if filled <= target:
+                    return
+                clue = grid[row][column]
+                if clue == 0:
+                    continue
+                grid[row][column] = 0
+                if is_needed():
+                    grid[row][column] = clue
+                else:
+                    filled -= 1
+
+        one_pass()
+        if filled > 2 * target:
+            one_pass()
+        return grid
+
+    return remove_clues
