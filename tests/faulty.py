@@ -174,6 +174,27 @@ class Faulty:
         return web.Response(status=500)
 
 
+def as_sglang(given: dict) -> list | dict:
+    """Return a reply of vLLM's shape, bent as it may be, in that of SGLang."""
+    rows = given.get("logprobs")
+    if not isinstance(rows, list):
+        return [{"text": "", "meta_info": {"finish_reason": {"type": "stop"}}}]
+    return [
+        {
+            "text": "",
+            "meta_info": {
+                "finish_reason": {"type": reason},
+                "output_token_logprobs": [
+                    [logprob, int(token) if token.isdigit() else token, None]
+                    for (entry,) in row
+                    for token, logprob in entry.items()
+                ],
+            },
+        }
+        for row, reason in zip(rows, given["finish_reasons"], strict=True)
+    ]
+
+
 class FaultyServer(Faulty):
     """An inference server.
 
@@ -213,27 +234,30 @@ class FaultyServer(Faulty):
         await self.runs.wait()
         return web.json_response({})
 
-    def note_arrival(self, body: dict) -> None:
+    def note_arrival(self, max_tokens: int | None) -> None:
         self.arrivals.append(time.monotonic())
-        self.trials += body.get("max_tokens") == 1
+        self.trials += max_tokens == 1
 
     async def generate(self, request: web.Request) -> web.StreamResponse:
+        """Answer as vLLM, or as SGLang if the request is one for SGLang."""
         body = await request.json()
-        self.note_arrival(body)
+        is_sglang = "input_ids" in body
+        asked = body["sampling_params"] if is_sglang else body
+        max_tokens = asked["max_new_tokens" if is_sglang else "max_tokens"]
+        self.note_arrival(max_tokens)
         await self.runs.wait()
-        fault, n = self.next_fault(), body["n"]
+        fault, n = self.next_fault(), asked["n"]
         reply = await self.spoiled(request, fault)
         if reply is not None:
             return reply
         await asyncio.sleep(self.latency_s)
-        prompt = self._tokenizer.decode(
-            body["prompt"]["prompt_token_ids"], skip_special_tokens=False
-        )
+        ids = body["input_ids"] if is_sglang else body["prompt"]["prompt_token_ids"]
+        prompt = self._tokenizer.decode(ids, skip_special_tokens=False)
         texts = self.texts(prompt, n)
         if fault == "nasty_text":
             texts[0] = self._rng.choice(NASTY)
         if fault == "endless_text":
-            texts[0] = "<think>" + "on and on " * body["max_tokens"]
+            texts[0] = "<think>" + "on and on " * max_tokens
         given = {
             "logprobs": [self.choice(text) for text in texts],
             "finish_reasons": ["stop" for _ in texts],
@@ -241,7 +265,8 @@ class FaultyServer(Faulty):
         given = self.bent(fault, given)
         if fault != "truncated":
             self.choices += len(given.get("logprobs") or [])
-        return await self.sent(request, fault, json.dumps(given).encode())
+        shaped = as_sglang(given) if is_sglang else given
+        return await self.sent(request, fault, json.dumps(shaped).encode())
 
     def bent(self, fault: str, given: dict) -> dict:
         """Return a reply with what a fault changes in it."""
@@ -287,7 +312,7 @@ class FaultyServer(Faulty):
     async def chat(self, request: web.Request) -> web.StreamResponse:
         """Answer as an OpenAI server, whose texts need not be Unicode."""
         body = await request.json()
-        self.note_arrival(body)
+        self.note_arrival(body.get("max_tokens"))
         fault = self.next_fault()
         reply = await self.spoiled(request, fault)
         if reply is not None:

@@ -55,6 +55,13 @@ KINDS = {
 }
 """What a failed request may be counted as, by the server's fault."""
 
+KINDS_OF_SGLANG = KINDS | {
+    "wrong_shape": {"unusable"},
+    "empty_object": {"unusable"},
+    "no_logprobs": {"unusable"},
+    "bad_token": {"TypeError"},
+}
+
 HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
 
 
@@ -141,26 +148,32 @@ def of_items(server):
 # -- one request that fails ------------------------------------------------------------
 
 
+NATIVE = pytest.mark.parametrize("kind", ["vllm", "sglang"])
+
+
+@NATIVE
 @pytest.mark.parametrize("fault", KINDS)
 def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
-    fault, logged
+    fault, kind, logged
 ):
     async def work(env, server):
         return await ask(env), env._watch, server.requests
 
-    made, watched, requests = beside(work, listed(fault))
+    made, watched, requests = beside(work, listed(fault), kind=kind)
     assert len(made) == 4 and requests == 2
     assert watched.failures == watched.kinds.total() == 1
-    assert set(watched.kinds) <= KINDS[fault]
+    expected = KINDS_OF_SGLANG if kind == "sglang" else KINDS
+    assert set(watched.kinds) <= expected[fault]
     assert said(logged) == []
 
 
+@NATIVE
 @pytest.mark.parametrize("fault", HARMLESS)
-def test_what_can_be_used_is_not_asked_for_again(fault):
+def test_what_can_be_used_is_not_asked_for_again(fault, kind):
     async def work(env, server):
         return len(await ask(env)), env._watch.failures, server.requests
 
-    assert beside(work, listed(fault)) == (4, 0, 1)
+    assert beside(work, listed(fault), kind=kind) == (4, 0, 1)
 
 
 @pytest.mark.parametrize("fault", ["status_500", "reset", "truncated"])
@@ -171,7 +184,7 @@ def test_an_endpoint_of_text_is_tried_again_as_well(fault):
     assert beside(work, listed(fault), kind="openai") == (4, 1, 2)
 
 
-@pytest.mark.parametrize("kind", ["vllm", "openai"])
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "openai"])
 def test_a_busy_server_is_asked_again_when_it_said_and_not_before(kind):
     async def work(env, server):
         await ask(env)
@@ -267,6 +280,7 @@ SICK = [
     ("status_500", "vllm"),
     ("no_choices", "vllm"),
     ("hang", "vllm"),
+    ("reset", "sglang"),
     ("reset", "openai"),
     ("hang", "openai"),
 ]
