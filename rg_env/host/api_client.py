@@ -29,6 +29,7 @@ from tenacity import (
 )
 
 from rg_env.host.off_loop import no_breath
+from rg_env.host.retrying import tried_again
 
 logger = logging.getLogger(__name__)
 
@@ -203,16 +204,17 @@ class ApiClient:
             ApiRefused: The API refused it.
         """
         worth_repeating = (ApiDown, ApiRefused) if even_if_refused else ApiDown
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(worth_repeating),
-            wait=wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
-            + wait_random(0, FIRST_WAIT_S),
-            before_sleep=self._say_down,
-            reraise=True,
-        )
-        async for attempt in retrying:
-            with attempt:
-                result = await call()
+
+        def retrying() -> AsyncRetrying:
+            return AsyncRetrying(
+                retry=retry_if_exception_type(worth_repeating),
+                wait=wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
+                + wait_random(0, FIRST_WAIT_S),
+                before_sleep=self._say_down,
+                reraise=True,
+            )
+
+        result = await tried_again(retrying, call)
         if self._is_down:
             self._is_down = False
             logger.warning("the Atropos API at %s answers again", self.url)

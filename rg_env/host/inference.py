@@ -32,6 +32,7 @@ from rg_env.answers.prompt import Message
 from rg_env.host.guarded import GuardedServer, ServerLeftOutError, describe
 from rg_env.host.off_loop import breathe, no_breath, off_loop
 from rg_env.host.replies import NativeReply, end_of, is_usable
+from rg_env.host.retrying import tried_again
 
 TRAINABLE_TYPES = frozenset({"vllm", "sglang"})
 """Server types whose replies carry what a trainer needs."""
@@ -234,20 +235,24 @@ class Inference:
         """
         limit = len(prompt.tokens) + sampling.max_tokens
         usable: list[Completion] = []
-        tries = AsyncRetrying(
+
+        async def attempt() -> list[Completion]:
+            reply = await self._request(prompt, n - len(usable), sampling)
+            usable.extend(_cut(c, limit) for c in reply if _is_usable(c))
+            if len(usable) < n:
+                raise InferenceFailed(f"{len(usable)} of {n} usable completions")
+            return usable[:n]
+
+        return await tried_again(self._tries, attempt)
+
+    def _tries(self) -> AsyncRetrying:
+        return AsyncRetrying(
             retry=retry_if_exception(_may_try_again),
             stop=stop_after_attempt(MAX_TRIES),
             wait=wait_random_exponential(FIRST_BACKOFF_S, LONGEST_BACKOFF_S),
             before_sleep=self._note_retry,
             reraise=True,
         )
-        async for attempt in tries:
-            with attempt:
-                reply = await self._request(prompt, n - len(usable), sampling)
-                usable += [_cut(c, limit) for c in reply if _is_usable(c)]
-                if len(usable) < n:
-                    raise InferenceFailed(f"{len(usable)} of {n} usable completions")
-        return usable[:n]
 
     def _note_retry(self, state: RetryCallState) -> None:
         if self._on_retry is not None and state.outcome is not None:
