@@ -320,7 +320,8 @@ def test_what_stands_in_the_place_of_the_api_at_the_start_is_waited_out(
     env_id, limit, url = asyncio.run(run())
     assert (env_id, limit) == (0, LIMIT)
     if path != "/status-env":
-        assert f"the Atropos API at {url} does not answer" in logged.text
+        how = "answers with an error" if fault == "status_502" else "does not answer"
+        assert f"the Atropos API at {url} {how}" in logged.text
 
 
 @pytest.mark.parametrize("fault", SERVED_AND_NOT_SAID)

@@ -225,12 +225,15 @@ class ApiClient:
         if self._is_down or state.outcome is None:
             return
         self._is_down = True
-        logger.warning(
-            "the Atropos API at %s does not answer (%s); start it with"
-            " `run-api --port PORT`, or set env.rollout_server_url; trying again",
-            self.url,
-            state.outcome.exception(),
-        )
+        error = state.outcome.exception()
+        if isinstance(error, ApiFaulted):
+            how = f"answers with an error ({error})"
+        else:
+            how = (
+                f"does not answer ({error}); start it with `run-api --port PORT`, or"
+                " set env.rollout_server_url"
+            )
+        logger.warning("the Atropos API at %s %s; trying again", self.url, how)
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""
