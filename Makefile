@@ -17,8 +17,8 @@ SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
 
-test: $(STAMP) ## run the tests (ARGS="-k name" to choose)
-	@$(PY) -m pytest $(ARGS)
+test: $(STAMP) ## run the tests, two files at a time (ARGS="-k name" to choose)
+	@$(PY) -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 check: $(STAMP) ## lint, formatting, types and spelling; changes nothing
 	@echo "ruff check" && $(PY) -m ruff check .

@@ -489,8 +489,9 @@ AS_ANOTHER_USER = """
 @pytest.fixture
 def open_to_all(tmp_path):
     """Let other users reach the folders of this test."""
-    for folder in [tmp_path, *tmp_path.parents[:2]]:
-        folder.chmod(0o755)
+    for folder in [tmp_path, *tmp_path.parents]:
+        if folder.name.startswith(("test_", "popen-", "pytest-")):
+            folder.chmod(0o755)
 
 
 def test_a_folder_that_becomes_read_only_keeps_every_group_on_disk(

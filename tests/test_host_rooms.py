@@ -335,7 +335,7 @@ def test_a_faulting_api_is_asked_again_and_its_recovery_is_said_once(logged):
 
     assert asked(handler, even_if_refused=False) == {"a": 1}
     said = [record.getMessage() for record in logged.records]
-    assert len(said) == 2 and "run-api" in said[0] and "again" in said[1]
+    assert len(said) == 2 and "status 500" in said[0] and "again" in said[1]
 
 
 def test_a_refusal_is_waited_out_where_it_cannot_be_meant():
