@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import weakref
 
 import pytest
 from tenacity import (
@@ -13,6 +15,7 @@ from tenacity import (
     wait_none,
 )
 
+from rg_env.host import retrying
 from rg_env.host.retrying import tried_again
 
 TRIES = 3
@@ -81,6 +84,32 @@ def test_a_cancelled_call_is_not_tried_again():
     with pytest.raises(asyncio.CancelledError):
         work.done()
     assert (work.calls, work.controllers) == (1, 0)
+
+
+def test_what_failed_calls_held_is_collected_soon():
+    class Reply:
+        """Weighs megabytes, say."""
+
+    class Failing(Work):
+        async def call(self):
+            reply = Reply()
+            replies.add(reply)
+            return await super().call()
+
+    async def often():
+        for _ in range(4 * retrying.COLLECT_EVERY):
+            work = Failing(*(OSError() for _ in range(TRIES)))
+            with contextlib.suppress(OSError):
+                await tried_again(work.controller, work.call)
+
+    replies: weakref.WeakSet[Reply] = weakref.WeakSet()
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(often())
+        assert len(replies) <= 2 * retrying.COLLECT_EVERY
+    finally:
+        gc.enable()
 
 
 def test_calls_that_succeed_leave_nothing_to_the_garbage_collector():
