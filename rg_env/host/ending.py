@@ -126,12 +126,14 @@ class EndingEnv(BaseEnv):
             if not self.exit_status:
                 raise
         finally:
-            gc.set_threshold(*thresholds)
-            gc.unfreeze()
-            await cancel_and_wait([task])
-            await self.close()
-            for number in signals:
-                loop.remove_signal_handler(number)
+            try:
+                await cancel_and_wait([task])
+                await self.close()
+            finally:
+                gc.set_threshold(*thresholds)
+                gc.unfreeze()
+                for number in signals:
+                    loop.remove_signal_handler(number)
         if self.exit_status:
             raise SystemExit(self.exit_status)
 
