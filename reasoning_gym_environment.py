@@ -220,8 +220,15 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         for unsent in groups:
             await self._dumps.keep_unsent(unsent, reason)
 
+    def _dump_losses(self) -> dict[str, int]:
+        return self._dumps.losses()
+
+    def _take_over_dump_losses(self, ledger: Mapping[str, Any]) -> None:
+        self._dumps.take_over_losses(ledger)
+
     async def _close_files(self) -> None:
         await self._dumps.close()
+        self.metrics.tell()
         await super()._close_files()
 
     def _gives_up(self) -> bool:
@@ -509,8 +516,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             self.percent_correct_buffer = []
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
-        self.metrics.events["dump_groups_lost"] = self._dumps.groups_lost
-        self.metrics.events["dump_groups_waiting"] = self._dumps.groups_waiting
+        for name, count in self._dumps.losses().items():
+            self.metrics.events[name] = count
         self.metrics.events["failed_requests"] = self._watch.failures
         for kind, count in self._watch.kinds.items():
             self.metrics.events[f"failed_requests_{kind}"] = count

@@ -286,3 +286,51 @@ def test_a_run_over_a_full_disk_leaves_every_group_and_true_counters(served):
     assert sum(counted) == len(served["lines"]) > 30
     assert len({line["index"] for line in served["lines"]}) == len(served["lines"])
     assert served["unfinished"] == []
+
+
+def newest_ledger(folder):
+    paths = folder.rglob("ledger.json")
+    return json.loads(max(paths, key=lambda path: path.stat().st_mtime_ns).read_bytes())
+
+
+async def killed_while_groups_wait(folder):
+    """Return the ledger that a kill leaves, and that of the next life at its end."""
+    dumps = folder / "dumps"
+    saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
+    async with (
+        faulty_server(listed(), latency_s=0.2) as server,
+        World(folder) as world,
+        world.with_api(**saving),
+    ):
+        life = world.start(server.url)
+        await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
+        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (50_000, -1))
+        await until(lambda: "takes no groups" in life.said, "the disk is full")
+        before = server.requests
+        await until(lambda: server.requests > before + 30, "groups wait")
+        await life.end(signal.SIGKILL)
+        left = newest_ledger(folder)
+        life = world.start(server.url)
+        asked = left["asked"]
+        await until(
+            lambda: newest_ledger(folder)["asked"] > asked, "the next life asks"
+        )
+        await life.end(signal.SIGTERM)
+        return left, newest_ledger(folder), life.said
+
+
+def test_groups_that_waited_for_the_disk_at_a_kill_are_counted_lost(tmp_path):
+    left, ended, said = asyncio.run(killed_while_groups_wait(tmp_path))
+    assert left["dump_groups_waiting"] > 0
+    assert ended["dump_groups_waiting"] == 0
+    assert ended["dump_groups_lost"] == left["dump_groups_waiting"]
+    assert f"{left['dump_groups_waiting']} groups that waited" in said
+
+
+def test_losses_are_those_of_all_lives(tmp_path):
+    dumps = Load(tmp_path).dumps
+    dumps.take_over_losses({"dump_groups_lost": 2, "dump_groups_waiting": 3})
+    assert dumps.losses() == {"dump_groups_lost": 5, "dump_groups_waiting": 0}
+    dumps.take_over_losses({"asked": 1})
+    assert dumps.groups_lost == 0
+    asyncio.run(dumps.close())

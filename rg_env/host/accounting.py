@@ -49,7 +49,14 @@ class AccountingEnv(ProcessingEnv):
 
     def _keep_ledger(self, ledger: dict[str, Any]) -> None:
         if self._lineage is not None:
-            self._lineage.keep(ledger)
+            self._lineage.keep({**ledger, **self._dump_losses()})
+
+    def _dump_losses(self) -> dict[str, int]:
+        """Return what the ledger holds of dumped groups; a subclass dumps some."""
+        return {}
+
+    def _take_over_dump_losses(self, ledger: Mapping[str, Any]) -> None:
+        """Continue what `_dump_losses` gave the ledger of a former process."""
 
     def _continue_ledger(self, source: Path) -> None:
         """Continue the ledger of the process that left a checkpoint.
@@ -61,6 +68,7 @@ class AccountingEnv(ProcessingEnv):
             return
         try:
             self.metrics.load_state_dict(ledger)
+            self._take_over_dump_losses(ledger)
         except ValueError as error:
             logger.warning("the ledger beside %s is not used: %s", source, error)
             return

@@ -47,6 +47,7 @@ class Dumps:
     def __init__(self, config: ReasoningGymEnvConfig) -> None:
         self._config = config
         self._is_closed = False
+        self._lost_before = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         folder, run_uuid = Path(config.data_dumps_dir), str(uuid.uuid4())
         self.saved, self.failed, self.unsent = (
@@ -108,10 +109,28 @@ class Dumps:
 
     @property
     def groups_lost(self) -> int:
-        """Groups that neither the disk nor the bounded memory took."""
-        return sum(writer.groups_lost for writer in self._all)
+        """Groups that neither disk nor memory took, in former processes as well."""
+        return self._lost_before + sum(writer.groups_lost for writer in self._all)
 
     @property
     def groups_waiting(self) -> int:
         """Groups in memory that the disk has not taken yet."""
         return sum(writer.groups_waiting for writer in self._all)
+
+    def losses(self) -> dict[str, int]:
+        """Return what a killed process would leave to be counted."""
+        return {
+            "dump_groups_lost": self.groups_lost,
+            "dump_groups_waiting": self.groups_waiting,
+        }
+
+    def take_over_losses(self, ledger: Mapping[str, Any]) -> None:
+        """Continue the losses of a former process, whose waiting groups are lost now.
+
+        Args:
+            ledger: Holds what `losses` returned; one that is older holds nothing.
+        """
+        waiting = int(ledger.get("dump_groups_waiting", 0))
+        self._lost_before = int(ledger.get("dump_groups_lost", 0)) + waiting
+        if waiting:
+            logger.error("%d groups that waited for the disk were lost", waiting)
