@@ -516,8 +516,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             self.percent_correct_buffer = []
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
-        for name, count in self._dumps.losses().items():
-            self.metrics.events[name] = count
+        self.metrics.events["dump_groups_lost"] = self._dumps.groups_lost
+        self.metrics.events["dump_groups_waiting"] = self._dumps.groups_waiting
         self.metrics.events["failed_requests"] = self._watch.failures
         for kind, count in self._watch.kinds.items():
             self.metrics.events[f"failed_requests_{kind}"] = count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
@@ -57,6 +58,18 @@ def simulated() -> Iterator[Any]:
     server = Simulated("--tasks", ",".join(FAST_TASKS))
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="module")
+def api_url() -> Iterator[str]:
+    """The address of one real Atropos API for a module, whose tests reset it."""
+    from rg_env.demo.api import running_api
+
+    loop = asyncio.new_event_loop()
+    api = running_api()
+    yield loop.run_until_complete(api.__aenter__())
+    loop.run_until_complete(api.__aexit__(None, None, None))
+    loop.close()
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ import socket
 import aiohttp
 import pytest
 
-from rg_env.demo.api import running_api
 from rg_env.demo.trainer import (
     StandInTrainer,
     TrainerConfig,
@@ -25,16 +24,6 @@ GROUP = {
     "overrides": [{}, {"set_advantage_to_zero": True}],
     "group_overrides": {},
 }
-
-
-@pytest.fixture(scope="module")
-def api_url():
-    """One API for the module; every test begins with a reset one."""
-    loop = asyncio.new_event_loop()
-    api = running_api()
-    yield loop.run_until_complete(api.__aenter__())
-    loop.run_until_complete(api.__aexit__(None, None, None))
-    loop.close()
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ from parts import (
 )
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.demo.api import running_api
 from rg_env.demo.trainer import find_faults
 from rg_env.errors import SettingError
 from rg_env.host import api_client, connected, sending
@@ -93,15 +92,6 @@ class RealApi:
         share = self.ask("GET", "/status-env", me)["env_weight"]
         self.ask("POST", "/disconnect-env", me)
         return round(1 / share) - 1
-
-
-@pytest.fixture(scope="module")
-def api_url():
-    loop = asyncio.new_event_loop()
-    api = running_api()
-    yield loop.run_until_complete(api.__aenter__())
-    loop.run_until_complete(api.__aexit__(None, None, None))
-    loop.close()
 
 
 @pytest.fixture
