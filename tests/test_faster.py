@@ -7,27 +7,38 @@ import importlib.util
 import json
 import os
 import random
+import string
 import subprocess
 import sys
-from types import ModuleType
+import textwrap
+import tracemalloc
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rg_env.tasks import library
-from rg_env.tasks.faster import brainfuck, replacing, sokoban
+from rg_env.tasks.faster import brainfuck, files, ladder, replacing, sokoban
 from rg_env.tasks.faster.replacing import Replacement
+from rg_env.tasks.faster.rows import JsonRows, Words
 from rg_env.tasks.faster.table import REPLACEMENTS
+from rg_env.tasks.unusable import UnusableEntry
 
 ITEMS_OF_A_TASK = 8
 TASKS = (
+    "arc_agi",
     "bf",
+    "codeio",
+    "figlet_font",
     "futoshiki",
     "game_of_life",
     "game_of_life_halting",
+    "group_anagrams",
     "knight_swap",
     "n_queens",
     "sokoban",
+    "spell_backward",
+    "word_ladder",
     "zebra_puzzles",
 )
 MAKE_ENTRIES = """
@@ -35,6 +46,7 @@ import hashlib, json, random, sys
 from rg_env.tasks import library, scales
 if sys.argv[1] == "own":
     library.replace = lambda replacements: []
+    library._make_smaller = lambda dataset: None
 shipped, made = scales.load_shipped(), {}
 for task in sys.argv[3:]:
     rng = random.Random(11)
@@ -44,6 +56,10 @@ for task in sys.argv[3:]:
         made[f"{task} {number}"] = hashlib.sha256(repr(entry).encode()).hexdigest()
 sys.stderr.write(json.dumps(made))
 """
+
+
+def to_json(value: object) -> bytes:
+    return json.dumps(value).encode()
 
 
 def entries_made(whose: str, repo_root) -> dict[str, str]:
@@ -119,8 +135,52 @@ def test_a_function_that_is_gone_is_no_error(place, name):
     assert replaced(name, "") == []
 
 
+@pytest.mark.parametrize("text", ["known", "changed"])
+def test_a_function_is_replaced_only_with_the_texts_that_ours_relies_on(place, text):
+    reads = {"known": replacing.source_digest(textwrap.dedent), "changed": "0" * 16}
+    row = Replacement(
+        __name__,
+        "Place.slow",
+        replacing.source_digest(place.slow),
+        lambda own: lambda *_: "fast",
+        {"textwrap.dedent": reads[text]},
+    )
+    replacing.replace([row])
+    assert place().slow() == ("fast" if text == "known" else "slow")
+
+
 def test_a_module_that_is_gone_is_no_error():
     assert replacing.replace([Replacement("no_such_module", "f", "", str)]) == []
+
+
+# -- rows ------------------------------------------------------------------------------
+
+WORDS = ["ant", "", "Ästchen", "🐜🐜", "bee"]
+
+
+@pytest.mark.parametrize("rows", [Words(WORDS), JsonRows(map(to_json, WORDS))])
+def test_rows_are_used_as_the_list_that_they_were_made_of(rows):
+    assert list(rows) == WORDS and len(rows) == len(WORDS)
+    assert [rows[place] for place in range(-5, 5)] == WORDS * 2
+    assert rows[1:4] == WORDS[1:4] and rows[::-2] == WORDS[::-2] and rows[9:] == []
+    assert "bee" in rows and "wasp" not in rows
+    for draw in (random.Random.choice, random.Random.sample):
+        more = (3,) if draw is random.Random.sample else ()
+        drawn = (draw(random.Random(4), kept, *more) for kept in (rows, WORDS))
+        assert next(drawn) == next(drawn)
+    for place in (5, -6):
+        with pytest.raises(IndexError):
+            rows[place]
+
+
+def test_words_take_a_quarter_of_the_memory_of_a_list():
+    tracemalloc.start()
+    words = [f"word{number}" for number in range(50_000)]
+    of_list = tracemalloc.get_traced_memory()[0]
+    rows = Words(words)
+    of_rows = tracemalloc.get_traced_memory()[0] - of_list
+    tracemalloc.stop()
+    assert len(rows) == 50_000 and of_rows < of_list / 4
 
 
 # -- each of them ----------------------------------------------------------------------
@@ -134,6 +194,76 @@ def as_installed(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+READ_MORE = {
+    "the clock": "st = datetime.now()",
+    "the day": "year = date.today().year",
+    "a timer": "began = time.time()",
+    "true chance": "key = os.urandom(32)",
+    "the machine": "tags = os.environ",
+}
+READ_THEIR_INPUT = {
+    "a moment's time of day": "t = moment.time()",
+    "a name like the clock's": "is_monotonic(values)",
+    "a word like the machine's": "environment = 3",
+}
+
+
+def program_with(code: str) -> bytes:
+    return to_json({"code_sample": f"def main():\n    {code}\n"})
+
+
+@pytest.mark.parametrize("code", READ_MORE.values(), ids=READ_MORE)
+def test_a_program_that_reads_more_than_its_input_is_not_asked(code):
+    with pytest.raises(UnusableEntry, match="reads more than its input"):
+        files.Programs([program_with(code)])[0]
+
+
+@pytest.mark.parametrize("code", READ_THEIR_INPUT.values(), ids=READ_THEIR_INPUT)
+def test_a_program_that_reads_its_input_is_asked(code):
+    assert code in files.Programs([program_with(code)])[0]["code_sample"]
+
+
+def test_an_item_of_codeio_is_never_made_of_the_clock():
+    library.describe()
+    dataset = library.build_dataset("codeio", {}, seed=0)
+    refused = 0
+    for number in range(len(dataset._jsonl_data)):
+        try:
+            program = dataset._jsonl_data[number]
+        except UnusableEntry:
+            refused += 1
+        else:
+            assert "datetime.now()" not in program["input_generator"]
+    assert 0 < refused < len(dataset._jsonl_data) / 100
+
+
+def test_words_share_the_graph_that_their_letters_give():
+    rng = random.Random(6)
+    words = {"".join(rng.choices("ABCDE", k=4)) for _ in range(300)}
+    build = ladder.make_build_word_graph(None)
+    first, second = (
+        SimpleNamespace(word_sets={4: words}, word_graphs={}) for _ in range(2)
+    )
+    graph = build(first, 4)
+    assert build(second, 4) is graph is first.word_graphs[4]
+    assert list(graph) == list(words)
+    for word, near in graph.items():
+        tried = set()
+        for place in range(4):
+            for letter in string.ascii_uppercase:
+                other = word[:place] + letter + word[place + 1 :]
+                if other != word and other in words:
+                    tried.add(other)
+        # In this order the ladders are searched.
+        assert list(near) == list(tried)
+
+
+@pytest.mark.parametrize("words", [{"C-T"}, {"CAT", "COATS"}, {"cat"}, {"ÄST"}])
+def test_other_words_than_of_plain_letters_are_left_to_the_library(words):
+    build = ladder.make_build_word_graph(lambda dataset, length: "its own")
+    assert build(SimpleNamespace(word_sets={3: words}, word_graphs={}), 3) == "its own"
 
 
 @pytest.fixture(scope="module")

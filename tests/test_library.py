@@ -14,6 +14,7 @@ import pytest
 
 from rg_env.errors import LibraryError, SettingError
 from rg_env.tasks import fallback, library, make_fallback
+from rg_env.tasks.faster.rows import Words
 
 SAMPLE = ["chain_sum", "spell_backward", "survo", "acre", "gsm_symbolic", "word_ladder"]
 
@@ -335,13 +336,12 @@ def test_data_is_shared_by_datasets_of_equal_setup_alone():
     assert len(whole._tasks) < len(one._tasks)
 
 
-def test_the_levels_of_a_task_share_the_words_of_its_dictionary():
-    short, long = (
-        library._CACHE.dataset("spell_backward", {"max_word_len": n}).words
-        for n in (5, 11)
-    )
-    assert len(short) < len(long)
-    assert {id(word) for word in short} <= {id(word) for word in long}
+def test_a_dictionary_is_kept_in_one_piece_and_a_short_list_as_it_is():
+    kept = library._CACHE.dataset("spell_backward", {"max_word_len": 11})
+    afresh = library.build_dataset("spell_backward", {"max_word_len": 11}, seed=0)
+    assert isinstance(kept.words, Words) and list(kept.words) == afresh.words
+    templates = library._CACHE.dataset("figlet_font", {})._prompt_templates
+    assert isinstance(templates, list)
 
 
 def test_equal_rows_of_all_solutions_are_one_row():

