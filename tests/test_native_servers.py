@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import weakref
 
 import aiohttp
 import pytest
@@ -17,7 +18,7 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 from parts import RIGHT, TOKENIZER, WRONG, build_env, server_config, vllm_reply
 
 from rg_env.demo.server import serve_app
-from rg_env.host import inference, native_servers
+from rg_env.host import inference, replies
 from rg_env.host.arrival import tell_of_replies
 from rg_env.host.inference import Inference, Sampling, render_prompt
 from rg_env.host.native_servers import SERVER_CLASSES, NativeServer
@@ -228,14 +229,13 @@ def test_a_client_works_in_one_event_loop_after_another():
 @KINDS
 def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
     order = []
-    name = f"read_{kind}"
-    read = getattr(native_servers, name)
+    read = getattr(replies, f"read_{kind}")
 
     def watched(reply):
         order.append("read")
         return read(reply)
 
-    monkeypatch.setattr(native_servers, name, watched)
+    monkeypatch.setattr(SERVER_CLASSES[kind], "_read_body", staticmethod(watched))
 
     async def run():
         cls, nexts = SERVER_CLASSES[kind], []
@@ -258,18 +258,34 @@ def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
     assert order == ["next request", "read", "read"]
 
 
+def test_a_timer_that_is_left_over_keeps_nothing_of_who_asked():
+    class Group:
+        def heard(self):
+            pass
+
+    async def run():
+        group = Group()
+        gone = weakref.ref(group)
+        with tell_of_replies(group.heard):
+            timer = asyncio.get_running_loop().call_later(60, print)
+            timer.cancel()
+        del group
+        return timer, gone()
+
+    assert asyncio.run(run())[1] is None
+
+
 @KINDS
 @pytest.mark.parametrize(("words", "is_off"), [(10, False), (20_000, True)])
 def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatch):
     threads = []
-    name = f"read_{kind}"
-    read = getattr(native_servers, name)
+    read = getattr(replies, f"read_{kind}")
 
     def watched(*args):
         threads.append(threading.current_thread())
         return read(*args)
 
-    monkeypatch.setattr(native_servers, name, watched)
+    monkeypatch.setattr(SERVER_CLASSES[kind], "_read_body", staticmethod(watched))
     texts = ["word " * words]
     answer, _ = asked(
         SERVER_CLASSES[kind], kind, lambda: SHAPES[kind](texts), {"input_ids": [5]}

@@ -15,7 +15,21 @@ from contextvars import ContextVar
 HEAD_START_S = 0.003
 """What a reply waits before it is read, so that the next request goes out first."""
 
-_told: ContextVar[Callable[[], None] | None] = ContextVar("_told", default=None)
+
+class _Asker:
+    """Who wants to be told, until the replies are all there.
+
+    A context lives for as long as the timers that were set in it, the cancelled ones
+    too, of which the event loop keeps a hundred. What it holds must be small: a
+    callback that led to a group would keep a hundred groups in memory, and stop the
+    event loop for 50 ms when they go.
+    """
+
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self.callback: Callable[[], None] | None = callback
+
+
+_asker: ContextVar[_Asker | None] = ContextVar("_asker", default=None)
 
 
 @contextlib.contextmanager
@@ -24,16 +38,18 @@ def tell_of_replies(callback: Callable[[], None]) -> Iterator[None]:
 
     A reply that turns out to be of no use, and is asked for again, is told of as well.
     """
-    token = _told.set(callback)
+    asker = _Asker(callback)
+    token = _asker.set(asker)
     try:
         yield
     finally:
-        _told.reset(token)
+        _asker.reset(token)
+        asker.callback = None
 
 
 async def reply_has_come() -> None:
     """Tell whoever asked, and let the next request go out."""
-    callback = _told.get()
-    if callback is not None:
-        callback()
+    asker = _asker.get()
+    if asker is not None and asker.callback is not None:
+        asker.callback()
         await asyncio.sleep(HEAD_START_S)
