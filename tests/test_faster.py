@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import json
 import os
 import random
@@ -18,7 +19,16 @@ import numpy as np
 import pytest
 
 from rg_env.tasks import library
-from rg_env.tasks.faster import brainfuck, files, ladder, replacing, sokoban
+from rg_env.tasks.faster import (
+    brainfuck,
+    expressions,
+    files,
+    futoshiki,
+    ladder,
+    replacing,
+    sokoban,
+    sudoku,
+)
 from rg_env.tasks.faster.replacing import Replacement
 from rg_env.tasks.faster.rows import JsonRows, Words
 from rg_env.tasks.faster.table import REPLACEMENTS
@@ -29,6 +39,7 @@ TASKS = (
     "arc_agi",
     "bf",
     "codeio",
+    "countdown",
     "figlet_font",
     "futoshiki",
     "game_of_life",
@@ -36,8 +47,10 @@ TASKS = (
     "group_anagrams",
     "knight_swap",
     "n_queens",
+    "puzzle24",
     "sokoban",
     "spell_backward",
+    "sudoku",
     "word_ladder",
     "zebra_puzzles",
 )
@@ -143,7 +156,7 @@ def test_a_function_is_replaced_only_with_the_texts_that_ours_relies_on(place, t
         "Place.slow",
         replacing.source_digest(place.slow),
         lambda own: lambda *_: "fast",
-        {"textwrap.dedent": reads[text]},
+        {"textwrap:dedent": reads[text]},
     )
     replacing.replace([row])
     assert place().slow() == ("fast" if text == "known" else "slow")
@@ -381,6 +394,73 @@ def test_a_puzzle_has_one_solution_with_all_clues_and_several_with_none(known):
     assert generate.has_unique_solution(puzzle, clues)
     assert not generate.has_unique_solution(puzzle, set())
     assert puzzle.clues == set()
+
+
+def board_by_trying_all_orders(size: int, rng: random.Random) -> list[list[int]]:
+    grid: list[list[int]] = []
+
+    def fill() -> bool:
+        if len(grid) == size:
+            return True
+        numbers = list(range(1, size + 1))
+        rng.shuffle(numbers)
+        for row in itertools.permutations(numbers):
+            if all(row[at] != above[at] for above in grid for at in range(size)):
+                grid.append(list(row))
+                if fill():
+                    return True
+                grid.pop()
+        return False
+
+    assert fill()
+    return grid
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 6])
+def test_boards_of_futoshiki_are_those_found_by_trying_all_orders(size):
+    generate = futoshiki.make_generate_random_solution(None)
+    for seed in range(20):
+        rng, same = random.Random(seed), random.Random(seed)
+        assert generate(None, size, rng) == board_by_trying_all_orders(size, same)
+        assert rng.getstate() == same.getstate()
+
+
+@pytest.mark.parametrize("operators", [("+",), ("-", "/"), ("+", "-", "*", "/")])
+@pytest.mark.parametrize("least", [-3, 0, 1])
+def test_an_expression_has_the_value_of_its_formula(operators, least):
+    sympy = importlib.import_module("sympy")
+    config = SimpleNamespace(min_value=least, max_value=9, operators=operators)
+    for seed in range(60):
+        expression = expressions.Expression(random.Random(seed), config, 5)
+        symbols = sympy.symbols("x:5")
+        formula = expression.formula(symbols)
+        values = dict(zip(symbols, expression.numbers, strict=True))
+        assert formula.subs(values) == expression.value
+
+
+SOLVED_SUDOKU = [
+    [(row * 3 + row // 3 + at) % 9 + 1 for at in range(9)] for row in range(9)
+]
+
+
+@pytest.mark.parametrize(("emptied", "ways"), [(0, 1), (20, 1), (64, 2), (81, 2)])
+def test_the_ways_to_fill_a_sudoku_are_counted_to_the_limit(emptied, ways):
+    count = sudoku.make_count_solutions(None)
+    board = [list(row) for row in SOLVED_SUDOKU]
+    cells = [(row, column) for row in range(9) for column in range(9)]
+    for row, column in random.Random(1).sample(cells, emptied):
+        board[row][column] = 0
+    before = [list(row) for row in board]
+    assert count(None, board) == ways
+    assert count(None, board, 1) == 1
+    assert board == before
+
+
+def test_a_sudoku_that_breaks_its_rules_cannot_be_filled():
+    board = [[0] * 9 for _ in range(9)]
+    board[0] = [1, 2, 3, 4, 5, 6, 7, 8, 0]
+    board[1][8] = 9
+    assert sudoku.make_count_solutions(None)(None, board) == 0
 
 
 SOKOBAN = "reasoning_gym.games.contrib.sokoban.src.utils"

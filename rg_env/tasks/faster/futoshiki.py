@@ -1,6 +1,7 @@
-"""futoshiki: which clues a puzzle can do without.
+"""futoshiki: a solved board, and which clues its puzzle can do without.
 
-For each clue the library solves the puzzle without it, in a second at worst, and then
+For each row of the board the library tries all orders of its numbers, hundreds of
+thousands. For each clue it solves the puzzle without it, in a second at worst, and then
 counts the solutions one cell after the other. Most clues are needed because there would
 be another solution, which is found first here, and cell by cell of the fewest choices.
 """
@@ -8,7 +9,7 @@ be another solution, which is found first here, and cell by cell of the fewest c
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -86,6 +87,59 @@ class _Counter:
             self._take(cell)
         self._empty.append(cell)
         return found
+
+
+def _rows(numbers: list[int], above: list[int]) -> Iterator[list[int]]:
+    """Yield the orders of some numbers in which none stands below itself.
+
+    They come as `itertools.permutations` has them.
+
+    Args:
+        numbers: What to order, shape (n,).
+        above: The numbers of each column so far, as bits, shape (n,).
+    """
+
+    def extended(row: list[int], left: list[int]) -> Iterator[list[int]]:
+        if not left:
+            yield row
+        for place, number in enumerate(left):
+            if not above[len(row)] >> number & 1:
+                rest = left[:place] + left[place + 1 :]
+                yield from extended([*row, number], rest)
+
+    return extended([], numbers)
+
+
+def make_generate_random_solution(own: Any) -> Callable[[Any, int, Random], Grid]:
+    """Return `_generate_random_solution`."""
+
+    def generate(dataset: Any, size: int, rng: Random) -> Grid:
+        grid: Grid = []
+        above = [0] * size
+
+        def fill() -> bool:
+            if len(grid) == size:
+                return True
+            numbers = list(range(1, size + 1))
+            rng.shuffle(numbers)
+            for row in _rows(numbers, above):
+                grid.append(row)
+                _flip(row)
+                if fill():
+                    return True
+                grid.pop()
+                _flip(row)
+            return False
+
+        def _flip(row: list[int]) -> None:
+            for column, number in enumerate(row):
+                above[column] ^= 1 << number
+
+        if not fill():
+            raise ValueError(f"there is no board of size {size}")
+        return grid
+
+    return generate
 
 
 def make_remove_clues(own: Any) -> Callable[[Any, Grid, Constraints, Random], Grid]:

