@@ -21,12 +21,13 @@ from atroposlib.envs.base import ScoredDataGroup
 
 from reasoning_gym_environment import Item, ReasoningGymEnv
 
-QUESTION = f"What is {' + '.join(['2'] * 67)}?"
-"""With the system prompt some 420 tokens, as our prompts have over all tasks."""
+QUESTION = f"What is {' + '.join(['2'] * 132)}?"
+"""With the system prompt some 610 tokens, as our prompts have over all tasks at random
+levels: what the API and the trainer take is as much."""
 
 ENTRY = {
     "question": QUESTION,
-    "answer": "134",
+    "answer": "264",
     "metadata": {"source_dataset": "null"},
 }
 

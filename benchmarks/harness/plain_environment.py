@@ -18,12 +18,12 @@ from atroposlib.envs.base import BaseEnv, BaseEnvConfig, ScoredDataGroup
 from rg_env.answers.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.host import defaults
 
-QUESTION = f"What is {' + '.join(['2'] * 67)}?"
+QUESTION = f"What is {' + '.join(['2'] * 132)}?"
 """The question of `null_environment.py`."""
 
 ENTRY = {
     "question": QUESTION,
-    "answer": "134",
+    "answer": "264",
     "metadata": {"source_dataset": "null"},
 }
 
