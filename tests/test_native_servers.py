@@ -56,8 +56,8 @@ class Seen:
     """What a server has been asked.
 
     Attributes:
-        bodies: As bytes.
-        headers: Of each request, without those of the connection.
+        bodies: As JSON values.
+        headers: Of each request, without its host and length.
         connections: One value per connection.
     """
 
@@ -76,8 +76,11 @@ async def serving(reply, wait_for=0):
     seen = Seen()
 
     async def generate(request):
-        seen.bodies.append(await request.read())
-        seen.headers.append({k: v for k, v in request.headers.items() if k != "Host"})
+        seen.bodies.append(await request.json())
+        of_each = {"Host", "Content-Length"}
+        seen.headers.append(
+            {k: v for k, v in request.headers.items() if k not in of_each}
+        )
         seen.connections.add(request.transport.get_extra_info("peername"))
         seen.waiting += 1
         if seen.waiting >= wait_for:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import aiohttp
+import orjson
 from atroposlib.envs.server_handling.openai_server import OpenAIServer
 from atroposlib.envs.server_handling.server_baseline import APIServer
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
@@ -44,6 +45,8 @@ KEEP_ALIVE_S = 3.0
 goes out while its connection is being closed is lost."""
 
 READ_BUFFER_BYTES = 2**20
+
+JSON_CONTENT = {"Content-Type": "application/json"}
 
 FIRST_SERVER_FAULT = 500
 HEALTH_EVERY_S = 1.0
@@ -168,8 +171,8 @@ class NativeServer(GuardedServer, RecentTimings):
         kwargs.pop("model", None)
         async with self._connections().post(
             self._url("/generate"),
-            json=self._request(prompt, kwargs),
-            headers=self._headers(),
+            data=orjson.dumps(self._request(prompt, kwargs)),
+            headers=self._headers() | JSON_CONTENT,
             timeout=aiohttp.ClientTimeout(total=self.config.timeout),
         ) as response:
             response.raise_for_status()
