@@ -70,13 +70,17 @@ def make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
 
 
 def _text(clue: Any) -> str:
-    known = vars(clue)
-    text: str | None = known.get("_text")
-    if text is None:
-        text = known["_text"] = str(clue)
+    text = vars(clue)["_text"] = str(clue)
     return text
 
 
 def make_lt(own: Any) -> Callable[[Any, Any], bool]:
     """Return `Clue.__lt__`, which writes each clue as text once."""
-    return lambda clue, other: _text(clue) < _text(other)
+
+    def lt(clue: Any, other: Any) -> bool:
+        try:
+            return bool(clue._text < other._text)
+        except AttributeError:  # one of them was never compared
+            return _text(clue) < _text(other)
+
+    return lt
