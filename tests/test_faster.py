@@ -13,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -61,13 +62,13 @@ if sys.argv[1] == "own":
     library.replace = lambda replacements: []
     library._make_smaller = lambda dataset: None
 shipped, made = scales.load_shipped(), {}
-for task in sys.argv[3:]:
+for task in sys.argv[4:]:
     rng = random.Random(11)
     for number in range(int(sys.argv[2])):
         step = shipped.scales[task].step_at(rng.random(), rng.random())
         entry = library.make_entry(task, step.params, rng.randrange(2**32))
         made[f"{task} {number}"] = hashlib.sha256(repr(entry).encode()).hexdigest()
-sys.stderr.write(json.dumps(made))
+open(sys.argv[3], "w").write(json.dumps(made))
 """
 
 
@@ -75,18 +76,27 @@ def to_json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def entries_made(whose: str, repo_root) -> dict[str, str]:
-    program = [sys.executable, "-c", MAKE_ENTRIES, whose, str(ITEMS_OF_A_TASK), *TASKS]
+def entries_made(whose: str, repo_root: Path, folder: Path) -> dict[str, str]:
+    """Make entries in another process; programs of codeio print what they like."""
+    made = folder / f"{whose}.json"
+    program = [sys.executable, "-c", MAKE_ENTRIES, whose, str(ITEMS_OF_A_TASK)]
     environment = os.environ | {"PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        program, cwd=repo_root, env=environment, capture_output=True, check=True
+    subprocess.run(
+        [*program, str(made), *TASKS],
+        cwd=repo_root,
+        env=environment,
+        capture_output=True,
+        check=True,
     )
-    return json.loads(done.stderr)
+    return json.loads(made.read_bytes())
 
 
 @pytest.fixture(scope="module")
-def entries(repo_root) -> dict[str, dict[str, str]]:
-    return {whose: entries_made(whose, repo_root) for whose in ("own", "faster")}
+def entries(repo_root, tmp_path_factory) -> dict[str, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("entries")
+    return {
+        whose: entries_made(whose, repo_root, folder) for whose in ("own", "faster")
+    }
 
 
 @pytest.mark.parametrize("task", TASKS)
