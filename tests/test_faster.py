@@ -77,13 +77,13 @@ def to_json(value: object) -> bytes:
 
 
 def entries_made(whose: str, repo_root: Path, folder: Path) -> dict[str, str]:
-    """Make entries in another process; programs of codeio print what they like."""
+    """Make entries in another process; programs of codeio print and write files."""
     made = folder / f"{whose}.json"
     program = [sys.executable, "-c", MAKE_ENTRIES, whose, str(ITEMS_OF_A_TASK)]
-    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(repo_root)}
     subprocess.run(
         [*program, str(made), *TASKS],
-        cwd=repo_root,
+        cwd=folder,
         env=environment,
         capture_output=True,
         check=True,
