@@ -146,6 +146,16 @@ def test_workers_give_way_to_their_owner(pool):
     assert theirs == min(19, own + 10)
 
 
+@pytest.mark.skipif(
+    not Path("/proc/self/autogroup").exists(), reason="sessions share no cores here"
+)
+def test_session_of_the_workers_gives_way_to_others(pool):
+    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    group, _, niceness = Path(f"/proc/{worker}/autogroup").read_text().split()
+    assert group not in Path("/proc/self/autogroup").read_text()
+    assert int(niceness) == 10
+
+
 def test_calls_from_many_threads_get_their_own_results(pool):
     results: dict[int, int] = {}
 

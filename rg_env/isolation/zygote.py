@@ -39,6 +39,7 @@ FORK = b"F"
 KILL = b"K"
 MAX_REPORT_CHARS = 8_000
 LOOK_EVERY_S = 0.5
+AUTOGROUP = Path("/proc/self/autogroup")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +209,17 @@ def _preload(order: Order, control: socket.socket) -> None:
     gc.freeze()
 
 
+def _give_way() -> None:
+    """Let the session of this process, its workers, come after all others.
+
+    Desktops and many servers share the cores among sessions first (autogroup); the
+    workers' own niceness counts only within theirs. Where no such file is or it cannot
+    be written, the owner is served later and nothing else changes.
+    """
+    with contextlib.suppress(OSError):
+        AUTOGROUP.write_text(str(worker.NICENESS))
+
+
 def main() -> None:
     """Preload, then fork until the control socket closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -218,6 +230,7 @@ def main() -> None:
     os.chdir(order.scratch)
     try:
         _preload(order, control)
+        _give_way()
         with contextlib.closing(Zygote(order, control)) as zygote:
             zygote.run()
     finally:
