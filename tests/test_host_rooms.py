@@ -846,6 +846,34 @@ def build_and_close():
     asyncio.run(build_env().close())
 
 
+def test_the_event_loop_turns_between_two_groups_that_are_started():
+    turns = 0
+
+    async def turn():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def work(env):
+        seen = []
+
+        def start(item):
+            seen.append(turns)
+            env.workers.add(item)
+
+        await env.get_status()
+        env.backlog, env._start_worker = list(range(4)), start
+        turning = asyncio.create_task(turn())
+        await env.add_train_workers()
+        turning.cancel()
+        env.workers.clear()
+        return seen
+
+    seen = asyncio.run(after_registration(16, work, max_num_workers=4))
+    assert len(seen) == len(set(seen)) == 4
+
+
 def test_a_group_that_takes_too_long_is_cancelled_and_counted():
     def slowly(body):
         time.sleep(0)

@@ -150,6 +150,8 @@ class ServingEnv(SendingEnv):
                 break
             self._start_worker(item)
             added += 1
+            # Replies often come in bursts: what else is due does not wait for them all.
+            await asyncio.sleep(0)
         self.workers_added_list.append(added)
 
     def _may_start(self) -> bool:
