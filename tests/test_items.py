@@ -15,6 +15,7 @@ from rg_env.isolation import items as items_module
 from rg_env.isolation import jobs
 from rg_env.isolation.items import ItemSource, NoItems
 from rg_env.isolation.pool import WorkerPool
+from rg_env.tasks.repeats import AskedQuestions
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.tasks.stream import ItemStream
@@ -154,6 +155,31 @@ def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready() -> None:
 
     choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.5})]
     with_source(work, choices, num_workers=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready() -> None:
+    seconds = {"quick": 0.3, "slow": 4.0, "other": 0.8}
+    quick, slow = (
+        TaskChoice("lcm", params={"sleep_s": seconds[name]})
+        for name in ("quick", "slow")
+    )
+    other = TaskChoice("gcd", params={"sleep_s": seconds["other"]})
+
+    async def work(source: ItemSource) -> None:
+        source.load_state_dict(
+            {
+                "drawn": 3,
+                "outstanding": [[place, place, None] for place in range(3)],
+                "asked": AskedQuestions().state_dict(),
+            }
+        )
+        source.patience_s = 0.05
+        assert (await source.next_item()).handle.params == quick.params
+        await asyncio.sleep(1.0)
+        assert (await source.next_item()).handle.params == other.params
+
+    with_source(work, [quick, slow, other], num_workers=8, lookahead=3)
 
 
 @pytest.mark.usefixtures("test_entries")

@@ -321,16 +321,13 @@ class ItemSource:
         """Wait for the item whose turn it is; whoever is late is overtaken."""
         while True:
             candidates = list(self._in_turn())
-            for item in candidates:
+            on_time = next((item for item in candidates if not item.is_late), None)
+            waited = [item for item in candidates if item.is_late or item is on_time]
+            for item in waited:
                 if item.is_ready:
                     return item
-                if not item.is_late:
-                    break
-            waited = [i for i in candidates if i.is_late and i.making is not None]
-            on_time = next((i for i in candidates if not i.is_late), None)
-            making = {i.making for i in [*waited, on_time] if i and i.making}
             done, _ = await asyncio.wait(
-                making,
+                {item.making for item in waited if item.making is not None},
                 timeout=self.patience_s if on_time is not None else None,
                 return_when=asyncio.FIRST_COMPLETED,
             )
