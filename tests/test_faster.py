@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import itertools
 import json
@@ -497,3 +498,46 @@ def test_boards_of_sokoban_are_read_as_the_library_reads_them(shape):
 @pytest.mark.parametrize("state", [None, "", "+++"])
 def test_no_whole_board_of_sokoban_is_no_deadlock(state):
     assert sokoban.make_is_deadlock(None)(state, (4, 4)) is False
+
+
+# -- matplotlib ------------------------------------------------------------------------
+
+LOAD_LIBRARY = """
+import sys
+from rg_env.tasks import library
+library.describe()
+print("matplotlib" in sys.modules)
+import cellpylib
+try:
+    cellpylib.plot([[0, 1]])
+except RuntimeError as error:
+    print(error)
+import matplotlib
+print(matplotlib.__version__)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(repo_root, tmp_path_factory) -> list[str]:
+    """What a process says that loads the library."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD_LIBRARY],
+        cwd=tmp_path_factory.mktemp("loaded"),
+        env=os.environ | {"PYTHONPATH": str(repo_root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_library_is_loaded_without_matplotlib(loaded):
+    assert loaded[0] == "False"
+
+
+def test_drawing_with_what_was_left_out_is_refused_by_name(loaded):
+    assert loaded[1] == "matplotlib.pyplot.get_cmap is not loaded where items are made"
+
+
+def test_matplotlib_can_be_imported_afterwards(loaded):
+    assert loaded[2] == importlib.metadata.version("matplotlib")

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import LibraryError, SettingError, unknown_name
+from rg_env.tasks.faster.drawing import load_cellpylib
 from rg_env.tasks.faster.replacing import replace
 from rg_env.tasks.faster.rows import Words
 from rg_env.tasks.unusable import UnusableEntry
@@ -109,6 +110,7 @@ def _load_factory() -> Any:
     """
     if (SUBMODULE / "reasoning_gym" / "__init__.py").is_file():
         sys.path.insert(0, str(SUBMODULE))
+    load_cellpylib()
     try:
         importlib.import_module("reasoning_gym")
         factory = importlib.import_module("reasoning_gym.factory")
