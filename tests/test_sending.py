@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from parts import build_env
 
 from rg_env.demo.server import serve_app
-from rg_env.host import off_loop, rows, sending
+from rg_env.host import off_loop, rows, sending, serving
 from rg_env.host.api_client import encode_groups
 from rg_env.rollouts.dumps import read_groups
 
@@ -121,6 +121,52 @@ def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
     api = sent({**group(text="x"), "task": "gcd", "answers": ["4"]})
     assert api.groups == [{**group(text="x"), "env_id": 0}]
     assert api.asked == ["/status-env", "/scored_data"]
+
+
+def test_the_status_that_is_asked_for_before_a_group_is_gone_by():
+    seen = []
+    sent(group(text="x"), seen.append)
+    assert seen[0].status_dict["env_weight"] == 1
+
+
+def test_a_status_of_a_former_registration_is_not_gone_by():
+    def registers_anew(env):
+        status_of = env._status_of
+
+        async def status(env_id):
+            env.env_id = 7
+            env._status_of = status_of
+            return await status_of(env_id) | {"env_weight": 0.5}
+
+        env._status_of = status
+        seen.append(env)
+
+    seen = []
+    sent(group(text="x"), registers_anew)
+    assert seen[0].status_dict["env_weight"] == 1
+
+
+def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
+    monkeypatch.setattr(serving, "TICK_S", 1.0)
+
+    async def run():
+        api = Api()
+        async with serve_app(api.app()) as url:
+            env = build_env(rollout_server_url=url)
+            env.env_id = 0
+            polling = asyncio.create_task(env._keep_status())
+            for _ in range(20):
+                await env._send_scored_data_to_api(group(text="x"))
+                await asyncio.sleep(0.1)
+            while_sending = api.asked.count("/status-env")
+            await asyncio.sleep(1.5)
+            polling.cancel()
+            await env.close()
+            return while_sending, api.asked.count("/status-env")
+
+    while_sending, afterwards = asyncio.run(run())
+    assert while_sending <= 20 + 1  # the first, before any group
+    assert afterwards > while_sending
 
 
 def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id():

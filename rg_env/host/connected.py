@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import math
 import random
 import string
+import time
 from datetime import datetime, timezone
 from typing import Any
 
@@ -67,6 +69,7 @@ class ConnectedEnv(EndingEnv):
             self.server_cls = SERVER_CLASSES[first.server_type]
         super().__init__(config, server_configs, slurm=slurm, testing=testing)
         self.status_dict: dict[str, Any] = {}
+        self._status_s = -math.inf
         self._fingerprint = 1.0 + random.random() * FINGERPRINT
         self._api = ApiClient(self.config.rollout_server_url)
 
@@ -213,14 +216,28 @@ class ConnectedEnv(EndingEnv):
         return await self._api.request("GET", "/status-env", me, needs)
 
     async def _own_status(self) -> dict[str, Any]:
-        return await self._status_of(self.env_id)
+        """Ask for our status, and go by it from then on."""
+        env_id = self.env_id
+        status = await self._status_of(env_id)
+        if env_id == self.env_id:
+            self.status_dict, self._status_s = status, time.monotonic()
+            self.max_num_workers = self.config.max_num_workers
+            if self.max_num_workers == -1:
+                per_node = self.config.max_num_workers_per_node
+                self.max_num_workers = per_node * len(self.server.servers)
+            await self.server.update_weight(status["env_weight"])
+        return status
+
+    def _status_age_s(self) -> float:
+        """Seconds since the API last told our status."""
+        return time.monotonic() - self._status_s
 
     async def get_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""
         while True:
             try:
-                self.status_dict = await self._own_status()
-                break
+                await self._own_status()
+                return
             except ApiUnreachable:
                 await self._api.patiently(lambda: self._api.request("GET", "/"))
             except (ApiFaulted, ApiRefused) as error:
@@ -229,11 +246,6 @@ class ConnectedEnv(EndingEnv):
                 logger.warning("the API has lost us (%s); registering again", error)
                 await self.register_env()
                 await self.get_server_info()
-        self.max_num_workers = self.config.max_num_workers
-        if self.max_num_workers == -1:
-            per_node = self.config.max_num_workers_per_node
-            self.max_num_workers = per_node * len(self.server.servers)
-        await self.server.update_weight(self.status_dict["env_weight"])
 
     async def _is_forgotten(self) -> bool:
         """Say whether the API answers, and refuses to know us again and again.

@@ -86,10 +86,14 @@ class ServingEnv(SendingEnv):
             await cancel_and_wait([polling])
 
     async def _keep_status(self) -> None:
-        """Read the API's status again and again, so that no refill waits for it."""
+        """Keep the API's status fresh, so that no refill waits for it.
+
+        Whoever sends a group asks for it too, and that is often enough for a while.
+        """
         while True:
-            await asyncio.sleep(TICK_S)
-            await self.get_status()
+            await asyncio.sleep(max(0.0, TICK_S - self._status_age_s()))
+            if self._status_age_s() >= TICK_S:
+                await self.get_status()
 
     async def _keep_busy(self, polling: asyncio.Task[None]) -> None:
         """Keep the inference servers busy until the run is complete."""
