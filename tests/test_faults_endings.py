@@ -46,7 +46,7 @@ async def in_setup(folder, number):
     """Send a signal when the first worker is started, before there is an API."""
     async with World(folder) as world:
         life = world.start(NOWHERE)
-        await until(life.has_children, "a worker is started")
+        await until(life.has_workers, "a worker is started")
         return *await life.end(number), life.said
 
 

@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from parts import ENTRY, GUARD_S, NOWHERE, descendants, is_alive, options_of, until
 
@@ -49,10 +48,9 @@ class Life:
         """The exit status, None while it lives."""
         return self._process.poll()
 
-    def has_children(self):
-        """Say whether it has started a process."""
-        tasks = Path(f"/proc/{self.pid}/task").glob("*/children")
-        return any(task.read_text() for task in tasks)
+    def has_workers(self):
+        """Say whether one of its children, the zygote, has forked a worker."""
+        return len(descendants(self.pid)) > 1
 
     async def end(self, *signals, pause_s=0.5):
         """Send signals and wait for the end.

@@ -32,7 +32,10 @@ COMMANDS = {
 }
 """Command to module, function and what it does."""
 
-NEED_ENVIRONMENT = frozenset({"serve", "process", "evaluate", "demo"})
+MAKE_ITEMS = frozenset({"serve", "process", "evaluate"})
+"""Commands whose process makes items."""
+
+NEED_ENVIRONMENT = MAKE_ITEMS | {"demo"}
 """Commands that use the environment's class, and with it the host."""
 
 USAGE = """\
@@ -60,6 +63,16 @@ def _command(argv: Sequence[str]) -> tuple[str, list[str]]:
 def needs_environment(argv: Sequence[str]) -> bool:
     """Say whether a command line needs the environment's class."""
     return _command(argv)[0] in NEED_ENVIRONMENT
+
+
+def begin_workers(argv: Sequence[str]) -> None:
+    """Have the library loaded for the workers of a command while ours are imported."""
+    command, rest = _command(argv)
+    if command in MAKE_ITEMS and not {"-h", "--help"} & set(rest):
+        from rg_env.isolation import early, jobs
+        from rg_env.isolation.pool import DEFAULT_MEMORY_LIMIT_BYTES
+
+        early.begin(jobs.PRELOAD, DEFAULT_MEMORY_LIMIT_BYTES)
 
 
 def end_at_interrupt() -> None:

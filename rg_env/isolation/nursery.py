@@ -76,6 +76,11 @@ class Nursery:
         self.hardening: Hardening | None = None
         self.closed = False
 
+    def start(self) -> None:
+        """Start the zygote; one that cannot be started is for `fork` to name."""
+        with contextlib.suppress(WorkerDied):
+            self._ensure_zygote()
+
     def fork(self) -> Worker:
         """Return a worker that is ready for a call; starts the zygote if need be.
 

@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from rg_env.isolation import early
 from rg_env.isolation.errors import PoolClosed, PoolFull
 from rg_env.isolation.lane import Call, Lane
-from rg_env.isolation.nursery import Nursery
 from rg_env.isolation.places import Places
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class WorkerPool:
         """
         if num_workers < 1 or max_pending < 1:
             raise ValueError("num_workers and max_pending have to be at least 1")
-        self._nursery = Nursery(preload, memory_limit_bytes)
+        self._nursery = early.take(preload, memory_limit_bytes)
         self._places = Places(max_pending)
         self._close_lock = threading.Lock()
         self._lock = threading.Lock()  # guards all below
