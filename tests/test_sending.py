@@ -184,6 +184,30 @@ def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id(
 
 
 @pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])
+def test_the_tokens_of_a_long_group_are_counted_off_the_event_loop(
+    tokens, is_off, monkeypatch
+):
+    threads = []
+
+    count_trained = sending.count_trained
+
+    def watched(masks):
+        threads.append(threading.current_thread())
+        return count_trained(masks)
+
+    monkeypatch.setattr(sending, "count_trained", watched)
+
+    async def run():
+        env = build_env(group_size=2)
+        await env.handle_send_to_api(group(tokens, text="x"), do_send_to_api=False)
+        await env.close()
+        return env.completion_lengths
+
+    assert asyncio.run(run()) == [tokens] * 2
+    assert [t is not threading.main_thread() for t in threads] == [is_off]
+
+
+@pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])
 def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch):
     threads = []
 

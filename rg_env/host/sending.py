@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.host.api_client import (
@@ -33,7 +33,7 @@ MAX_REFUSALS = 3
 """A group that was spoiled on its way, or met a proxy, is accepted the next time."""
 
 FEW_TOKENS = 8192
-"""So many are encoded and compressed in a millisecond, in place."""
+"""So many are counted, encoded and compressed in a millisecond, in place."""
 
 API_KEYS = frozenset(
     {
@@ -66,8 +66,13 @@ SET_IF_ABSENT = (
 def is_short(groups: Any) -> bool:
     """Say whether one group, or several, can be encoded in place."""
     listed = groups if isinstance(groups, list) else [groups]
-    rows = (row for group in listed for row in group["tokens"])
+    rows = (row for group in listed for row in group.get("tokens", ()))
     return sum(map(len, rows)) <= FEW_TOKENS
+
+
+def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
+    """Return how many tokens of each rollout are trained on."""
+    return [len(mask) - list(mask).count(PROMPT_MASK) for mask in masks]
 
 
 class SendingEnv(ConnectedEnv):
@@ -94,7 +99,14 @@ class SendingEnv(ConnectedEnv):
         for group in scored_data if is_list else [scored_data]:
             if group is None:
                 continue
-            fault = self._fault(group, do_send_to_api, abort_on_any_max_length_exceeded)
+            masks = group.get("masks", ())
+            if is_short(group):
+                lengths = count_trained(masks)
+            else:
+                lengths = await off_loop(count_trained, masks)
+            fault = self._fault(
+                group, lengths, do_send_to_api, abort_on_any_max_length_exceeded
+            )
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
                 continue
@@ -120,9 +132,13 @@ class SendingEnv(ConnectedEnv):
             await self.add_rollouts_for_wandb(group, item)
 
     def _fault(
-        self, group: dict[str, Any], is_for_trainer: bool, aborts_if_too_long: bool
+        self,
+        group: dict[str, Any],
+        lengths: list[int],
+        is_for_trainer: bool,
+        aborts_if_too_long: bool,
     ) -> str | None:
-        """Say why a group cannot be sent; counts its lengths if it has a size."""
+        """Say why a group cannot be sent; notes its lengths if it has a size."""
         overrides = group.get("group_overrides") or {}
         size = overrides.get("group_size", self.config.group_size)
         found = group.get("tokens", [])
@@ -132,7 +148,6 @@ class SendingEnv(ConnectedEnv):
             return "its scores are all the same"
         for key in SET_IF_ABSENT:
             group.setdefault(key, None)
-        lengths = [len(mask) - list(mask).count(PROMPT_MASK) for mask in group["masks"]]
         self.completion_lengths += lengths
         if is_for_trainer and 0 in lengths:
             return "a completion has no token that could be trained on"
