@@ -23,6 +23,7 @@ import pytest
 from rg_env.tasks import library
 from rg_env.tasks.faster import (
     brainfuck,
+    drawing,
     expressions,
     files,
     futoshiki,
@@ -537,6 +538,24 @@ def test_the_library_is_loaded_without_matplotlib(loaded):
 
 def test_drawing_with_what_was_left_out_is_refused_by_name(loaded):
     assert loaded[1] == "matplotlib.pyplot.get_cmap is not loaded where items are made"
+
+
+@pytest.mark.parametrize(
+    "uses", ["plt.figure()", "class Own(plt.Figure): pass", "raise ImportError('gone')"]
+)
+def test_a_cellpylib_that_draws_while_it_is_loaded_is_left_to_the_library(
+    uses, tmp_path, monkeypatch
+):
+    packages = {"cellpylib", *drawing.DRAWING}
+    for name in [n for n in sys.modules if n.partition(".")[0] in packages]:
+        monkeypatch.delitem(sys.modules, name)
+    package = tmp_path / "cellpylib"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import drawn")
+    (package / "drawn.py").write_text(f"import matplotlib.pyplot as plt\n{uses}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    drawing.load_cellpylib()
+    assert not any(name.startswith("cellpylib") for name in sys.modules)
 
 
 def test_matplotlib_can_be_imported_afterwards(loaded):

@@ -7,10 +7,9 @@ MB.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -23,18 +22,24 @@ def load_cellpylib() -> None:
     """Import cellpylib, if it is installed, with hollow modules for matplotlib.
 
     What it took from them raises a RuntimeError when it is used. All other imports of
-    matplotlib give the real one.
+    matplotlib give the real one, and so does cellpylib's own, later, if it is of a
+    version that uses it while it is loaded.
     """
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     try:
-        with contextlib.suppress(ImportError):
-            importlib.import_module("cellpylib")
+        importlib.import_module("cellpylib")
+    except (ImportError, RuntimeError, TypeError):  # not there, called, derived from
+        _forget(name for name in sys.modules if name.partition(".")[0] == "cellpylib")
     finally:
         sys.meta_path.remove(finder)
-        for name, module in list(sys.modules.items()):
-            if isinstance(module, _Hollow):
-                del sys.modules[name]
+        modules = sys.modules.items()
+        _forget(name for name, module in modules if isinstance(module, _Hollow))
+
+
+def _forget(names: Iterable[str]) -> None:
+    for name in list(names):
+        del sys.modules[name]
 
 
 class _Absent:
@@ -47,6 +52,8 @@ class _Absent:
         raise RuntimeError(f"{self._name} is not loaded where items are made")
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         self._refuse()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
