@@ -129,25 +129,26 @@ def test_the_status_that_is_asked_for_before_a_group_is_gone_by():
     assert seen[0].status_dict["env_weight"] == 1
 
 
-def test_a_status_of_a_former_registration_is_not_gone_by():
-    def registers_anew(env):
-        status_of = env._status_of
+@pytest.mark.parametrize(("env_id", "gone_by"), [(0, {"env_weight": 0.5}), (7, {})])
+def test_a_status_of_a_former_registration_is_not_gone_by(env_id, gone_by):
+    async def run():
+        env = build_env()
 
-        async def status(env_id):
-            env.env_id = 7
-            env._status_of = status_of
-            return await status_of(env_id) | {"env_weight": 0.5}
+        async def status_of(_):
+            env.env_id = env_id  # registered anew while it was asked for
+            return {"env_weight": 0.5}
 
-        env._status_of = status
-        seen.append(env)
+        env.env_id, env._status_of = 0, status_of
+        await env._own_status()
+        env.env_id = None
+        await env.close()
+        return env.status_dict
 
-    seen = []
-    sent(group(text="x"), registers_anew)
-    assert seen[0].status_dict["env_weight"] == 1
+    assert asyncio.run(run()) == gone_by
 
 
 def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
-    monkeypatch.setattr(serving, "TICK_S", 1.0)
+    monkeypatch.setattr(serving, "TICK_S", 0.5)
 
     async def run():
         api = Api()
