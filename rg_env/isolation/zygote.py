@@ -212,9 +212,9 @@ def _preload(order: Order, control: socket.socket) -> None:
 def _give_way() -> None:
     """Let the session of this process, its workers, come after all others.
 
-    Desktops and many servers share the cores among sessions first (autogroup); the
-    workers' own niceness counts only within theirs. Where no such file is or it cannot
-    be written, the owner is served later and nothing else changes.
+    A kernel with autogroup shares the cores among sessions first, and the workers' own
+    niceness counts only within theirs. A kernel without it has no such file and needs
+    none; where it cannot be written, the owner is served later.
     """
     with contextlib.suppress(OSError):
         AUTOGROUP.write_text(str(worker.NICENESS))
