@@ -1,11 +1,13 @@
-"""What every test stands on: the import path, and no network by accident."""
+"""What every test stands on: the import path, no network by accident, nothing left."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,24 @@ os.environ.update(
     WANDB_MODE="disabled",
 )
 
+IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
+if IS_CONTROLLER:
+    # All temporary files of the run, pytest's and those of killed children included,
+    # lie in one folder that goes with it.
+    os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="reasoning-gym-tests-")
+    tempfile.tempdir = None
+
+WRITTEN_BY_RUNS = ("data", "data_dumps", "env_checkpoints", "wandb")
+"""Folders of the repository that a run writes to and no test may."""
+
+
+def written_by_runs() -> set[Path]:
+    return {p for name in WRITTEN_BY_RUNS for p in (REPO_ROOT / name).rglob("*")}
+
+
+WRITTEN_BEFORE = written_by_runs()
+LEFT = pytest.StashKey[list[str]]()
+
 
 class RootIsNoPackage:
     """Keep pytest from importing the root's `__init__.py`, and with it the host.
@@ -43,6 +63,23 @@ class RootIsNoPackage:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RootIsNoPackage())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    left = sorted(map(str, written_by_runs() - WRITTEN_BEFORE))
+    if IS_CONTROLLER and left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        session.config.stash[LEFT] = left
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    for path in config.stash.get(LEFT, []):
+        terminalreporter.write_line(f"FAILED: the tests left {path}")
+
+
+def pytest_unconfigure() -> None:
+    if IS_CONTROLLER:
+        shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -41,6 +42,11 @@ GUARD_S = 120
 # -- settings --------------------------------------------------------------------------
 
 
+def dumps_folder():
+    """Return where dump files go that no test looks at; it is removed at the end."""
+    return str(Path(tempfile.gettempdir()) / "dumps")
+
+
 def env_config(**changes):
     """Return settings of a small run without W&B."""
     given = {
@@ -53,6 +59,7 @@ def env_config(**changes):
         "num_workers": 1,
         "steps_per_eval": 0,
         "seed": 1918,
+        "data_dumps_dir": dumps_folder(),
     }
     return ReasoningGymEnvConfig(**(given | changes))
 
@@ -99,6 +106,7 @@ def options_of(url=NOWHERE, kind="vllm", **changes):
         "num_workers": 1,
         "steps_per_eval": 0,
         "complexity_mode": "None",
+        "data_dumps_dir": dumps_folder(),
     }
     server = {
         "base_url": url if url.endswith("/v1") else f"{url}/v1",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -42,10 +43,10 @@ class Breath:
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
-        self._last = 0.0
+        self._last = -math.inf
 
     def __call__(self) -> None:
-        """Pause for other threads; for functions that run in the thread."""
+        """Pause for other threads, the first time too; for functions in the thread."""
         if time.perf_counter() - self._last >= self._every_s:
             time.sleep(BREATH_S)
             self._last = time.perf_counter()
