@@ -44,41 +44,34 @@ from atroposlib.envs.server_handling.server_manager import (  # noqa: E402
     ServerBaseline,
 )
 
+from rg_env import logs  # noqa: E402
 from rg_env.answers.prompt import SYSTEM_PROMPT, Message, build_messages  # noqa: E402
 from rg_env.answers.scoring import Score  # noqa: E402
-from rg_env.errors import SettingError  # noqa: E402
-from rg_env.host import (  # noqa: E402
-    checkpoint,
+from rg_env.atropos import (  # noqa: E402
+    checkpoint_files,
     defaults,
-    evaluation,
-    group,
-    logs,
-    rows,
+    evaluation_run,
+    group_forms,
+    process_rows,
 )
-from rg_env.host.accounting import AccountingEnv  # noqa: E402
-from rg_env.host.arrival import tell_of_replies  # noqa: E402
-from rg_env.host.config import ReasoningGymEnvConfig  # noqa: E402
-from rg_env.host.dumping import Dumps  # noqa: E402
-from rg_env.host.inference import (  # noqa: E402
-    Completion,
-    Inference,
-    InferenceFailed,
-    Prompt,
-    Prompts,
-    Sampling,
-    render_prompt,
-)
-from rg_env.host.legacy import LegacyViews  # noqa: E402
-from rg_env.host.questions import Questions, prepare_questions  # noqa: E402
-from rg_env.host.servers import server_list  # noqa: E402
-from rg_env.host.watch import InferenceWatch  # noqa: E402
-from rg_env.isolation import jobs  # noqa: E402
-from rg_env.isolation.items import PATIENCE_S, NoItems  # noqa: E402
-from rg_env.isolation.pool import WorkerPool  # noqa: E402
-from rg_env.isolation.scorer import ScoringUnavailable  # noqa: E402
-from rg_env.reports.evaluation import summarise  # noqa: E402
+from rg_env.atropos.accounting import AccountingEnv  # noqa: E402
+from rg_env.atropos.config import ReasoningGymEnvConfig  # noqa: E402
+from rg_env.atropos.old_names import LegacyViews  # noqa: E402
+from rg_env.atropos.server_configs import server_list  # noqa: E402
+from rg_env.errors import SettingError  # noqa: E402
+from rg_env.inference.generation import Completion, Inference, InferenceFailed, Sampling  # noqa: E402
+from rg_env.inference.outages import OutageWatch  # noqa: E402
+from rg_env.inference.prompts import Prompt, Prompts, render_prompt  # noqa: E402
+from rg_env.inference.reply_arrival import tell_of_replies  # noqa: E402
+from rg_env.items import worker_jobs  # noqa: E402
+from rg_env.items.group_scorer import ScoringUnavailable  # noqa: E402
+from rg_env.items.item_source import PATIENCE_S, NoItems  # noqa: E402
+from rg_env.items.run_items import RunItems, prepare_items  # noqa: E402
+from rg_env.pool.worker_pool import WorkerPool  # noqa: E402
+from rg_env.reports.evaluation_summary import summarise  # noqa: E402
 from rg_env.rollouts import shaping  # noqa: E402
-from rg_env.rollouts.record import GroupRecord  # noqa: E402
+from rg_env.rollouts.group_record import GroupRecord  # noqa: E402
+from rg_env.rollouts.run_dumps import Dumps  # noqa: E402
 from rg_env.tasks.feedback import Feedback  # noqa: E402
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
@@ -131,8 +124,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         with defaults.refusing_bad_tokenizer(config.tokenizer_name, of_servers):
             super().__init__(config, servers, slurm=False, testing=testing)
         host_writer = vars(self)["jsonl_writer"]
-        self.jsonl_writer: Any = rows.take_over(host_writer, config)
-        self._watch = InferenceWatch(self.server.servers)
+        self.jsonl_writer: Any = process_rows.take_over(host_writer, config)
+        self._watch = OutageWatch(self.server.servers)
         self._inference = Inference(
             self.server,
             self.tokenizer,
@@ -140,10 +133,15 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             on_retry=self._watch.note_retry,
         )
         self._prompts = Prompts(self.tokenizer)
-        self._dumps = Dumps(config)
+        self._dumps = Dumps(
+            Path(config.data_dumps_dir),
+            keep_good=config.dump_rollouts,
+            keep_failed=config.dump_failed_rollouts,
+            threshold=config.rollout_save_score_threshold,
+        )
         self._feedback = Feedback(config.curriculum_target_accuracy)
         self._pool: WorkerPool | None = None
-        self._questions: Questions | None = None
+        self._questions: RunItems | None = None
         self._keeps_busy = False
         self.percent_correct_buffer: list[float] = []
         self.eval_metrics: list[tuple[str, float]] = []
@@ -175,14 +173,12 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         self._pool = WorkerPool(
             self.config.worker_count,
             memory_limit_bytes=self.config.worker_memory_bytes,
-            preload=jobs.PRELOAD,
+            preload=worker_jobs.PRELOAD,
         )
         give_up = self.config.give_up_after_s if self.process_mode else None
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()
-        self._questions = await prepare_questions(
-            self._pool, self.config, self._feedback
-        )
+        self._questions = await prepare_items(self._pool, self.config, self._feedback)
         if self._keeps_busy or self.process_mode:
             self._questions.items.patience_s = PATIENCE_S
         else:
@@ -348,7 +344,9 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         with tell_of_replies(answered):
             completions = await self._ask(prompt, self.config.group_size, sampling)
         answered()
-        return [group.build_rollout(prompt, c, entry, dataset) for c in completions]
+        return [
+            group_forms.build_rollout(prompt, c, entry, dataset) for c in completions
+        ]
 
     async def _ask(
         self, prompt: Prompt, n: int, sampling: Sampling
@@ -387,13 +385,13 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """
         if not rollout_group_data:
             return None
-        scores = await group.score_rollouts(self._scorer(), rollout_group_data)
+        scores = await group_forms.score_rollouts(self._scorer(), rollout_group_data)
         rewards = shaping.penalise_length(
             [score.value for score in scores],
             [self._penalised_length(rollout) for rollout in rollout_group_data],
             self.limit_tokens,
         )
-        record = group.build_record(rollout_group_data, scores, rewards)
+        record = group_forms.build_record(rollout_group_data, scores, rewards)
         self._count(record, scores)
         await self._dumps.record(record, self._versions())
         if self.config.ensure_scores_are_not_same and not shaping.has_signal(rewards):
@@ -402,7 +400,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             [rollout.get("finish_reason") for rollout in rollout_group_data],
             mask_truncated=self.config.mask_too_long_completions,
         )
-        return group.build_trainer_group(
+        return group_forms.build_trainer_group(
             rollout_group_data,
             record,
             overrides,
@@ -412,7 +410,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
 
     def _penalised_length(self, rollout: Mapping[str, Any]) -> int:
         if self.config.length_penalty_counts == "completion":
-            return group.completion_tokens(rollout)
+            return group_forms.completion_tokens(rollout)
         return len(rollout["tokens"])
 
     def _count(self, record: GroupRecord, scores: Sequence[Score]) -> None:
@@ -471,8 +469,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             split="eval",
         )
         completions = await self._ask(prompt, 1, sampling)
-        rollout = group.build_rollout(prompt, completions[0], entry, dataset)
-        return rollout, (await group.score_rollouts(self._scorer(), [rollout]))[0]
+        rollout = group_forms.build_rollout(prompt, completions[0], entry, dataset)
+        return rollout, (await group_forms.score_rollouts(self._scorer(), [rollout]))[0]
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Ask all evaluation items; write, show and keep the results.
@@ -483,7 +481,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         began = time.time()
         library = self._asked().library
         await self._asked().trials.finished()
-        results = await evaluation.evaluate_items(
+        results = await evaluation_run.evaluate_items(
             self.test_items_with_scorers,
             self._eval_rollout,
             category_of=lambda task: library.tasks[task].category,
@@ -492,7 +490,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         )
         summary = summarise(results)
         self.eval_metrics = list(summary.metrics().items())
-        evaluation.show(summary)
+        evaluation_run.show(summary)
         if self.config.data_dir_to_save_evals is not None:
             await self.evaluate_log(
                 metrics=summary.metrics(),
@@ -540,7 +538,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """Return the number of tasks seen, their recent scores and their levels."""
         return self._feedback.stats()
 
-    def _state_owners(self) -> dict[str, checkpoint.Stateful]:
+    def _state_owners(self) -> dict[str, checkpoint_files.Stateful]:
         adaptive = self._feedback.adaptive
         moved = {} if adaptive is None else {"adaptive": adaptive}
         return {
@@ -555,7 +553,9 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
 
     def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
-        state = checkpoint.collect(self._state_owners(), self.config.stream_settings)
+        state = checkpoint_files.collect(
+            self._state_owners(), self.config.stream_settings
+        )
         super().save_checkpoint(step, {**state, **(data or {})})
 
     def load_checkpoint(self) -> None:
@@ -571,7 +571,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             logger.warning("no checkpoint of %s in %s: starting anew", name, where)
             return
         settings = self.config.stream_settings
-        checkpoint.restore(self._state_owners(), settings, source)
+        checkpoint_files.restore(self._state_owners(), settings, source)
         self._continue_ledger(source)
         logger.info("continuing from %s at item %d", source, self.iter)
 

@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import Curriculum, LevelChange
-from rg_env.tasks.progress import TaskProgress
+from rg_env.tasks.task_history import TaskHistory
 
 BAND = 0.05
 WINDOW = 100
@@ -156,7 +156,7 @@ class Controller(Protocol):
 
     def level_of(self, task: str) -> float: ...
 
-    def update(self, task: str, progress: TaskProgress) -> LevelChange | None: ...
+    def update(self, task: str, progress: TaskHistory) -> LevelChange | None: ...
 
 
 class OriginalLaw:
@@ -169,7 +169,7 @@ class OriginalLaw:
     def level_of(self, task: str) -> float:
         return self._level
 
-    def update(self, task: str, progress: TaskProgress) -> None:
+    def update(self, task: str, progress: TaskHistory) -> None:
         recent = list(progress.history[task])[-5:]
         accuracy = statistics.fmean(recent)
         if len(recent) < 3 or abs(accuracy - self._target) <= BAND:
@@ -206,7 +206,7 @@ def run_task(
     rng: random.Random,
 ) -> Trace:
     """Let a controller follow a learner."""
-    progress = TaskProgress()
+    progress = TaskHistory()
     asked: deque[tuple[int, float]] = deque()
     scores, expected, reached = [], [], None
     settling = WINDOW + ROUNDS * in_flight
@@ -380,7 +380,7 @@ def run_training(
     difficulty = {f"task {n}": rng.uniform(-3, 3) for n in range(TASKS)}
     tasks = list(difficulty)
     weights = AdaptiveWeights(dict.fromkeys(tasks, 1.0))
-    curriculum, progress = Curriculum(0.7), TaskProgress()
+    curriculum, progress = Curriculum(0.7), TaskHistory()
     pending: deque[tuple[str, float, float]] = deque()
     silent = 0
     for number in range(training.groups):

@@ -31,17 +31,17 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from rg_env.isolation import jobs
-from rg_env.isolation.errors import DeadlineExceeded, JobFailed
-from rg_env.isolation.pool import WorkerPool
-from rg_env.isolation.scale_probe import (
+from rg_env.items import worker_jobs
+from rg_env.items.scale_probe import (
     LIBRARY_DEADLINE_S,
     Limits,
     resolve_scales,
     try_params,
 )
-from rg_env.tasks.level_facts import NO_SCALE, REPAIRS
+from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed
+from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.scale_repairs import NO_SCALE, REPAIRS
 from rg_env.tasks.scales import Scale, Step
 
 DEADLINE_S = 30.0
@@ -98,9 +98,9 @@ async def _questions(pool: WorkerPool, task: str, step: Step, items: int) -> lis
     found: list[Any] = []
     for number in range(items):
         seed = entry_seed("evaluation", f"difficulty/{task}", number)
-        call = (jobs.make_entry, task, dict(step.params), seed)
+        call = (worker_jobs.make_entry, task, dict(step.params), seed)
         try:
-            ms, entry = await pool.run(jobs.timed, *call, deadline_s=DEADLINE_S)
+            ms, entry = await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S)
             found.append((entry["question"], ms))
         except (DeadlineExceeded, JobFailed):
             found.append(None)
@@ -146,7 +146,7 @@ async def _measure(pool: WorkerPool, scale: Scale, items: int) -> TaskResult:
 
 async def _run(options: argparse.Namespace) -> list[TaskResult]:
     pool = WorkerPool(
-        NUM_WORKERS, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=jobs.PRELOAD
+        NUM_WORKERS, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=worker_jobs.PRELOAD
     )
     gate = asyncio.Semaphore(NUM_WORKERS)
     done = 0
@@ -160,7 +160,7 @@ async def _run(options: argparse.Namespace) -> list[TaskResult]:
         return result
 
     try:
-        await pool.run(jobs.describe_library, deadline_s=LIBRARY_DEADLINE_S)
+        await pool.run(worker_jobs.describe_library, deadline_s=LIBRARY_DEADLINE_S)
         scales = await resolve_scales(pool, options.tasks)
         results = await asyncio.gather(*map(measured, scales.values()))
     finally:

@@ -43,9 +43,9 @@ from benchmarks.hostile_texts import (
     armed,
 )
 from rg_env.answers.rules import ScoringRules
-from rg_env.isolation import jobs
-from rg_env.isolation.pool import WorkerPool
-from rg_env.isolation.scorer import GroupScorer, TaskHandle
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import GroupScorer, TaskHandle
+from rg_env.pool.worker_pool import WorkerPool
 
 DEADLINE_S = 5.0
 MAKING_DEADLINE_S = 60.0
@@ -119,7 +119,7 @@ class Battery:
     def run(self, task: str) -> TaskResult:
         """Score every text as an answer to one entry of a task."""
         entry = self._pool.call(
-            jobs.make_entry, task, {}, SEED, deadline_s=MAKING_DEADLINE_S
+            worker_jobs.make_entry, task, {}, SEED, deadline_s=MAKING_DEADLINE_S
         )
         result = TaskResult(task)
         before = self._pool.counters["deaths"]
@@ -199,12 +199,16 @@ def main() -> int:
     parser.add_argument("--tasks", nargs="+", help="only these")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
-    pool = WorkerPool(1, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=jobs.PRELOAD)
+    pool = WorkerPool(
+        1, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=worker_jobs.PRELOAD
+    )
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         canaries = Canaries(pool, folder)
         battery = Battery(pool, canaries)
-        description = pool.call(jobs.describe_library, deadline_s=MAKING_DEADLINE_S)
+        description = pool.call(
+            worker_jobs.describe_library, deadline_s=MAKING_DEADLINE_S
+        )
         tasks = options.tasks or list(description.tasks)
         results = []
         for number, task in enumerate(tasks, 1):

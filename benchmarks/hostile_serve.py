@@ -32,11 +32,11 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from benchmarks.hostile_texts import HOSTILE, armed
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.demo.api import running_api
-from rg_env.demo.engine import TOKENIZER_FOLDER, load_tokenizer
-from rg_env.demo.server import serve_app
-from rg_env.demo.trainer import StandInTrainer, TrainerConfig
-from rg_env.host import logs
+from rg_env import logs
+from rg_env.simulation.api_process import running_api
+from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.inference_server import serve_app
+from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
 GROUP = 8
 BATCH = 64

@@ -33,9 +33,9 @@ from aiohttp import web
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.demo.engine import TOKENIZER_FOLDER, load_tokenizer
-from rg_env.demo.server import serve_app
-from rg_env.host import logs
+from rg_env import logs
+from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.inference_server import serve_app
 
 TICK_S = 0.01
 WARM_UP_GROUPS = 32

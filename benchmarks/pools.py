@@ -46,11 +46,11 @@ if IMPORTS_FILE:
 
 
 class OurPool:
-    """rg_env.isolation.pool.WorkerPool."""
+    """rg_env.pool.worker_pool.WorkerPool."""
 
     def __init__(self, num_workers: int) -> None:
         sys.path.append(str(REPOSITORY))
-        from rg_env.isolation.pool import WorkerPool
+        from rg_env.pool.worker_pool import WorkerPool
 
         self._pool = WorkerPool(num_workers, preload=[PRELOAD])
         self.close = self._pool.close

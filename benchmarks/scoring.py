@@ -24,9 +24,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from rg_env.isolation import jobs
-from rg_env.isolation.errors import DeadlineExceeded
-from rg_env.isolation.pool import WorkerPool
+from rg_env.items import worker_jobs
+from rg_env.pool.pool_errors import DeadlineExceeded
+from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks import library
 from rg_env.tasks.sampler import entry_seed
 from rg_env.tasks.solutions import solution
@@ -57,13 +57,15 @@ def overhead(pool: WorkerPool, groups: int) -> dict[str, float]:
     for i in range(groups):
         task = tasks[i % len(tasks)]
         seed = entry_seed("evaluation", "benchmark", i)
-        entry = pool.call(jobs.make_entry, task, {}, seed, deadline_s=DEADLINE_S)
+        entry = pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=DEADLINE_S)
         call = (task, {}, entry, _answers(task, entry))
         for _ in range(2):  # the first of each builds the dataset
             piped = _ms(
-                lambda c=call: pool.call(jobs.score_answers, *c, deadline_s=DEADLINE_S)
+                lambda c=call: pool.call(
+                    worker_jobs.score_answers, *c, deadline_s=DEADLINE_S
+                )
             )
-            here = _ms(lambda c=call: jobs.score_answers(*c))
+            here = _ms(lambda c=call: worker_jobs.score_answers(*c))
         through.append(piped)
         direct.append(here)
     extra = [a - b for a, b in zip(through, direct, strict=True)]
@@ -80,9 +82,9 @@ def restart(rounds: int = 5) -> dict[str, float]:
     """Measure a cold start, and the answer after a worker was killed."""
     cold: list[float] = []
     again: list[float] = []
-    call = (jobs.make_entry, "gcd", {}, 1)
+    call = (worker_jobs.make_entry, "gcd", {}, 1)
     for _ in range(rounds):
-        pool = WorkerPool(1, preload=jobs.PRELOAD)
+        pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
         try:
             cold.append(_ms(lambda p=pool: p.call(*call, deadline_s=DEADLINE_S)))
             try:
@@ -125,14 +127,14 @@ def memory(pool: WorkerPool, scores: int) -> dict[str, Any]:
     tasks = [task for task in library.describe().tasks if task not in SLOW_TASKS]
     calls = []
     for task in tasks:
-        entry = pool.call(jobs.make_entry, task, {}, 7, deadline_s=DEADLINE_S)
+        entry = pool.call(worker_jobs.make_entry, task, {}, 7, deadline_s=DEADLINE_S)
         calls.append((task, {}, entry, _answers(task, entry)))
     points = []
     done = 0
     step = max(1, scores // 10)
     while done < scores:
         for call in calls:
-            pool.call(jobs.score_answers, *call, deadline_s=DEADLINE_S)
+            pool.call(worker_jobs.score_answers, *call, deadline_s=DEADLINE_S)
             done += GROUP
             if done // step > len(points):
                 points.append((done, round(_children_mib(), 1)))
@@ -150,7 +152,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=None)
     options = parser.parse_args()
     found: dict[str, Any] = {"restart": restart()}
-    pool = WorkerPool(2, preload=jobs.PRELOAD)
+    pool = WorkerPool(2, preload=worker_jobs.PRELOAD)
     try:
         found["overhead"] = overhead(pool, options.groups)
         found["memory"] = memory(pool, options.scores)

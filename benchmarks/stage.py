@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from benchmarks import findings  # noqa: E402
-from rg_env.demo.api import running_api  # noqa: E402
-from rg_env.demo.engine import TOKENIZER_FOLDER  # noqa: E402
-from rg_env.demo.trainer import (  # noqa: E402
+from rg_env.simulation.api_process import running_api  # noqa: E402
+from rg_env.simulation.engine import TOKENIZER_FOLDER  # noqa: E402
+from rg_env.simulation.stand_in_trainer import (  # noqa: E402
     StandInTrainer,
     TrainerConfig,
     TrainerError,

@@ -7,7 +7,7 @@ Three counts, over all tasks with random levels:
 - Seeds shared between shards, or between training and evaluation, in so many draws.
 - Different streams among so many items, made under five hash seeds and with one, two
   and three workers, each in a process of its own that makes another number ahead.
-- Questions that a task asks twice in its stream: of the draws as they fall, beside
+- RunItems that a task asks twice in its stream: of the draws as they fall, beside
   what is asked after repeats were avoided.
 """
 
@@ -31,15 +31,15 @@ from rich.console import Console
 from rich.progress import track
 
 from rg_env.answers.rules import ScoringRules
-from rg_env.isolation import jobs
-from rg_env.isolation.items import ItemSource
-from rg_env.isolation.leveling import prepare_difficulty
-from rg_env.isolation.pool import WorkerPool
+from rg_env.items import worker_jobs
+from rg_env.items.item_source import ItemSource
+from rg_env.items.run_difficulty import prepare_difficulty
+from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.levels import LevelSetting
+from rg_env.tasks.item_stream import ItemStream
+from rg_env.tasks.level_settings import LevelSetting
 from rg_env.tasks.sampler import Sampler, evaluation_seed
 from rg_env.tasks.selection import build_selection
-from rg_env.tasks.stream import ItemStream
 
 SEED = 42
 HASH_SEEDS = ("0", "1", "7", "1234", "random")
@@ -85,7 +85,7 @@ async def open_stream(
     tasks: Sequence[str] | None = None,
 ) -> ItemSource:
     """Return the stream that an environment with these settings asks."""
-    library = await pool.run(jobs.describe_library, deadline_s=DEADLINE_S)
+    library = await pool.run(worker_jobs.describe_library, deadline_s=DEADLINE_S)
     choices = build_selection(library, tasks=tasks)
     names = [choice.task for choice in choices]
     difficulty = await prepare_difficulty(
@@ -106,7 +106,7 @@ async def open_stream(
 async def stream_digest(num_workers: int, items: int) -> str:
     """Return the digest of the first items of a stream: what each is and says."""
     hashed = hashlib.sha256()
-    pool = WorkerPool(num_workers, preload=jobs.PRELOAD)
+    pool = WorkerPool(num_workers, preload=worker_jobs.PRELOAD)
     try:
         source = await open_stream(pool, num_workers, "random")
         for _ in range(items):
@@ -145,9 +145,9 @@ def different_streams(items: int) -> dict[str, Any]:
 async def repeats(items_per_task: int) -> dict[str, dict[str, float]]:
     """Count repeated questions of each task, as drawn and as asked."""
     found: dict[str, dict[str, float]] = {}
-    pool = WorkerPool(2, preload=jobs.PRELOAD)
+    pool = WorkerPool(2, preload=worker_jobs.PRELOAD)
     try:
-        library = await pool.run(jobs.describe_library, deadline_s=DEADLINE_S)
+        library = await pool.run(worker_jobs.describe_library, deadline_s=DEADLINE_S)
         for task in track(
             list(library.tasks), "repeats by task", console=Console(stderr=True)
         ):

@@ -34,6 +34,8 @@ if IS_CONTROLLER:
     # lie in one folder that goes with it.
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="reasoning-gym-tests-")
     tempfile.tempdir = None
+    # Some tests run children as another user.
+    Path(tempfile.gettempdir()).chmod(0o755)
 
 WRITTEN_BY_RUNS = ("data", "data_dumps", "env_checkpoints", "wandb")
 """Folders of the repository that a run writes to and no test may."""
@@ -100,7 +102,7 @@ def simulated() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def api_url() -> Iterator[str]:
     """The address of one real Atropos API for a module, whose tests reset it."""
-    from rg_env.demo.api import running_api
+    from rg_env.simulation.api_process import running_api
 
     loop = asyncio.new_event_loop()
     api = running_api()

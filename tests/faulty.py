@@ -32,8 +32,8 @@ from aiohttp import web
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from rg_env.demo.engine import TOKENIZER_FOLDER, load_tokenizer
-from rg_env.demo.server import serve_app
+from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.inference_server import serve_app
 
 LONGEST_HANG_S = 30.0
 SLOW_S = 0.4

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rg_env.answers.scoring import Score
-from rg_env.isolation import jobs
+from rg_env.items import worker_jobs
 from rg_env.tasks import library
 
 
@@ -21,4 +21,4 @@ def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
 def score_where_made(task: str, seed: int, answers: Sequence[str]) -> list[Score]:
     """Score answers to an entry that has not left its process."""
     entry = library.make_entry(task, {}, seed)
-    return jobs.score_answers(task, {}, entry, answers)
+    return worker_jobs.score_answers(task, {}, entry, answers)

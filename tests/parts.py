@@ -21,10 +21,10 @@ from aiohttp import web
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
-from rg_env.demo.engine import TOKENIZER_FOLDER, load_tokenizer
-from rg_env.demo.server import serve_app
-from rg_env.host.config import ReasoningGymEnvConfig
+from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.inference_server import serve_app
 
 REPO_ROOT = Path(__file__).resolve().parents[1]
 ENTRY = REPO_ROOT / "reasoning_gym_environment.py"
@@ -200,7 +200,7 @@ class Simulated:
     def __init__(self, *argv):
         given = ["--port=0", "--complexity_mode=None", *argv]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "rg_env.cli.simulated_server", *given],
+            [sys.executable, "-m", "rg_env.cli.simulated_server_command", *given],
             cwd=REPO_ROOT,
             stdout=subprocess.PIPE,
             text=True,

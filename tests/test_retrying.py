@@ -15,8 +15,8 @@ from tenacity import (
     wait_none,
 )
 
-from rg_env.host import retrying
-from rg_env.host.retrying import tried_again
+from rg_env import retrying
+from rg_env.retrying import tried_again
 
 TRIES = 3
 

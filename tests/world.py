@@ -11,9 +11,13 @@ import time
 
 from parts import ENTRY, GUARD_S, NOWHERE, descendants, is_alive, options_of, until
 
-from rg_env.demo.api import running_api
-from rg_env.demo.trainer import StandInTrainer, TrainerConfig, TrainerError
-from rg_env.rollouts.dumps import read_groups
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.simulation.api_process import running_api
+from rg_env.simulation.stand_in_trainer import (
+    StandInTrainer,
+    TrainerConfig,
+    TrainerError,
+)
 
 LEFT_PATIENCE_S = 10.0
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import orjson
 
-from rg_env.demo.chatml import END
-from rg_env.demo.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.chatml import END
+from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
 
 WORDS = """
 so we have to look at each of the numbers in turn and see whether it fits the rule that

@@ -29,7 +29,7 @@ from aiohttp import web
 
 from benchmarks.harness.children import end_with_parent
 from benchmarks.harness.replies import Replies
-from rg_env.demo.chatml import extract_last_user_message
+from rg_env.simulation.chatml import extract_last_user_message
 from rg_env.tasks.solutions import solution
 
 MAX_LINE_BYTES = 16 * 1024**2
@@ -82,7 +82,7 @@ class Ledger:
 
 
 class Answers:
-    """Questions whose answers were told, the oldest forgotten first."""
+    """RunItems whose answers were told, the oldest forgotten first."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

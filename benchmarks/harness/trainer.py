@@ -13,7 +13,7 @@ from collections import Counter
 import aiohttp
 import orjson
 
-from rg_env.demo.trainer import find_faults
+from rg_env.simulation.stand_in_trainer import find_faults
 
 POLL_S = 0.05
 

@@ -17,18 +17,46 @@ from rg_env.cli.printing import INTERRUPTED
 from rg_env.errors import LibraryError, SettingError, unknown_name
 
 COMMANDS = {
-    "serve": ("rg_env.cli.run", "serve", "feed a trainer through the Atropos API"),
-    "process": ("rg_env.cli.run", "process", "write groups as JSONL and an HTML page"),
-    "evaluate": ("rg_env.cli.run", "evaluate", "measure a model on fixed items"),
+    "serve": (
+        "rg_env.cli.atropos_commands",
+        "serve",
+        "feed a trainer through the Atropos API",
+    ),
+    "process": (
+        "rg_env.cli.atropos_commands",
+        "process",
+        "write groups as JSONL and an HTML page",
+    ),
+    "evaluate": (
+        "rg_env.cli.atropos_commands",
+        "evaluate",
+        "measure a model on fixed items",
+    ),
     "simulated-server": (
-        "rg_env.cli.simulated_server",
+        "rg_env.cli.simulated_server_command",
         "simulated_server",
         "an inference server with a simulated model",
     ),
-    "tasks": ("rg_env.cli.tasks", "tasks", "list the tasks, their scales and costs"),
-    "show": ("rg_env.cli.show", "show", "print an item, and score an answer to it"),
-    "doctor": ("rg_env.cli.doctor", "doctor", "check this installation, task by task"),
-    "demo": ("rg_env.cli.demo", "demo", "run it all on this machine, simulated model"),
+    "tasks": (
+        "rg_env.cli.tasks_command",
+        "tasks",
+        "list the tasks, their scales and costs",
+    ),
+    "show": (
+        "rg_env.cli.show_command",
+        "show",
+        "print an item, and score an answer to it",
+    ),
+    "doctor": (
+        "rg_env.cli.doctor_command",
+        "doctor",
+        "check this installation, task by task",
+    ),
+    "demo": (
+        "rg_env.cli.demo_command",
+        "demo",
+        "run it all on this machine, simulated model",
+    ),
 }
 """Command to module, function and what it does."""
 
@@ -69,10 +97,11 @@ def begin_workers(argv: Sequence[str]) -> None:
     """Have the library loaded for the workers of a command while ours are imported."""
     command, rest = _command(argv)
     if command in MAKE_ITEMS and not {"-h", "--help"} & set(rest):
-        from rg_env.isolation import early, jobs
-        from rg_env.isolation.pool import DEFAULT_MEMORY_LIMIT_BYTES
+        from rg_env.items import worker_jobs
+        from rg_env.pool import early_start
+        from rg_env.pool.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES
 
-        early.begin(jobs.PRELOAD, DEFAULT_MEMORY_LIMIT_BYTES)
+        early_start.begin(worker_jobs.PRELOAD, DEFAULT_MEMORY_LIMIT_BYTES)
 
 
 def end_at_interrupt() -> None:
@@ -109,7 +138,7 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         if name not in COMMANDS:
             raise unknown_name("command line", name, COMMANDS, "command")
         module, function, _ = COMMANDS[name]
-        from rg_env.host import logs
+        from rg_env import logs
 
         logs.start()
         run: Callable[[Any, Sequence[str]], int]

@@ -26,7 +26,7 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from atroposlib.utils.cli import merge_dicts
 from pydantic import BaseModel, ValidationError
 
-from rg_env.cli.parser import SentenceParser
+from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError, nearest, unknown_name
 
 logger = logging.getLogger(__name__)

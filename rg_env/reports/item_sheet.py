@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.answers.scoring import Score
-from rg_env.reports.visible import on_one_line, visible
+from rg_env.reports.terminal_text import on_one_line, visible
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale, Step
 

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from rg_env.rollouts.record import GroupRecord
+from rg_env.rollouts.group_record import GroupRecord
 
 Fate = Literal[
     "sent",

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rg_env.reports.visible import on_one_line
+from rg_env.reports.terminal_text import on_one_line
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale
 

@@ -37,7 +37,7 @@ from collections.abc import Collection, Iterator, Mapping, MutableMapping, Seque
 from typing import Any, Literal
 
 from rg_env.errors import SettingError, unknown_name
-from rg_env.tasks.progress import RECENT_GROUPS, GroupResult, TaskProgress
+from rg_env.tasks.task_history import RECENT_GROUPS, GroupResult, TaskHistory
 
 START = 0.3
 BAND = 0.05
@@ -228,7 +228,7 @@ class Curriculum:
         level = _fraction(f"{FIELD}.{task}", level)
         self._tasks[task] = _TaskState(level, counted_from=None)
 
-    def update(self, task: str, progress: TaskProgress) -> LevelChange | None:
+    def update(self, task: str, progress: TaskHistory) -> LevelChange | None:
         """Move a task's level if its results ask for it.
 
         Call it after each `record_group` of the task.
@@ -323,7 +323,7 @@ class Curriculum:
         return min(max(level + change, low), high)
 
     def _counted(
-        self, task: str, state: _TaskState, progress: TaskProgress
+        self, task: str, state: _TaskState, progress: TaskHistory
     ) -> list[GroupResult]:
         """Return the results that decide, oldest first."""
         count = progress.group_counts.get(task, 0)

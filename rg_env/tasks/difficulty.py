@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.levels import LevelRule
+from rg_env.tasks.level_settings import LevelRule
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale
 

@@ -10,7 +10,7 @@ from typing import Any
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import Curriculum, LevelChange
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.progress import TaskProgress
+from rg_env.tasks.task_history import TaskHistory
 
 
 class Feedback:
@@ -27,7 +27,7 @@ class Feedback:
     """
 
     def __init__(self, target_accuracy: float) -> None:
-        self.progress = TaskProgress()
+        self.progress = TaskHistory()
         self.curriculum = Curriculum(target_accuracy)
         self.adaptive: AdaptiveWeights | None = None
         self.changes = 0

@@ -36,7 +36,7 @@ from rg_env.errors import LibraryError, SettingError, unknown_name
 from rg_env.tasks.faster.drawing import load_cellpylib
 from rg_env.tasks.faster.replacing import replace
 from rg_env.tasks.faster.rows import Words
-from rg_env.tasks.unusable import UnusableEntry
+from rg_env.tasks.unusable_entry import UnusableEntry
 
 SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
 

@@ -1,4 +1,4 @@
-"""Writes fallback.py from the library: `python -m rg_env.tasks.make_fallback`.
+"""Writes fallback_tasks.py from the library: `python -m rg_env.tasks.make_fallback`.
 
 The list there says what ought to exist when the registry cannot be read. A test
 compares it with the installed library, so run this when reasoning-gym changes.
@@ -24,12 +24,12 @@ TASKS = (
 
 
 def fallback_source(description: library.LibraryDescription) -> str:
-    """Return the text of fallback.py for a library."""
+    """Return the text of fallback_tasks.py for a library."""
     names = "".join(f'    "{name}",\n' for name in sorted(description.tasks))
     return HEADER.format(version=description.version) + names + ")\n"
 
 
 if __name__ == "__main__":
-    target = Path(__file__).with_name("fallback.py")
+    target = Path(__file__).with_name("fallback_tasks.py")
     target.write_text(fallback_source(library.describe()), encoding="utf-8")
     sys.stdout.write(f"wrote {target.name}\n")

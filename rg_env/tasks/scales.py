@@ -7,8 +7,8 @@ distances. Between two of them the upper one is taken with the fraction as its
 probability, so that the scale is continuous.
 
 `scales.json` holds the scales of one version of the library, as found by trying
-every level (`python -m rg_env.isolation.make_scales`). What to do where the installed
-library is another one is scale_probe.py's in the room `isolation`.
+every level (`python -m rg_env.items.make_scales`). What to do where the installed
+library is another one is scale_probe.py's in the room `items`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.tasks.unscramble import unscramble
+from rg_env.tasks.cube_unscrambling import unscramble
 
 IN_METADATA = {
     "graph_color": "possible_answer",

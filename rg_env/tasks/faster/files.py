@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, TypedDict
 import msgspec
 
 from rg_env.tasks.faster.rows import JsonRows
-from rg_env.tasks.unusable import UnusableEntry
+from rg_env.tasks.unusable_entry import UnusableEntry
 
 Setup = Callable[[Any, Any], None]
 

@@ -1,0 +1,180 @@
+"""The Atropos API over HTTP: one connection pool, one kind of error, patience.
+
+    ApiDown             worth trying again
+      ApiUnreachable    nobody answers, or not as the API does
+      ApiFaulted        the answer is a 5xx, or says to come later
+    ApiRefused          another 4xx: the same request will be refused again
+
+An API that is down is not silent: the first failure of an episode is logged with the
+URL and how to start it, and so is its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import aiohttp
+import orjson
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    wait_exponential,
+    wait_random,
+)
+
+from rg_env.retrying import tried_again
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+REQUEST_TIMEOUT_S = 60.0
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 10.0
+KEEP_ALIVE_S = 3.0
+"""Less than the 5 s after which the API closes an idle connection: a group that is sent
+while its connection is being closed is lost and has to be sent again."""
+
+LATER_STATUSES = frozenset({408, 425, 429})
+"""4xx of a proxy that is busy, and says nothing of the request."""
+
+
+class ApiDown(RuntimeError):
+    """The API gave no usable answer; trying again may help."""
+
+
+class ApiUnreachable(ApiDown):
+    """Nobody answered, or not in time, or not as the API does."""
+
+
+class ApiFaulted(ApiDown):
+    """The API answered with a 5xx, or that it is busy."""
+
+
+class ApiRefused(RuntimeError):
+    """The API refused a request with a 4xx."""
+
+
+class ApiClient:
+    """Talks to one Atropos API.
+
+    Args:
+        url: Where it is, e.g. http://localhost:8000.
+
+    Attributes:
+        retries: Requests that had to be tried again since the run began.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self.retries = 0
+        self._session: aiohttp.ClientSession | None = None
+        self._is_down = False
+
+    async def request(
+        self, method: str, path: str, payload: Any = None, needs: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Send one short request and return the decoded reply.
+
+        Args:
+            method: GET or POST.
+            path: Below the URL, with a slash before it.
+            payload: What becomes the JSON of the body, if any.
+            needs: Keys without which the reply is none of the API.
+
+        Raises:
+            ApiUnreachable: No answer, or none of the API.
+            ApiFaulted: A 5xx, or one that says to come later.
+            ApiRefused: Another 4xx.
+        """
+        body, headers = None, {}
+        if payload is not None:
+            body = orjson.dumps(payload)
+            headers = {"Content-Type": "application/json"}
+        reply = await self._exchange(method, path, body, headers)
+        if not isinstance(reply, dict) or any(key not in reply for key in needs):
+            raise ApiUnreachable(f"{method} {path}: the reply is none of the API")
+        return reply
+
+    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+        """Post what `encode_groups` returned; raises as `request`."""
+        return await self._exchange("POST", path, body, headers)
+
+    async def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Any:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S),
+                connector=aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S),
+            )
+        try:
+            async with self._session.request(
+                method, self.url + path, data=body, headers=headers
+            ) as reply:
+                content = await reply.read()
+                if reply.status >= 500 or reply.status in LATER_STATUSES:
+                    raise ApiFaulted(f"{method} {path}: status {reply.status}")
+                if reply.status >= 400:
+                    said = content[:300].decode("utf-8", "replace")
+                    raise ApiRefused(f"{method} {path}: status {reply.status}: {said}")
+                return orjson.loads(content)
+        except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
+            raise ApiUnreachable(
+                f"{method} {path}: {type(error).__name__}: {error}"
+            ) from error
+
+    async def patiently(
+        self, call: Callable[[], Awaitable[T]], *, even_if_refused: bool = True
+    ) -> T:
+        """Repeat a call, with growing waits, until the API answers it.
+
+        Args:
+            call: Makes one request, or some.
+            even_if_refused: Whether a 4xx is waited out too. What the API takes from
+                everybody is refused only by something that stands in its place.
+
+        Raises:
+            ApiRefused: The API refused it.
+        """
+        worth_repeating = (ApiDown, ApiRefused) if even_if_refused else ApiDown
+
+        def retrying() -> AsyncRetrying:
+            return AsyncRetrying(
+                retry=retry_if_exception_type(worth_repeating),
+                wait=wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
+                + wait_random(0, FIRST_WAIT_S),
+                before_sleep=self._say_down,
+                reraise=True,
+            )
+
+        result = await tried_again(retrying, call)
+        if self._is_down:
+            self._is_down = False
+            logger.warning("the Atropos API at %s answers again", self.url)
+        return result
+
+    def _say_down(self, state: RetryCallState) -> None:
+        self.retries += 1
+        if self._is_down or state.outcome is None:
+            return
+        self._is_down = True
+        error = state.outcome.exception()
+        if isinstance(error, ApiFaulted):
+            how = f"answers with an error ({error})"
+        else:
+            how = (
+                f"does not answer ({error}); start it with `run-api --port PORT`, or"
+                " set env.rollout_server_url"
+            )
+        logger.warning("the Atropos API at %s %s; trying again", self.url, how)
+
+    async def close(self) -> None:
+        """Close the connections; may be called twice."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None

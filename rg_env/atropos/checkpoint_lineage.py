@@ -1,0 +1,188 @@
+"""Which checkpoints an instance writes, and which a restarted one continues.
+
+    {checkpoint_dir}/env_checkpoints/{name}/step-{step}.json
+    {checkpoint_dir}/env_checkpoints/{name}/ledger.json    what was counted, at any time
+    {checkpoint_dir}/env_checkpoints/.{name}.lock          held by the living instance
+
+The API names an instance after the order of registrations, so one that is started again
+gets another name while the API lives, and the name of another while it does not. A
+lock tells the folders of the living from those that were left; of the latter, the one
+written last is continued.
+
+The ledger is a file of its own because a checkpoint is too old when a process is
+killed: it is written at every change, in one call, which SIGKILL cannot part. What was
+in flight then is counted by the next start.
+
+Where the trainer saves nothing, no ledger is kept either: such an environment begins
+anew whenever it is started, and nothing would continue one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rg_env.atropos import checkpoint_files
+
+logger = logging.getLogger(__name__)
+
+MAX_NAMES = 100
+
+
+def _lock(path: Path) -> int | None:
+    """Return the descriptor of a lock, None where a living process holds it.
+
+    A file system without locks gives every lock.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        pass
+    return descriptor
+
+
+class Lineage:
+    """The checkpoints of one instance; its folder is held until `release`.
+
+    Args:
+        root: The trainer's checkpoint_dir.
+        name: What the API calls the instance; while another process holds that name's
+            folder, a free one is taken.
+
+    Attributes:
+        name: The folder's name.
+    """
+
+    def __init__(self, root: str, name: str) -> None:
+        self._root = root
+        self.name = name
+        self._held: int | None = None
+        self._ledger: int | None = None
+        self._ledger_bytes = 0
+        try:
+            self._hold(name)
+        except OSError as error:
+            logger.warning("checkpoints cannot be kept in %s: %s", self._base, error)
+
+    @property
+    def _base(self) -> Path:
+        return checkpoint_files.path(self._root, self.name, 0).parent.parent
+
+    def _lock_path(self, name: str) -> Path:
+        return self._base / f".{name}.lock"
+
+    def _hold(self, name: str) -> None:
+        self._base.mkdir(parents=True, exist_ok=True)
+        for i in range(MAX_NAMES):
+            self.name = f"{name}.{i}" if i else name
+            self._held = _lock(self._lock_path(self.name))
+            if self._held is not None:
+                return
+        raise BlockingIOError(f"{MAX_NAMES} processes hold {name}")
+
+    def path(self, step: int) -> Path:
+        """Return where the checkpoint of a step is written."""
+        return checkpoint_files.path(self._root, self.name, step)
+
+    def newest(self, step: int) -> Path | None:
+        """Return the checkpoint to continue, none of them after `step`, if any."""
+        found = []
+        for name in self._left_names():
+            newest = checkpoint_files.newest(self._root, name, step)
+            if newest is not None:
+                found.append(newest)
+        return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+    def _left_names(self) -> Iterator[str]:
+        """Yield our name and those of instances like us that no process holds."""
+        yield self.name
+        stem = self.name.rpartition("_")[0]
+        for folder in sorted(self._base.glob(f"{stem}_*")) if stem else []:
+            if folder.name == self.name or not folder.is_dir():
+                continue
+            lock = _lock(self._lock_path(folder.name))
+            if lock is not None:
+                os.close(lock)
+                yield folder.name
+
+    # -- who was here ------------------------------------------------------------------
+
+    def note_registration(self, url: str, env_id: int) -> None:
+        """Keep what tells the API, should this process be killed, that it is gone."""
+        if self._held is not None:
+            os.ftruncate(self._held, 0)
+            os.pwrite(
+                self._held, json.dumps({"url": url, "env_id": env_id}).encode(), 0
+            )
+
+    def killed_env_ids(self, url: str, before: int) -> list[int]:
+        """Return the ids below `before` of instances that an API was not told of.
+
+        Ids only grow while an API lives; one that is not below ours is of a former API.
+        """
+        ids = []
+        for name in self._left_names():
+            if name == self.name:
+                continue
+            try:
+                noted = json.loads(self._lock_path(name).read_bytes() or b"{}")
+            except (OSError, ValueError):
+                continue
+            if noted.get("url") == url and noted.get("env_id", before) < before:
+                ids.append(noted["env_id"])
+                self._lock_path(name).write_bytes(b"")
+        return ids
+
+    # -- the ledger --------------------------------------------------------------------
+
+    def left_ledger(self, source: Path) -> dict[str, Any] | None:
+        """Return the ledger that lies beside a checkpoint, None where there is none."""
+        try:
+            ledger = json.loads((source.parent / "ledger.json").read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            logger.warning("the ledger beside %s cannot be read: %s", source, error)
+            return None
+        return ledger if isinstance(ledger, dict) else None
+
+    def begin_ledger(self) -> None:
+        """Keep a ledger from here on; a disk that refuses it is named."""
+        target = self.path(0).with_name("ledger.json")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+            self._ledger = os.open(target, flags, 0o644)
+            self._ledger_bytes = target.stat().st_size
+        except OSError as error:
+            logger.warning("no ledger is kept in %s: %s", target, error)
+
+    def keep(self, ledger: Mapping[str, Any]) -> None:
+        """Write the ledger, if one was begun."""
+        if self._ledger is None:
+            return
+        text = json.dumps(ledger).encode()
+        self._ledger_bytes = max(self._ledger_bytes, len(text))
+        try:
+            os.pwrite(self._ledger, text.ljust(self._ledger_bytes), 0)
+        except OSError as error:
+            logger.warning("the ledger is not kept any more: %s", error)
+            self._ledger = None
+
+    def release(self) -> None:
+        """Let the next instance continue this one; may be called twice."""
+        if self._held is not None:
+            os.ftruncate(self._held, 0)
+        for descriptor in (self._ledger, self._held):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._ledger = self._held = None

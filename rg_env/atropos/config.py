@@ -1,0 +1,313 @@
+"""The settings of the environment.
+
+Every field is checked when it is set: its range here, names of tasks and parameters
+against the installed library when the environment sets up. Unknown fields are
+refused. The host's own fields are declared again where it leaves out their range.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from rg_env.answers.rules import MAX_ANSWER_CHARS, ScoringRules
+from rg_env.tasks.adaptive import FLOOR
+from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
+from rg_env.tasks.shards import from_launcher
+
+MIN_WORKERS, MAX_WORKERS = 2, 8
+"""Bounds of the default number of workers; one is kept free for scoring."""
+
+STREAM_FIELDS = (
+    "seed",
+    "eval_seed",
+    "num_eval_samples_per_task",
+    "num_eval_tasks",
+    "complexity_mode",
+    "tasks",
+    "categories",
+    "exclude_tasks",
+    "task_weights",
+    "task_params",
+    "mixture",
+    "task_levels",
+    "task_choice",
+    "shard_index",
+    "num_shards",
+)
+"""What a resumed run must share with the run it continues."""
+
+DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
+
+
+class ReasoningGymEnvConfig(BaseEnvConfig):
+    """Settings of `ReasoningGymEnv`; the README's table explains each.
+
+    Source: atropos 296a0bc, ReasoningGymEnvConfig; differs: ranges are checked, unknown
+    fields are refused, and the fields below "choice" are new.
+    """
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    # -- the original's fields ---------------------------------------------------------
+    dump_rollouts: bool = Field(
+        default=False,
+        description="Save groups with a rollout above rollout_save_score_threshold",
+    )
+    dump_failed_rollouts: bool = Field(
+        default=False, description="Save groups in which every score is 0.0"
+    )
+    rollout_save_score_threshold: float = Field(
+        default=0.7,
+        ge=0.0,
+        le=1.0,
+        description="A group is saved if a rollout scores above this; 1.0 means"
+        " perfect",
+    )
+    debug_logging: bool = Field(
+        default=False, description="Log extraction and scoring of every rollout"
+    )
+    suppress_base_env_logs: bool = Field(
+        default=True, description="Hide the host's INFO and DEBUG lines"
+    )
+    seed: int = Field(default=42, ge=0, description="Decides every training item")
+    mask_too_long_completions: bool = Field(
+        default=True,
+        description="Give truncated rollouts advantage zero in the trainer",
+    )
+    num_eval_samples_per_task: int = Field(
+        default=5, ge=1, description="Evaluation items of each task"
+    )
+    eval_seed: int = Field(
+        default=123, ge=0, description="Decides every evaluation item"
+    )
+    complexity_mode: LevelSetting = Field(
+        default=None,
+        description="Difficulty: None is the library's defaults; random, curriculum, a"
+        " level in 0 to 1, or a range [low, high] of levels",
+    )
+    curriculum_target_accuracy: float = Field(
+        default=0.7, ge=0.0, le=1.0, description="Target of complexity_mode curriculum"
+    )
+
+    # -- choice of tasks ---------------------------------------------------------------
+    tasks: list[str] | None = Field(
+        default=None,
+        description="Task names or patterns (*_sorting); None means all",
+    )
+    categories: list[str] | None = Field(
+        default=None, description="Categories whose tasks are added to `tasks`"
+    )
+    exclude_tasks: list[str] = Field(
+        default_factory=list, description="Task names or patterns to leave out"
+    )
+    task_weights: dict[str, float] = Field(
+        default_factory=dict, description="Task to weight; 1.0 where not given"
+    )
+    task_params: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Task to dataset parameters of the library"
+    )
+    mixture: str | None = Field(
+        default=None,
+        description="YAML file that describes `composite` in the library's format",
+    )
+    task_levels: dict[str, LevelSetting] = Field(
+        default_factory=dict,
+        description="Task or pattern to what complexity_mode would be for it alone",
+    )
+    task_choice: Literal["weighted", "adaptive"] = Field(
+        default="weighted",
+        description="weighted draws by task_weights; adaptive more often where groups"
+        " carry a signal",
+    )
+    adaptive_floor: float = Field(
+        default=FLOOR,
+        gt=0.0,
+        le=1.0,
+        description="Share of its weight that a task without a signal keeps",
+    )
+    shard_index: int = Field(
+        default_factory=lambda: from_launcher().index,
+        ge=0,
+        description="This instance, from 0, among num_shards; Slurm's or torchrun's"
+        " rank where there is one",
+    )
+    num_shards: int = Field(
+        default_factory=lambda: from_launcher().count,
+        ge=1,
+        description="Instances that share one stream of items; Slurm's or torchrun's"
+        " number where there is one",
+    )
+    num_eval_tasks: int | None = Field(
+        default=None,
+        ge=1,
+        description="Evaluate this many tasks, chosen by eval_seed; None means all",
+    )
+
+    # -- prompt and generation ---------------------------------------------------------
+    system_prompt: str | None = Field(
+        default=None, description="System prompt; None is the built-in one"
+    )
+    temperature: float = Field(
+        default=1.0, ge=0.0, description="Sampling temperature of training rollouts"
+    )
+    top_p: float = Field(
+        default=1.0, gt=0.0, le=1.0, description="Nucleus of training rollouts"
+    )
+    eval_temperature: float = Field(
+        default=0.0, ge=0.0, description="Sampling temperature of evaluation"
+    )
+    length_penalty_counts: Literal["prompt_and_completion", "completion"] = Field(
+        default="prompt_and_completion",
+        description="What counts as a rollout's length in the length penalty",
+    )
+
+    # -- work and patience -------------------------------------------------------------
+    num_workers: int | None = Field(
+        default=None,
+        ge=1,
+        description="Processes that make and score items; None is half the cores, 2 to"
+        " 8",
+    )
+    worker_memory_mb: int | None = Field(
+        default=2048,
+        ge=512,
+        description="Address space of such a process, in MiB; None for no limit",
+    )
+    scoring_deadline_s: float = Field(
+        default=5.0, gt=0.0, description="Seconds that scoring one answer may take"
+    )
+    item_deadline_s: float = Field(
+        default=20.0, gt=0.0, description="Seconds that making one item may take"
+    )
+    scorer_fixes: bool = Field(
+        default=True, description="Correct the known faults of the library's scorers"
+    )
+    max_answer_chars: int = Field(
+        default=MAX_ANSWER_CHARS, ge=1, description="Longer answers are refused"
+    )
+    give_up_after_s: float = Field(
+        default=300.0,
+        gt=0.0,
+        description="process and evaluate end with status 1 when the inference server"
+        " has not answered for this many seconds",
+    )
+    data_dumps_dir: str = Field(
+        default=str(DATA_DUMPS), description="Folder of the dump files"
+    )
+
+    # -- the host's fields, with the ranges it does not check --------------------------
+    group_size: int = Field(default=4, ge=1, description="Rollouts of one item")
+    max_token_length: int = Field(
+        default=2048, ge=2, description="Longest prompt plus completion, in tokens"
+    )
+    steps_per_eval: int = Field(
+        default=100, ge=-1, description="Steps between evaluations; 0 or -1 for none"
+    )
+    max_num_workers: int = Field(
+        default=-1, ge=-1, description="Groups in flight; -1 is 8 for each server"
+    )
+    max_num_workers_per_node: int = Field(
+        default=8, ge=1, description="Groups in flight for each server"
+    )
+    max_eval_workers: int = Field(
+        default=16, ge=1, description="Evaluation items in flight"
+    )
+    inference_weight: float = Field(
+        default=1.0,
+        description="This environment's share of the inference servers; above 0",
+    )
+    batch_size: int = Field(
+        default=-1, ge=-1, description="Set by the trainer; -1 waits for it"
+    )
+    total_steps: int = Field(
+        default=1000, ge=-1, description="Steps of the run; -1 takes the trainer's"
+    )
+    max_batches_offpolicy: int = Field(
+        default=3, ge=0, description="Batches that may wait for the trainer"
+    )
+    eval_handling: EvalHandlingEnum = Field(
+        default=EvalHandlingEnum.STOP_TRAIN,
+        description="Training during an evaluation: STOP_TRAIN, LIMIT_TRAIN or NONE",
+    )
+    eval_limit_ratio: float = Field(
+        default=0.5, ge=0.0, le=1.0, description="Share of workers with LIMIT_TRAIN"
+    )
+    min_batch_allocation: float | None = Field(
+        default=None, ge=0.0, le=1.0, description="Least share of a batch, or None"
+    )
+    num_rollouts_per_group_for_logging: int = Field(
+        default=1, ge=-1, description="Rollouts of a group in the W&B table; -1 all"
+    )
+    num_rollouts_to_keep: int = Field(
+        default=32, ge=0, description="Groups in the W&B table"
+    )
+
+    @field_validator("inference_weight")
+    @classmethod
+    def _weight_divides(cls, weight: float) -> float:
+        # The API divides by the sum of the weights and answers every later status
+        # request with 500 if it is 0; the host's documented -1 is such a weight.
+        if not math.isfinite(weight) or weight <= 0:
+            raise ValueError("must be above 0: the API cannot share by other weights")
+        return weight
+
+    @field_validator("complexity_mode", mode="before")
+    @classmethod
+    def _is_level_setting(cls, setting: object) -> object:
+        parsed = parse_setting(setting)
+        check_setting(parsed)
+        return parsed
+
+    @field_validator("task_levels", mode="before")
+    @classmethod
+    def _are_level_settings(cls, settings: object) -> object:
+        if not isinstance(settings, Mapping):
+            return settings
+        for name, setting in settings.items():
+            try:
+                check_setting(setting)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+        return settings
+
+    @model_validator(mode="after")
+    def _shard_exists(self) -> ReasoningGymEnvConfig:
+        if self.shard_index >= self.num_shards:
+            raise ValueError(
+                f"shard_index {self.shard_index} must be below num_shards"
+                f" {self.num_shards}"
+            )
+        return self
+
+    @property
+    def worker_count(self) -> int:
+        """Processes that make and score items."""
+        if self.num_workers is not None:
+            return self.num_workers
+        return max(MIN_WORKERS, min(MAX_WORKERS, (os.cpu_count() or 1) // 2))
+
+    @property
+    def worker_memory_bytes(self) -> int | None:
+        """Address space of a worker, None for no limit."""
+        megabytes = self.worker_memory_mb
+        return None if megabytes is None else megabytes * 1024**2
+
+    @property
+    def stream_settings(self) -> dict[str, Any]:
+        """The settings that decide the items of a run, as plain values."""
+        settings: dict[str, Any] = self.model_dump(
+            mode="json", include=set(STREAM_FIELDS)
+        )
+        return settings
+
+    @property
+    def scoring_rules(self) -> ScoringRules:
+        """The settings of scoring that travel to the workers."""
+        return ScoringRules(self.scorer_fixes, self.max_answer_chars)

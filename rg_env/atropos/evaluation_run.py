@@ -1,0 +1,119 @@
+"""The evaluation: the same items in every process, asked concurrently."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from rg_env.answers.scoring import Score
+from rg_env.inference.generation import InferenceFailed, NoServer
+from rg_env.inference.outages import OutageWatch
+from rg_env.items.group_scorer import ScoringUnavailable
+from rg_env.reports.evaluation_summary import EvalResult, EvalSummary
+from rg_env.reports.progress_bar import WorkProgress
+
+REQUEST_TRIES = 3
+
+EvalRollout = Callable[
+    [Mapping[str, Any], Any], Awaitable[tuple[dict[str, Any], Score]]
+]
+
+
+async def evaluate_items(
+    items: Sequence[tuple[Mapping[str, Any], Any]],
+    rollout: EvalRollout,
+    *,
+    category_of: Callable[[str], str],
+    max_in_flight: int,
+    watch: OutageWatch,
+) -> list[EvalResult]:
+    """Evaluate items concurrently.
+
+    Args:
+        items: (entry, dataset), shape (N,).
+        rollout: Asks for one completion of an item and scores it.
+        category_of: Task to category.
+        max_in_flight: Items asked at once.
+        watch: Told of each failed request; when it gives up, what is left counts as
+            failed at once.
+
+    Returns:
+        One result per item, shape (N,), same order.
+    """
+    places = asyncio.Semaphore(max_in_flight)
+    score_sum, scored = 0.0, 0
+
+    async def evaluated(entry: Mapping[str, Any], dataset: Any) -> EvalResult:
+        nonlocal score_sum, scored
+        async with places:
+            result = await _evaluated(entry, dataset, rollout, category_of, watch)
+        if result.score is not None:
+            score_sum, scored = score_sum + result.score, scored + 1
+        progress.advance(f"mean score {score_sum / scored:.3f}" if scored else "")
+        return result
+
+    with WorkProgress("evaluation", len(items), "items") as progress:
+        return list(await asyncio.gather(*(evaluated(*item) for item in items)))
+
+
+async def _evaluated(
+    entry: Mapping[str, Any],
+    dataset: Any,
+    rollout: EvalRollout,
+    category_of: Callable[[str], str],
+    watch: OutageWatch,
+) -> EvalResult:
+    """Evaluate one item; a request that keeps failing gives a result without score."""
+    outcome = "request_failed"
+    tries = 0
+    while tries < REQUEST_TRIES and not watch.gave_up.is_set():
+        try:
+            done, score = await rollout(entry, dataset)
+        except NoServer as error:  # for which no item can be blamed
+            await watch.note_failure(str(error))
+        except InferenceFailed as error:
+            tries += 1
+            await watch.note_failure(str(error))
+        except ScoringUnavailable:
+            tries += 1
+            outcome = "unscored"
+        else:
+            sample = _sample(done, score, dataset)
+            category = category_of(dataset.task)
+            return EvalResult(
+                dataset.task, category, score.value, score.outcome, sample
+            )
+    sample = {"task": dataset.task, "question": entry["question"], "outcome": outcome}
+    return EvalResult(dataset.task, category_of(dataset.task), None, outcome, sample)
+
+
+def _sample(rollout: Mapping[str, Any], score: Score, handle: Any) -> dict[str, Any]:
+    """Return what samples.jsonl says of one item."""
+    entry = rollout["rg_item"]
+    return {
+        "task": handle.task,
+        "seed": handle.seed,
+        "level": handle.level,
+        "params": dict(handle.params),
+        "question": entry["question"],
+        "gold_answer": entry.get("answer"),
+        "answer": score.answer,
+        "score": score.value,
+        "outcome": score.outcome,
+        "finish_reason": rollout["finish_reason"],
+        "messages": [dict(message) for message in rollout["messages"]],
+    }
+
+
+def show(summary: EvalSummary) -> None:
+    """Print the table of an evaluation, and what was not evaluated."""
+    console = Console()
+    if summary.overall is not None:
+        console.print(summary.table())
+    if summary.failed_requests:
+        console.print(
+            f"{summary.failed_requests} items have no score: their requests failed"
+        )

@@ -1,0 +1,205 @@
+"""Names that callers of the original use, each a view of the real thing.
+
+They stand together here so that they shape nothing else: what a name means is decided
+in the room that owns it.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import deque
+from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rg_env.answers.extraction import extract_answer
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.errors import LibraryError
+from rg_env.items.group_scorer import GroupScorer, shared_pool
+from rg_env.items.run_items import RunItems
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.rollouts.run_dumps import Dumps
+from rg_env.tasks import library
+from rg_env.tasks.fallback_tasks import TASKS as FALLBACK_TASKS
+from rg_env.tasks.feedback import Feedback
+
+logger = logging.getLogger(__name__)
+
+
+class LegacyViews:
+    """Old names over the rooms' own state."""
+
+    config: ReasoningGymEnvConfig
+    _dumps: Dumps
+    _questions: RunItems | None
+    _pool: WorkerPool | None
+    _feedback: Feedback
+
+    def _scorer(self) -> GroupScorer:
+        """Return a scorer over this environment's workers, or the shared one's."""
+        return GroupScorer(
+            self._pool or shared_pool(),
+            self.config.scoring_deadline_s,
+            self.config.scoring_rules,
+        )
+
+    def _asked(self) -> RunItems:
+        if self._questions is None:
+            raise RuntimeError("this needs setup() first")
+        return self._questions
+
+    # -- the stream --------------------------------------------------------------------
+
+    @property
+    def task_names(self) -> list[str]:
+        """The chosen tasks, sorted; empty before `setup`."""
+        return [] if self._questions is None else self._questions.task_names
+
+    @property
+    def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
+        """The evaluation items made so far as (entry, dataset); all after `setup`.
+
+        In a run, `setup` does not wait for them; `evaluate` does.
+        """
+        items = [] if self._questions is None else self._questions.trials.made
+        return [(item.entry, item.handle) for item in items]
+
+    @property
+    def iter(self) -> int:
+        """Draws used up so far; where the stream continues."""
+        return 0 if self._questions is None else self._questions.items.position
+
+    @iter.setter
+    def iter(self, position: int) -> None:
+        self._asked().items.position = position
+
+    @property
+    def rng(self) -> random.Random:
+        """The generator that decides the next draw, as new."""
+        return self._asked().sampler.rng_at(self.iter)
+
+    # -- the dump files ----------------------------------------------------------------
+
+    @property
+    def run_uuid(self) -> str:
+        """What this process's dump files are named after."""
+        return self._dumps.saved.run_uuid
+
+    @property
+    def datadumps_dir(self) -> str:
+        """The folder of the dump files."""
+        return str(self._dumps.saved.folder)
+
+    @datadumps_dir.setter
+    def datadumps_dir(self, folder: str) -> None:
+        self._dumps.saved.folder = self._dumps.failed.folder = Path(folder)
+
+    @property
+    def rollouts_to_save_buffer(self) -> list[dict[str, Any]]:
+        """Groups of the dump file being written."""
+        return self._dumps.saved.buffer
+
+    @property
+    def failed_rollouts_to_save_buffer(self) -> list[dict[str, Any]]:
+        """Groups of the dump file of failed groups being written."""
+        return self._dumps.failed.buffer
+
+    @property
+    def processed_item_count(self) -> int:
+        """Groups accepted for the dump files."""
+        return self._dumps.saved.groups_total
+
+    @property
+    def failed_processed_item_count(self) -> int:
+        """Groups accepted for the dump files of failed groups."""
+        return self._dumps.failed.groups_total
+
+    @property
+    def save_file_batch_num(self) -> int:
+        """Number of the dump file being written."""
+        return self._dumps.saved.batch_num
+
+    @property
+    def failed_save_file_batch_num(self) -> int:
+        """Number of the dump file of failed groups being written."""
+        return self._dumps.failed.batch_num
+
+    async def _save_rollouts_to_jsonl(self) -> None:
+        """Complete the dump file being written."""
+        await self._dumps.finish(self._dumps.saved)
+
+    async def _save_failed_rollouts_to_jsonl(self) -> None:
+        """Complete the dump file of failed groups being written."""
+        await self._dumps.finish(self._dumps.failed)
+
+    # -- progress ----------------------------------------------------------------------
+
+    @property
+    def task_performance_history(self) -> dict[str, deque[float]]:
+        """Task to its newest group means, oldest first."""
+        return self._feedback.progress.history
+
+    @property
+    def task_group_counts(self) -> dict[str, int]:
+        """Task to the number of its groups."""
+        return self._feedback.progress.group_counts
+
+    @property
+    def task_complexity_levels(self) -> MutableMapping[str, float]:
+        """Task to its level in [0, 1]; writing to it moves the task there."""
+        return self._feedback.curriculum.levels
+
+    @task_complexity_levels.setter
+    def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
+        self._feedback.curriculum.levels.update(levels)
+
+    # -- helpers -----------------------------------------------------------------------
+
+    def _get_task_names(self) -> list[str]:
+        """Return every task of the registry, sorted.
+
+        If the registry cannot be read, the error says how to repair the install and
+        the names are those of the fallback list.
+        """
+        if self._questions is not None:
+            return list(self._questions.library.tasks)
+        try:
+            return list(library.describe().tasks)
+        except LibraryError as error:
+            logger.error("%s; these tasks ought to be there", error)
+            return list(FALLBACK_TASKS)
+
+    def _validate_discovered_tasks(
+        self, names: Sequence[str], package: Any
+    ) -> list[str]:
+        """Return the names whose dataset `package` can build and generate.
+
+        This runs the library in this process; `setup` asks the workers instead.
+        """
+        valid = []
+        for name in names:
+            try:
+                package.create_dataset(name, size=1, seed=self.config.seed)[0]
+            except Exception as error:  # noqa: BLE001 - foreign code raises anything
+                logger.warning("task %s is left out: %r", name, error)
+            else:
+                valid.append(name)
+        return valid
+
+    def _extract_final_answer(self, text: str) -> str | None:
+        """Return the final answer of a completion, None where there is none."""
+        return extract_answer(text).answer
+
+    def _score_answer_with_both_formats(
+        self, model_answer: str | None, rg_item: Mapping[str, Any], dataset_obj: Any
+    ) -> float:
+        """Score an answer, bare and tagged; blocks until a worker has done it.
+
+        Raises:
+            ScoringUnavailable: The worker pool gave no score.
+        """
+        if model_answer is None:
+            return 0.0
+        answer = model_answer.strip()
+        return self._scorer().score_blocking(dataset_obj, rg_item, answer).value

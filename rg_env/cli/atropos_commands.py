@@ -1,0 +1,141 @@
+"""The host's three commands: serve, process and evaluate."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rg_env.atropos import defaults, process_rows
+from rg_env.cli import options
+from rg_env.errors import SettingError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """One of the host's commands.
+
+    Attributes:
+        summary: What it does, for `--help`.
+        adjustments: Fields whose default differs in this command.
+        wandb_needs_login: Whether W&B without a login stops the start even where the
+            user did not ask for W&B.
+    """
+
+    summary: str
+    adjustments: Mapping[str, Any]
+    wandb_needs_login: bool
+
+
+def commands() -> dict[str, Command]:
+    """Return the three commands by name."""
+    stamp = f"{datetime.now().astimezone():%Y%m%d_%H%M%S}"
+    return {
+        "serve": Command("Feed a trainer through the Atropos API.", {}, True),
+        "process": Command(
+            "Write total_steps groups as JSONL rows and a page, without a trainer.",
+            {
+                "ensure_scores_are_not_same": False,
+                "include_messages": True,
+                "data_path_to_save_groups": "data/reasoning_gym.jsonl",
+            },
+            False,
+        ),
+        "evaluate": Command(
+            "Measure a model on the fixed evaluation items.",
+            {"data_dir_to_save_evals": f"data/evaluate_{stamp}"},
+            False,
+        ),
+    }
+
+
+def _wandb_choice(command: Command, chosen: Mapping[str, Any], wanted: bool) -> bool:
+    """Return whether W&B is used, which needs a login when the user asked for it.
+
+    Raises:
+        SettingError: It is wanted and there is no login.
+    """
+    if not wanted or defaults.has_wandb_login():
+        return wanted
+    if command.wandb_needs_login or chosen.get("use_wandb") is not None:
+        raise SettingError(
+            "env.use_wandb: W&B has no login; run `wandb login`, set"
+            " WANDB_MODE=offline, or pass --env.use_wandb false"
+        )
+    logger.warning("W&B has no login: it is off (--env.use_wandb true to insist)")
+    return False
+
+
+def _build(env_cls: Any, name: str, argv: Sequence[str]) -> Any:
+    """Build the environment of a command from its command line."""
+    command = commands()[name]
+    default_env, default_servers = env_cls.config_init()
+    started_from = default_env.model_copy(update=dict(command.adjustments))
+    parser = options.build_parser(
+        name, command.summary, started_from, default_servers[0]
+    )
+    chosen = options.parse(parser, argv, type(default_env))
+    config = options.build_model(
+        options.ENV, type(default_env), started_from.model_dump(), chosen.env
+    )
+    servers = options.build_servers(default_servers[0], chosen.openai)
+    use_wandb = _wandb_choice(command, chosen.env, config.use_wandb)
+    config = config.model_copy(update={"use_wandb": use_wandb})
+    env = env_cls(config, servers, slurm=chosen.slurm, testing=chosen.testing)
+    logger.info(
+        "%s: model %s (%s) at %s, tokenizer %s",
+        name,
+        servers[0].model_name,
+        servers[0].server_type,
+        ", ".join(str(server.base_url) for server in servers),
+        config.tokenizer_name,
+    )
+    return env
+
+
+def serve(env_cls: Any, argv: Sequence[str]) -> int:
+    """Run `serve`."""
+    asyncio.run(_build(env_cls, "serve", argv).env_manager())
+    return 0
+
+
+def process(env_cls: Any, argv: Sequence[str]) -> int:
+    """Run `process`; the page is made of whatever was written."""
+    env = _build(env_cls, "process", argv)
+    if env.config.data_path_to_save_groups is None:
+        raise SettingError("env.data_path_to_save_groups: `process` needs a file")
+    env.n_groups_to_process = env.config.total_steps
+    env.group_size_to_process = env.config.group_size
+    path = Path(env.config.data_path_to_save_groups)
+    try:
+        asyncio.run(env.process_manager())
+    finally:
+        page = process_rows.write_page_of(path)
+        if page is not None:
+            print(f"rows: {path}\npage: {page}")
+    return 0
+
+
+def evaluate(env_cls: Any, argv: Sequence[str]) -> int:
+    """Run `evaluate`; the settings are written beside the results."""
+    env = _build(env_cls, "evaluate", argv)
+    folder = env.config.data_dir_to_save_evals
+    if folder is not None:
+        settings = {
+            "env": env.config.model_dump(mode="json"),
+            "openai": [s.config.model_dump(mode="json") for s in env.server.servers],
+        }
+        for server in settings["openai"]:
+            server["api_key"] = ""
+        target = Path(folder) / "evaluate_config.yaml"
+        target.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    asyncio.run(env._run_evaluate())
+    return 0

@@ -1,0 +1,149 @@
+"""`simulated-server`: an inference server whose model is the simulated policy.
+
+For trying out `serve`, `process` and `evaluate` on a machine without a GPU. It knows
+the answers because it draws the same items, so `seed`, `eval_seed`, the choice of tasks
+and the difficulty must be those of the environment; to any other question it can only
+guess. It cannot follow `task_choice` adaptive, where results decide which task comes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import signal
+import sys
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from rg_env.cli.sentence_parser import SentenceParser
+from rg_env.errors import SettingError
+from rg_env.items import worker_jobs
+from rg_env.items.run_difficulty import prepare_difficulty
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.simulation import key_entries
+from rg_env.simulation.answer_key import AnswerKey
+from rg_env.simulation.inference_server import ServerConfig, build_app, serve_app
+from rg_env.simulation.policy import PolicyProfile
+from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
+from rg_env.tasks.selection import build_selection
+
+READY = "simulated policy server ready on"
+START_DEADLINE_S = 120.0
+MAX_DRAWS = 512
+MAX_STEPS = 8
+"""Steps of a scale that are made of each draw where results move the levels."""
+
+
+def level_setting(text: str) -> LevelSetting:
+    """Return the value of `--complexity_mode`."""
+    setting = None if text in ("None", "none", "null") else parse_setting(text)
+    try:
+        check_setting(setting)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return typing.cast(LevelSetting, setting)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = SentenceParser(
+        prog="reasoning_gym_environment.py simulated-server",
+        description="Serve a simulated policy over vLLM's, SGLang's, TRL's and OpenAI's"
+        " protocol. It loads no model: it knows the answers and errs on purpose.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on")
+    add("--port", type=int, default=9004, help="0 picks a free one")
+    add("--seed", type=int, default=1918, help="the environment's env.seed")
+    add("--eval_seed", type=int, default=123, help="the environment's env.eval_seed")
+    add(
+        "--num_eval_samples_per_task",
+        type=int,
+        default=5,
+        help="the environment's env.num_eval_samples_per_task",
+    )
+    add(
+        "--tasks",
+        default=None,
+        help="the environment's env.tasks, separated by commas; all if not given",
+    )
+    add(
+        "--complexity_mode",
+        type=level_setting,
+        default="random",
+        help="the environment's env.complexity_mode: None, random, curriculum or a"
+        " level",
+    )
+    add("--skill", type=float, default=0.55, help="mean skill over tasks, in (0, 1)")
+    add("--latency_ms", type=float, default=0.0, help="wait before every answer")
+    return parser
+
+
+async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run:
+    library = await pool.run(worker_jobs.describe_library, deadline_s=START_DEADLINE_S)
+    names = None if options.tasks is None else options.tasks.split(",")
+    choices = build_selection(library, tasks=names)
+    difficulty = await prepare_difficulty(
+        pool,
+        sorted({choice.task for choice in choices}),
+        library.tasks,
+        options.complexity_mode,
+        {},
+        Curriculum(0.5),
+    )
+    return key_entries.Run(
+        library,
+        choices,
+        difficulty,
+        options.seed,
+        options.eval_seed,
+        options.num_eval_samples_per_task,
+    )
+
+
+def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
+    evaluated = list(key_entries.eval_entries(pool, run))
+    questions = {entry.question for entry in evaluated}
+    return AnswerKey(
+        [key_entries.train_entries(pool, run, questions), iter(evaluated)],
+        max_draws=MAX_DRAWS * (MAX_STEPS if run.every_step else 1),
+    )
+
+
+async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    run = await _run(pool, options)
+    key = await asyncio.to_thread(_key, pool, run)
+    profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
+    config = ServerConfig(key, profile=profile, latency_ms=options.latency_ms)
+    async with serve_app(build_app(config), options.host, options.port) as url:
+        print(f"{READY} {url}", flush=True)
+        await stopped.wait()
+
+
+def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
+    """Run the command until a signal ends it."""
+    del env_cls
+    options = build_parser().parse_args(argv)
+    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    try:
+        asyncio.run(_serve(options, pool))
+    except ValueError as error:
+        raise SettingError(f"command line: {error}") from error
+    except OSError as error:
+        raise SettingError(f"command line: --port {options.port}: {error}") from error
+    finally:
+        pool.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(simulated_server(None, sys.argv[1:]))

@@ -1,0 +1,325 @@
+"""Completions from the inference servers: the one boundary to that network.
+
+Servers of type vllm and sglang return token ids and log-probabilities, through the
+host's managed server; those train. Servers of type openai and trl return text; their
+tokens come from our own tokenizer and they have no log-probabilities.
+
+Whatever goes wrong with a request (refused, 500, timed out, malformed, too few
+choices) becomes `InferenceFailed`. A failed request is never a wrong answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from atroposlib.envs.server_handling.managed_server import ManagedServer
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    RetryError,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError, describe
+from rg_env.inference.native_replies import NativeReply, end_of, is_usable
+from rg_env.inference.prompts import Prompt
+from rg_env.off_loop import breathe, no_breath, off_loop
+from rg_env.retrying import tried_again
+
+TRAINABLE_TYPES = frozenset({"vllm", "sglang"})
+"""Server types whose replies carry what a trainer needs."""
+
+MAX_TRIES = 3
+"""Requests for one group, each for the choices that are missing, before it failed."""
+
+FIRST_BACKOFF_S = 0.5
+LONGEST_BACKOFF_S = 10.0
+LONGEST_WAIT_S = 60.0
+"""For a server to ask. A group that waited longer could be cancelled, and its item be
+lost after a few times; one that failed because none is there is free to come back."""
+
+LOOK_FOR_SERVER_S = (0.05, 0.2)
+"""By chance in between, so that all that wait do not ask at one moment."""
+
+PROMPT_MASK = -100
+PROMPT_LOGPROB = 1.0
+
+FEW_TOKENS = 4096
+"""So many are turned into text in a millisecond, in place."""
+
+FEW_CHARS = 2048
+"""Likewise for text that is turned into tokens."""
+
+
+class InferenceFailed(RuntimeError):
+    """The inference servers gave no usable reply; the text says what was tried."""
+
+
+class NoServer(InferenceFailed):
+    """For long no server was to be asked; the fault cannot be the item's."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """One completion; `tokens`, `masks` and `logprobs` have equal lengths.
+
+    Attributes:
+        text: What the model wrote.
+        finish_reason: "stop", "length" or the server's word.
+        tokens: Prompt and completion.
+        masks: -100 for the prompt, the token id for the completion.
+        logprobs: 1.0 for the prompt; None where the server gives none.
+    """
+
+    text: str
+    finish_reason: str | None
+    tokens: list[int]
+    masks: list[int]
+    logprobs: list[float] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How completions are sampled.
+
+    Attributes:
+        max_tokens: Longest completion, in tokens; at least 1.
+        temperature: At least 0.
+        top_p: In (0, 1].
+        split: "train" or "eval": which of the server's request limits counts.
+    """
+
+    max_tokens: int
+    temperature: float
+    top_p: float
+    split: str
+
+
+def _is_usable(completion: Completion) -> bool:
+    if completion.logprobs is None:
+        return True
+    masks, reason = completion.masks, completion.finish_reason
+    # A model that says nothing still says its end, with a log-probability. Without a
+    # token there is nothing to train on: a trainer fails, and an end of our own would
+    # need a probability that nobody has measured.
+    if not masks or masks[-1] == PROMPT_MASK or len(masks) != len(completion.tokens):
+        return False
+    return is_usable(completion.tokens, completion.logprobs, reason)
+
+
+def _may_try_again(error: BaseException) -> bool:
+    """Say whether another try is ours; a client that is not ours has made its own."""
+    failed = isinstance(error, InferenceFailed) and not isinstance(error, NoServer)
+    return failed and not isinstance(error.__cause__, RetryError)
+
+
+def _cut(completion: Completion, limit_tokens: int) -> Completion:
+    """Cut a sequence whose server did not keep to max_tokens."""
+    if len(completion.tokens) <= limit_tokens:
+        return completion
+    logprobs = completion.logprobs
+    return dataclasses.replace(
+        completion,
+        finish_reason="length",
+        tokens=completion.tokens[:limit_tokens],
+        masks=completion.masks[:limit_tokens],
+        logprobs=None if logprobs is None else logprobs[:limit_tokens],
+    )
+
+
+class Inference:
+    """Asks the host's servers for completions.
+
+    Args:
+        server: The host's `ServerManager`.
+        tokenizer: The environment's tokenizer.
+        server_type: vllm, sglang, openai or trl.
+        on_retry: Told why a request failed that is tried again.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        tokenizer: Any,
+        server_type: str,
+        on_retry: Callable[[str], None] | None = None,
+    ) -> None:
+        self._server = server
+        self._tokenizer = tokenizer
+        self.server_type = server_type
+        self._on_retry = on_retry
+
+    @property
+    def can_train(self) -> bool:
+        """Whether replies carry token ids and log-probabilities."""
+        return self.server_type in TRAINABLE_TYPES
+
+    async def generate(
+        self, prompt: Prompt, n: int, sampling: Sampling
+    ) -> list[Completion]:
+        """Ask for `n` completions of one prompt.
+
+        Returns:
+            Exactly `n` completions, each at most prompt plus `max_tokens` long.
+
+        Raises:
+            InferenceFailed: No usable reply, or too few choices, in `MAX_TRIES`.
+        """
+        limit = len(prompt.tokens) + sampling.max_tokens
+        usable: list[Completion] = []
+
+        async def attempt() -> list[Completion]:
+            reply = await self._request(prompt, n - len(usable), sampling)
+            usable.extend(_cut(c, limit) for c in reply if _is_usable(c))
+            if len(usable) < n:
+                raise InferenceFailed(f"{len(usable)} of {n} usable completions")
+            return usable[:n]
+
+        return await tried_again(self._tries, attempt)
+
+    def _tries(self) -> AsyncRetrying:
+        return AsyncRetrying(
+            retry=retry_if_exception(_may_try_again),
+            stop=stop_after_attempt(MAX_TRIES),
+            wait=wait_random_exponential(FIRST_BACKOFF_S, LONGEST_BACKOFF_S),
+            before_sleep=self._note_retry,
+            reraise=True,
+        )
+
+    def _note_retry(self, state: RetryCallState) -> None:
+        if self._on_retry is not None and state.outcome is not None:
+            self._on_retry(str(state.outcome.exception()))
+
+    async def _some_server(self) -> None:
+        """Wait until a server is to be asked, trying those that are left out.
+
+        Raises:
+            NoServer: None was for `LONGEST_WAIT_S`.
+        """
+        began = time.monotonic()
+        servers = self._server.servers
+        while True:
+            for server in servers:
+                if isinstance(server, GuardedServer):
+                    server.try_if_due()
+            if any(getattr(server, "server_healthy", True) for server in servers):
+                return
+            if time.monotonic() - began > LONGEST_WAIT_S:
+                raise NoServer("NoServerError: every server is left out")
+            await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
+
+    async def _request(
+        self, prompt: Prompt, n: int, sampling: Sampling
+    ) -> list[Completion]:
+        arguments = {"n": n, **dataclasses.asdict(sampling)}
+        ask = self._managed if self.can_train else self._text_only
+        while True:
+            await self._some_server()
+            try:
+                return await ask(prompt, arguments)
+            except ServerLeftOutError:
+                await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
+            except Exception as error:
+                # As many kinds as ways to fail: aiohttp's, openai's, pydantic's,
+                # KeyError on a malformed reply, all of them in the host's retry error.
+                raise InferenceFailed(describe(_root_cause(error))) from error
+
+    async def _managed(
+        self, prompt: Prompt, arguments: dict[str, Any]
+    ) -> list[Completion]:
+        """Ask the server that the host would ask.
+
+        The host's managed server would render and encode the prompt once more and keep
+        a tree of texts that nobody reads, so its server is asked directly. One that
+        goes through a proxy has no server and is asked itself.
+        """
+        async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
+            if not isinstance(managed, ManagedServer):
+                return await _through_proxy(managed, prompt, arguments)
+            reply = await managed.server.tokens_and_logprobs_completion(
+                input_ids=list(prompt.tokens), **arguments
+            )
+        if sum(map(len, reply[1])) <= FEW_TOKENS:
+            return self._decoded(reply)
+        return await off_loop(self._decoded, reply, breathe)
+
+    def _decoded(
+        self, reply: NativeReply, breathe: Callable[[], None] = no_breath
+    ) -> list[Completion]:
+        prompt, *lists = reply
+        completions = []
+        for ids, of_ids, reason in zip(*lists, strict=True):
+            completion = Completion(
+                text=self._tokenizer.decode(ids, skip_special_tokens=True),
+                finish_reason=end_of(reason),
+                tokens=prompt + ids,
+                masks=[PROMPT_MASK] * len(prompt) + ids,
+                logprobs=[PROMPT_LOGPROB] * len(prompt) + of_ids,
+            )
+            completions.append(completion)
+            breathe()
+        return completions
+
+    async def _text_only(
+        self, prompt: Prompt, arguments: dict[str, Any]
+    ) -> list[Completion]:
+        reply = await self._server.chat_completion(
+            messages=[dict(message) for message in prompt.messages], **arguments
+        )
+        end = self._tokenizer.eos_token or ""
+        texts = [(c.message.content or "").removesuffix(end) for c in reply.choices]
+        if sum(map(len, texts)) <= FEW_CHARS:
+            tokens = self._encoded(texts)
+        else:
+            tokens = await off_loop(self._encoded, texts)
+        return [
+            Completion(
+                text=text,
+                finish_reason=choice.finish_reason,
+                tokens=[*prompt.tokens, *ids],
+                masks=[PROMPT_MASK] * len(prompt.tokens) + ids,
+                logprobs=None,
+            )
+            for choice, text, ids in zip(reply.choices, texts, tokens, strict=True)
+        ]
+
+    def _encoded(self, texts: list[str]) -> list[list[int]]:
+        # Half a character of UTF-16 has no tokens, and the tokenizer raises at it.
+        whole = [text.encode("utf-8", "replace").decode() for text in texts]
+        # One text alone would be encoded without letting go of the interpreter's lock.
+        batch: list[list[int]] = self._tokenizer(whole, add_special_tokens=False)[
+            "input_ids"
+        ]
+        return batch
+
+
+async def _through_proxy(
+    managed: Any, prompt: Prompt, arguments: dict[str, Any]
+) -> list[Completion]:
+    messages = [dict(message) for message in prompt.messages]
+    reply = await managed.chat_completion(messages=messages, **arguments)
+    nodes = managed.get_state()["nodes"]
+    return [
+        Completion(
+            text=choice.message.content or "",
+            finish_reason=choice.finish_reason,
+            tokens=node.tokens,
+            masks=node.masked_tokens,
+            logprobs=node.logprobs,
+        )
+        for choice, node in zip(reply.choices, nodes, strict=True)
+    ]
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    """Return what lies under tenacity's RetryError and chained exceptions."""
+    attempt = getattr(error, "last_attempt", None)
+    inner = attempt.exception() if attempt is not None else None
+    return _root_cause(inner) if inner is not None else error

@@ -1,0 +1,235 @@
+"""Whether the inference servers answer, said once per episode.
+
+The host's clients wait without a word while a server is unhealthy. This watches their
+health and the failed requests, names the URLs when nothing is answered and when that is
+over, and tells `process` and `evaluate` when to give up.
+
+A request that fails while others are answered is no episode: it is counted by its kind,
+and each kind is named ever more seldom. Of several servers, one that is left out is
+named when that begins and when it is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from rg_env.inference.generation import InferenceFailed
+from rg_env.inference.guarded_server import GuardedServer
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOOK_EVERY_S = 1.0
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+
+DOWN_AFTER_S = 2.0
+"""Nothing but failures for so long is an episode."""
+
+_STATUS = re.compile(r"(?:status|code|ClientResponseError):? *([45]\d\d)\b")
+_NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
+
+
+def kind_of(reason: str) -> str:
+    """Return what a failed request is counted as: its status or the error's name.
+
+    Args:
+        reason: What `InferenceFailed` says, "KeyError: 'logprobs'" for example.
+    """
+    status, name = _STATUS.search(reason), _NAME.match(reason)
+    if status is not None:
+        return f"status_{status[1]}"
+    return name[1] if name is not None else "unusable"
+
+
+def _why_out(server: Any) -> str | None:
+    """Return why a server is left out, None where it is not."""
+    if isinstance(server, GuardedServer):
+        return server.circuit.reason if server.circuit.is_open else None
+    is_healthy = getattr(server, "server_healthy", True)
+    return None if is_healthy else "the health check fails"
+
+
+class OutageWatch:
+    """Watches the servers of a run.
+
+    Args:
+        servers: The host's server objects.
+
+    Attributes:
+        gave_up: Set once it is time to end.
+        failures: Failed requests since the run began, those tried again included.
+        kinds: The same by kind.
+        episodes: Times that no server answered.
+    """
+
+    def __init__(self, servers: Sequence[Any]) -> None:
+        self._servers = servers
+        self._give_up_after_s: float | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._failing_since: float | None = None
+        self._is_said = False
+        self.gave_up = asyncio.Event()
+        self.failures = 0
+        self.kinds: Counter[str] = Counter()
+        self.episodes = 0
+        for server in servers if len(servers) > 1 else ():
+            if isinstance(server, GuardedServer):
+                server.circuit.on_change = partial(self._say_circuit, server)
+
+    @property
+    def urls(self) -> str:
+        """Where the servers are, for people."""
+        configs = [getattr(server, "config", None) for server in self._servers]
+        return ", ".join(config.base_url for config in configs if config is not None)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether an episode is going on."""
+        return self._is_said
+
+    def start(self, *, give_up_after_s: float | None) -> None:
+        """Begin to look at the servers' health.
+
+        Args:
+            give_up_after_s: Seconds without an answer, while requests fail, after which
+                `gave_up` is set; None never gives up.
+        """
+        self._give_up_after_s = give_up_after_s
+        self._looking = asyncio.create_task(self._look())
+
+    async def stop(self) -> None:
+        """Stop looking; may be called twice."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+            self._looking = None
+
+    async def unless_given_up(self, asking: Coroutine[Any, Any, T]) -> T:
+        """Wait for an answer, but no longer than until it is time to give up.
+
+        Raises:
+            InferenceFailed: The request failed or was given up.
+        """
+        request = asyncio.ensure_future(asking)
+        giving_up = asyncio.ensure_future(self.gave_up.wait())
+        both: set[asyncio.Future[Any]] = {request, giving_up}
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if not request.done():
+                raise InferenceFailed("given up after env.give_up_after_s")
+            answer = request.result()
+        finally:
+            for future in both:
+                future.cancel()
+        self.note_answer()
+        return answer
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            reason = self._all_out()
+            if reason is not None:
+                self._begin_failing()
+                self._say_down(reason)
+            self._check_patience("no request is answered")
+
+    def _all_out(self) -> str | None:
+        """Return why no server is asked, None where one is."""
+        reasons = [_why_out(server) for server in self._servers]
+        out = [reason for reason in reasons if reason is not None]
+        return out[0] if len(out) == len(reasons) else None
+
+    def _say_circuit(self, server: GuardedServer) -> None:
+        url, circuit = server.config.base_url, server.circuit
+        if circuit.is_open:
+            logger.warning(
+                "inference at %s is left out, other servers are asked (%.300s)",
+                url,
+                " ".join(circuit.reason.split()),
+            )
+        else:
+            logger.warning("inference at %s is back after %.0f s", url, circuit.open_s)
+
+    def note_answer(self) -> None:
+        """A request was answered."""
+        if self._is_said and self._failing_since is not None:
+            waited_s = time.monotonic() - self._failing_since
+            logger.warning("inference answers again after %.0f s", waited_s)
+        self._failing_since = None
+        self._is_said = False
+
+    async def note_failure(self, reason: str) -> None:
+        """A request failed; wait a growing while before the caller tries again."""
+        self._begin_failing()
+        if self._failing_s() >= DOWN_AFTER_S or self._all_out() is not None:
+            self._say_down(self._all_out() or reason)
+        self._say_kind(reason, self._count(reason))
+        self._check_patience(reason)
+        try:
+            await asyncio.wait_for(self.gave_up.wait(), self._pause_s())
+        except asyncio.TimeoutError:
+            return
+
+    def note_retry(self, reason: str) -> None:
+        """A request failed that is tried again; said of none, because most recover."""
+        self._count(reason)
+
+    def _count(self, reason: str) -> int:
+        self.failures += 1
+        self.kinds[kind_of(reason)] += 1
+        return self.kinds[kind_of(reason)]
+
+    def _say_kind(self, reason: str, count: int) -> None:
+        """Name the kind of the first, second, fourth, eighth ... of its failures."""
+        if not self._is_said and count & (count - 1) == 0:
+            logger.warning(
+                "an inference request failed (%s, %d so far): %.200s",
+                kind_of(reason),
+                count,
+                " ".join(reason.split()),
+            )
+
+    def _begin_failing(self) -> None:
+        if self._failing_since is None:
+            self._failing_since = time.monotonic()
+
+    def _failing_s(self) -> float:
+        """Return for how long nothing but failures has come."""
+        began = self._failing_since
+        return 0.0 if began is None else time.monotonic() - began
+
+    def _pause_s(self) -> float:
+        """Return half the time that nothing was answered, within bounds."""
+        return min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, self._failing_s() / 2))
+
+    def _say_down(self, reason: str) -> None:
+        if self._is_said:
+            return
+        self._is_said = True
+        self.episodes += 1
+        logger.error(
+            "inference at %s does not answer (%.300s); start the server or set"
+            " --openai.base_url; trying again%s",
+            self.urls,
+            " ".join(reason.split()),
+            ""
+            if self._give_up_after_s is None
+            else f" for {self._give_up_after_s:g} s (env.give_up_after_s)",
+        )
+
+    def _check_patience(self, reason: str) -> None:
+        if self._give_up_after_s is None or self._failing_since is None:
+            return
+        if self._failing_s() >= self._give_up_after_s and not self.gave_up.is_set():
+            self._say_down(reason)
+            logger.error("inference at %s: giving up", self.urls)
+            self.gave_up.set()

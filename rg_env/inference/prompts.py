@@ -1,0 +1,74 @@
+"""Prompts: an item's messages in the model's chat template, and their tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from atroposlib.envs.server_handling.managed_server import ManagedServer
+
+from rg_env.answers.prompt import Message
+from rg_env.off_loop import off_loop
+
+MAX_PROMPTS = 256
+SHORT_PROMPT_CHARS = 1536
+"""A prompt up to here is rendered and encoded in half a millisecond, in place."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompt:
+    """An item's messages, rendered.
+
+    Attributes:
+        messages: System and user.
+        tokens: Prompt token ids, as the server will count them.
+        thinking_open: Whether the template ends the prompt with `<think>`.
+    """
+
+    messages: Sequence[Message]
+    tokens: Sequence[int]
+    thinking_open: bool
+
+
+def render_prompt(tokenizer: Any, messages: Sequence[Message]) -> Prompt:
+    """Render messages as the host's managed server does, and count their tokens.
+
+    Template and tokenizer may both put a BOS; the servers take one of them off, and so
+    does the count here.
+    """
+    managed = ManagedServer(None, tokenizer)
+    text: str = managed._convert_messages_to_prompt(list(messages))
+    tokens = tokenizer.encode(text, add_special_tokens=True)
+    if len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]:
+        tokens = tokens[1:]
+    return Prompt(messages, tokens, text.rstrip().endswith("<think>"))
+
+
+class Prompts:
+    """Renders prompts; an item's is asked for when it is chosen and when it is sent.
+
+    Args:
+        tokenizer: The environment's tokenizer.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._newest: OrderedDict[str, Prompt] = OrderedDict()
+
+    async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
+        """Return a prompt, rendered off the event loop where it is long."""
+        plain: list[Any] = [dict(message) for message in messages]
+        key = repr(plain)
+        prompt = self._newest.pop(key, None)
+        if prompt is None and len(key) <= SHORT_PROMPT_CHARS:
+            prompt = render_prompt(self._tokenizer, plain)
+            await asyncio.sleep(0)  # several in a row must not add up
+        elif prompt is None:
+            prompt = await off_loop(render_prompt, self._tokenizer, plain)
+        self._newest[key] = prompt
+        if len(self._newest) > MAX_PROMPTS:
+            self._newest.popitem(last=False)
+        return prompt

@@ -1,0 +1,85 @@
+"""The evaluation's items: the same in every process that has the same settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import TaskHandle
+from rg_env.items.item_settings import ItemSettings
+from rg_env.items.item_source import MadeItem
+from rg_env.pool.pool_errors import PoolClosed, PoolError
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.item_stream import EvalSpec
+from rg_env.tasks.selection import TaskChoice
+
+
+@dataclasses.dataclass(frozen=True)
+class EvalItems:
+    """The evaluation items, and the tasks that could make none with the reason."""
+
+    items: Sequence[MadeItem]
+    left_out: Mapping[str, str]
+
+
+def evaluated_choices(
+    selection: Sequence[TaskChoice], num_tasks: int | None, eval_seed: int
+) -> list[TaskChoice]:
+    """Return the choices to evaluate: all, or `num_tasks` chosen by `eval_seed`."""
+    if num_tasks is None or num_tasks >= len(selection):
+        return list(selection)
+    chosen = random.Random(eval_seed).sample(range(len(selection)), num_tasks)
+    return [selection[i] for i in sorted(chosen)]
+
+
+async def make_eval_items(
+    pool: WorkerPool, specs: Sequence[EvalSpec], settings: ItemSettings
+) -> EvalItems:
+    """Make evaluation items, one after the other."""
+    handles = [
+        TaskHandle(
+            task=spec.task,
+            params=spec.params,
+            seed=spec.seed,
+            index=spec.number,
+            split="evaluation",
+            level=spec.level,
+            deadline_s=settings.scoring_deadline_s,
+            rules=settings.scoring_rules,
+        )
+        for spec in specs
+    ]
+    made = [
+        await _made_or_reason(pool, handle, settings.item_deadline_s)
+        for handle in handles
+    ]
+    items, reasons = [], {}
+    for handle, entry in zip(handles, made, strict=True):
+        if isinstance(entry, str):
+            reasons[handle.task] = entry
+        else:
+            items.append(MadeItem(entry, handle))
+    able = {item.handle.task for item in items}
+    left_out = {task: why for task, why in reasons.items() if task not in able}
+    return EvalItems(items, left_out)
+
+
+async def _made_or_reason(
+    pool: WorkerPool, handle: TaskHandle, deadline_s: float
+) -> dict[str, Any] | str:
+    """Make an entry, or say why it cannot be made."""
+    try:
+        return await pool.run(
+            worker_jobs.make_entry,
+            handle.task,
+            dict(handle.params),
+            handle.seed,
+            deadline_s=deadline_s,
+        )
+    except PoolClosed:
+        raise
+    except PoolError as error:
+        return str(error)

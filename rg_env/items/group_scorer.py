@@ -1,0 +1,186 @@
+"""Scores of the answers of one group, from a worker process.
+
+One call carries all answers of a group. If the worker misses its deadline or dies,
+the answers are scored one by one, so that only the one at fault pays for it: a
+missed deadline is a 0 with `timeout`, a dead worker a 0 with `scorer_error`. A pool
+that cannot answer at all raises `ScoringUnavailable`: that is no score.
+
+Three kinds of dataset object are scored:
+    - our `TaskHandle`: in a worker, by task and parameters;
+    - a dataset of the library: in a worker, by its class and its own config;
+    - any other object with `score_answer(answer, entry)`: in place, so that a test
+      can pass its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring import Score, score_answer
+from rg_env.items import worker_jobs
+from rg_env.pool.pool_errors import DeadlineExceeded, PoolError, WorkerDied
+from rg_env.pool.worker_pool import WorkerPool
+
+
+class ScoringUnavailable(RuntimeError):
+    """The worker pool gave no scores; the group has none, which is not zeros."""
+
+
+class Dataset(Protocol):
+    """What an item's third element can do."""
+
+    def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
+        """Return the score of an answer to an entry, in [0, 1]."""
+
+
+@functools.cache
+def shared_pool() -> WorkerPool:
+    """Return this process's one-worker pool, for handles used outside an env."""
+    return WorkerPool(1, preload=worker_jobs.PRELOAD)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class TaskHandle:
+    """The dataset object of our items: small, pickles, scores in a worker.
+
+    Attributes:
+        task: The registered task that made the entry.
+        params: Its dataset parameters that differ from the defaults.
+        seed: The entry's seed, in [0, 2**32).
+        index: The draw's global index in its split.
+        split: "train" or "evaluation".
+        level: Difficulty in [0, 1], None for the library's defaults.
+        deadline_s: Seconds that scoring one answer may take.
+        rules: How its answers are scored.
+    """
+
+    task: str
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    index: int = 0
+    split: str = "train"
+    level: float | None = None
+    deadline_s: float = 5.0
+    rules: ScoringRules = worker_jobs.DEFAULT_RULES
+
+    def __repr__(self) -> str:
+        """Stay short: the host formats every item into its log."""
+        return f"<{self.task} {self.split} #{self.index}>"
+
+    def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
+        """Score one answer in a worker process; blocks until it is done.
+
+        Raises:
+            ScoringUnavailable: The pool gave no score.
+        """
+        if answer is None:
+            return 0.0
+        scorer = GroupScorer(shared_pool(), self.deadline_s, self.rules)
+        return scorer.score_blocking(self, entry, answer).value
+
+
+def _remote_job(dataset: Any) -> tuple[Callable[..., list[Score]], tuple[Any, ...]]:
+    """Return the job and its leading arguments, () where the dataset is foreign."""
+    if isinstance(dataset, TaskHandle):
+        return worker_jobs.score_answers, (dataset.task, dict(dataset.params))
+    cls = type(dataset)
+    if cls.__module__.startswith("reasoning_gym."):
+        where = (cls.__module__, cls.__qualname__)
+        return worker_jobs.score_answers_by_config, (*where, dataset.config)
+    return worker_jobs.score_answers, ()
+
+
+def _failed(answer: str, error: PoolError) -> Score:
+    if isinstance(error, DeadlineExceeded):
+        return Score(0.0, "timeout", answer)
+    if isinstance(error, WorkerDied):
+        return Score(0.0, "scorer_error", answer)
+    raise ScoringUnavailable(f"no score from the worker pool: {error}") from error
+
+
+class GroupScorer:
+    """Scores groups of answers in a worker pool.
+
+    Args:
+        pool: Where the library's scorers run.
+        deadline_s: Seconds that scoring one answer may take.
+        rules: How answers are scored.
+    """
+
+    def __init__(
+        self, pool: WorkerPool, deadline_s: float, rules: ScoringRules
+    ) -> None:
+        self._pool = pool
+        self._deadline_s = deadline_s
+        self._rules = rules
+
+    def score_blocking(
+        self, dataset: Any, entry: Mapping[str, Any], answer: str
+    ) -> Score:
+        """Score one answer and wait for it; for callers without an event loop.
+
+        Raises:
+            ScoringUnavailable: The pool gave no score.
+        """
+        job, where = _remote_job(dataset)
+        if not where:
+            return score_answer(answer, entry, dataset.score_answer)
+        call = (*where, entry, [answer], self._rules)
+        try:
+            return self._pool.call(job, *call, deadline_s=self._deadline_s)[0]
+        except PoolError as error:
+            return _failed(answer, error)
+
+    async def score_group(
+        self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
+    ) -> list[Score]:
+        """Score the answers of one group.
+
+        Args:
+            dataset: The item's dataset object; see the module.
+            entry: The item's entry.
+            answers: Extracted answers, shape (A,); equal ones are scored once.
+
+        Returns:
+            One score per answer, shape (A,), same order.
+
+        Raises:
+            ScoringUnavailable: The pool gave no scores.
+        """
+        job, where = _remote_job(dataset)
+        distinct = list(dict.fromkeys(answers))
+        if not where:
+            return [score_answer(a, entry, dataset.score_answer) for a in answers]
+        # Megabytes would cost more to send than to refuse.
+        limit = self._rules.max_answer_chars
+        by_answer = {a: Score(0.0, "refused", a) for a in distinct if len(a) > limit}
+        sent = [answer for answer in distinct if answer not in by_answer]
+        if sent:
+            scores = await self._score_distinct(job, where, entry, sent)
+            by_answer.update(zip(sent, scores, strict=True))
+        return [by_answer[answer] for answer in answers]
+
+    async def _score_distinct(
+        self,
+        job: Callable[..., list[Score]],
+        where: tuple[Any, ...],
+        entry: Mapping[str, Any],
+        answers: list[str],
+    ) -> list[Score]:
+        try:
+            return await self._pool.run(
+                job, *where, entry, answers, self._rules, deadline_s=self._deadline_s
+            )
+        except (DeadlineExceeded, WorkerDied) as error:
+            if len(answers) == 1:
+                return [_failed(answers[0], error)]
+        except PoolError as error:
+            _failed(answers[0], error)
+        return [
+            (await self._score_distinct(job, where, entry, [answer]))[0]
+            for answer in answers
+        ]

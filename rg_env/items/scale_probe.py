@@ -1,0 +1,309 @@
+"""Which levels of the library's curricula can be used, found by trying them.
+
+Every level is built, items are made of it in worker processes with a deadline, and
+the gold answer of each is scored. `resolve_scales` gives the scales of the installed
+library: the shipped row of a task whose sources are those that the row was made from,
+and a short trial of every other task.
+
+What it cannot know is in tasks/level_facts.py: how a level is repaired, and which
+curricula set nothing that is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rg_env.answers.rules import ScoringRules
+from rg_env.items import worker_jobs
+from rg_env.items.task_check import gold_fault
+from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.library import CurriculumLevel
+from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.scale_repairs import DEAD_KNOBS, REPAIRS
+from rg_env.tasks.scales import (
+    Scale,
+    ShippedScales,
+    SkippedLevel,
+    Step,
+    load_shipped,
+)
+from rg_env.tasks.solutions import solution
+
+logger = logging.getLogger(__name__)
+
+LIBRARY_DEADLINE_S = 120.0
+"""For questions about the library, of which the first one imports it."""
+
+MAX_HUNG_SHARE = 0.05
+MAX_FAULTY_SHARE = 0.1
+"""Items whose gold answer is not paid in full."""
+
+MAX_LOST_SHARE = 0.25
+"""Items that give no entry: each costs a draw and nothing else."""
+
+MAX_MEDIAN_MS = 8_000.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """How much is tried.
+
+    Attributes:
+        num_items: Items of a step, at least 1.
+        max_items: Items of a step that had any trouble, at least `num_items`.
+        deadline_s: Seconds that an item may take.
+        budget_s: Seconds of making items after which a step gets no further item.
+        at_once: Steps that are tried at the same time.
+    """
+
+    num_items: int
+    max_items: int
+    deadline_s: float
+    budget_s: float
+    at_once: int
+
+
+THOROUGH = Limits(
+    num_items=20, max_items=60, deadline_s=20.0, budget_s=120.0, at_once=2
+)
+AT_START = Limits(num_items=3, max_items=20, deadline_s=8.0, budget_s=15.0, at_once=4)
+
+
+@dataclasses.dataclass
+class Trial:
+    """What happened when items of one configuration were made.
+
+    Attributes:
+        made_ms: The time of each item that was made, in milliseconds.
+        hung: Items that were not ready at the deadline.
+        lost: Reason to the number of items that the library gave up, that `make_entry`
+            refused or that ended their worker.
+        faults: What is wrong with the score of a gold answer, to how often.
+    """
+
+    made_ms: list[float] = dataclasses.field(default_factory=list)
+    hung: int = 0
+    lost: Counter[str] = dataclasses.field(default_factory=Counter)
+    faults: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    @property
+    def tried(self) -> int:
+        """Number of items that were begun."""
+        return len(self.made_ms) + self.hung + self.lost.total()
+
+    @property
+    def has_trouble(self) -> bool:
+        """Whether anything went wrong."""
+        return self.hung + self.lost.total() + self.faults.total() > 0
+
+    def needs_more(self, limits: Limits) -> bool:
+        """Say whether another item may change the verdict."""
+        if self.hung == self.tried >= 2 or self._has_hung_too_often(limits.max_items):
+            return False
+        return self.tried < (limits.max_items if self.has_trouble else limits.num_items)
+
+    def _has_hung_too_often(self, num_items: int) -> bool:
+        return self.hung > MAX_HUNG_SHARE * num_items
+
+    def reason_against(self, limits: Limits) -> str | None:
+        """Return why the configuration cannot be used, None if it can."""
+        tried = self.tried
+        if self._has_hung_too_often(tried):
+            late = f"{self.hung} of {tried} items"
+            return f"{late} were not ready after {limits.deadline_s:g} s"
+        if self.lost.total() > MAX_LOST_SHARE * tried:
+            said, _ = self.lost.most_common(1)[0]
+            return f"{self.lost.total()} of {tried} items cannot be made: {said}"
+        if self.faults.total() > MAX_FAULTY_SHARE * tried:
+            said, _ = self.faults.most_common(1)[0]
+            return f"{self.faults.total()} of {tried} items are wrong: {said}"
+        median_ms = statistics.median(self.made_ms)
+        if median_ms > MAX_MEDIAN_MS:
+            return f"an item takes {median_ms / 1000:.0f} s"
+        return None
+
+
+async def _fault(
+    pool: WorkerPool, task: str, params: Mapping[str, Any], entry: Mapping[str, Any]
+) -> str | None:
+    """Return what is wrong with an entry's gold answer, as far as it has one."""
+    if not solution(task, entry):
+        return None
+    return await gold_fault(pool, task, params, entry, ScoringRules())
+
+
+async def try_params(
+    pool: WorkerPool, task: str, params: Mapping[str, Any], limits: Limits
+) -> Trial:
+    """Make items of a configuration and score their gold answers.
+
+    Raises:
+        PoolClosed: The pool is of no use.
+    """
+    trial = Trial()
+    spent_s = 0.0
+    while trial.needs_more(limits) and spent_s < limits.budget_s:
+        seed = entry_seed("evaluation", f"scales/{task}", trial.tried)
+        call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
+        try:
+            took_ms, entry = await pool.run(
+                worker_jobs.timed, *call, deadline_s=limits.deadline_s
+            )
+        except DeadlineExceeded:
+            trial.hung += 1
+            spent_s += limits.deadline_s
+        except (JobFailed, WorkerDied) as error:
+            trial.lost[str(error)[:160]] += 1
+        else:
+            trial.made_ms.append(took_ms)
+            spent_s += took_ms / 1000
+            fault = await _fault(pool, task, params, entry)
+            if fault is not None:
+                trial.faults[fault] += 1
+    return trial
+
+
+def steps_to_try(levels: Sequence[CurriculumLevel]) -> list[tuple[int, ...]]:
+    """Group the levels that build; neighbours that set the same stand together."""
+    groups: list[tuple[int, ...]] = []
+    for number, level in enumerate(levels):
+        if level.refusal is not None:
+            continue
+        last = groups[-1] if groups else ()
+        if last and last[-1] == number - 1 and levels[last[-1]].params == level.params:
+            groups[-1] = (*last, number)
+        else:
+            groups.append((number,))
+    return groups
+
+
+def _note(task: str, steps: Sequence[Step], default_level: float | None) -> str:
+    notes = []
+    if task in DEAD_KNOBS:
+        notes.append(f"the items do not change with the level: {DEAD_KNOBS[task]}")
+    elif len(steps) == 1:
+        notes.append("the items do not change with the level: one step is usable")
+    if task in REPAIRS:
+        notes.append(f"repaired: {REPAIRS[task].reason}")
+    if default_level is None:
+        notes.append("the default config is no point of the curriculum")
+    return "; ".join(notes)
+
+
+def build_scale(
+    task: str, steps: Sequence[Step], skipped: Sequence[SkippedLevel]
+) -> Scale:
+    """Put a scale together from its steps, easiest first, at least one."""
+    scale = Scale(
+        task=task,
+        steps=tuple(steps),
+        skipped=tuple(sorted(skipped, key=lambda skip: skip.level)),
+        is_dead_knob=task in DEAD_KNOBS,
+    )
+    places = [scale.level_of(n) for n, step in enumerate(steps) if not step.params]
+    default_level = places[0] if places else None
+    note = _note(task, steps, default_level)
+    return dataclasses.replace(scale, note=note, default_level=default_level)
+
+
+async def probe_task(
+    pool: WorkerPool,
+    task: str,
+    limits: Limits,
+    report: Callable[[str, tuple[int, ...], Trial], None] = lambda *_: None,
+) -> tuple[list[Step], list[SkippedLevel]]:
+    """Try every level of a task.
+
+    Args:
+        pool: Where items are made.
+        task: A task that has a curriculum.
+        limits: How much is tried.
+        report: Called with the task, the levels of a step and its trial.
+
+    Returns:
+        The steps that can be used, easiest first, and the levels that cannot.
+    """
+    repair = REPAIRS.get(task)
+    overrides = repair.overrides if repair is not None else {}
+    levels = await pool.run(
+        worker_jobs.curriculum_levels, task, overrides, deadline_s=LIBRARY_DEADLINE_S
+    )
+    steps = []
+    skipped = [
+        SkippedLevel(number, f"reasoning-gym refuses it: {level.refusal}")
+        for number, level in enumerate(levels)
+        if level.refusal is not None
+    ]
+    for group in steps_to_try(levels):
+        params = levels[group[0]].params
+        trial = await try_params(pool, task, params, limits)
+        report(task, group, trial)
+        reason = trial.reason_against(limits)
+        if reason is None:
+            median_ms = statistics.median(trial.made_ms)
+            steps.append(Step(group, params, round(median_ms, 2)))
+        else:
+            skipped += [SkippedLevel(number, reason) for number in group]
+    return steps, skipped
+
+
+async def _probed_scale(pool: WorkerPool, task: str, limits: Limits) -> Scale | None:
+    steps, skipped = await probe_task(pool, task, limits)
+    if not steps:
+        logger.warning("task %s has no scale: none of its levels can be used", task)
+        return None
+    scale = build_scale(task, steps, skipped)
+    for skip in scale.skipped:
+        logger.info("task %s: level %d is skipped: %s", task, skip.level, skip.reason)
+    return scale
+
+
+async def resolve_scales(
+    pool: WorkerPool,
+    tasks: Sequence[str] | None = None,
+    *,
+    shipped: ShippedScales | None = None,
+    limits: Limits = AT_START,
+) -> dict[str, Scale]:
+    """Return the scales of the installed library.
+
+    Args:
+        pool: Where the library is read and levels are tried.
+        tasks: The tasks to resolve, None for all; those without a curriculum have
+            no scale, and `level_facts.no_scale_reason` says why.
+        shipped: The table; None for the one that comes with the project.
+        limits: How much is tried of a task that differs from the table's.
+
+    Returns:
+        Task to scale, in the order of the names.
+    """
+    table = load_shipped() if shipped is None else shipped
+    digests = await pool.run(
+        worker_jobs.curriculum_digests, deadline_s=LIBRARY_DEADLINE_S
+    )
+    wanted = sorted(digests if tasks is None else digests.keys() & set(tasks))
+    changed = [task for task in wanted if table.digests.get(task) != digests[task]]
+    if changed:
+        logger.warning(
+            "the difficulty of %d tasks is not that of reasoning-gym %s; their levels"
+            " are tried: %s",
+            len(changed),
+            table.library_version,
+            ", ".join(changed),
+        )
+    gate = asyncio.Semaphore(limits.at_once)
+
+    async def probed(task: str) -> Scale | None:
+        async with gate:
+            return await _probed_scale(pool, task, limits)
+
+    found = dict(zip(changed, await asyncio.gather(*map(probed, changed)), strict=True))
+    scales = {task: found.get(task, table.scales.get(task)) for task in wanted}
+    return {task: scale for task, scale in scales.items() if scale is not None}

@@ -1,0 +1,205 @@
+"""Whether a task works on this installation: items, gold answers, controls, transport.
+
+`check_task` is the whole check, of `doctor`; `gold_fault` the quick part of it, which
+`serve` asks of every task before it starts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring import Score
+from rg_env.items import worker_jobs
+from rg_env.pool.pool_errors import PoolError
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.solutions import solution
+
+DEADLINE_S = 30.0
+CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
+"""Answers that solve nothing; what any of them earns is chance."""
+
+PAID_FOR_NOTHING = 0.5
+"""What a wrong constant may earn on average at most."""
+
+Entry = Mapping[str, Any]
+
+
+def _is_same(control: str, gold: str | None) -> bool:
+    """Say whether a constant is the gold answer, as text or as a number."""
+    if gold is None or control == gold:
+        return gold is not None
+    try:
+        return float(control) == float(gold)
+    except ValueError:
+        return False
+
+
+async def _scores(
+    pool: WorkerPool, task: str, entry: Entry, answers: Sequence[str], fixes: bool
+) -> tuple[float, list[Score]]:
+    """Return the time in milliseconds, and the scores."""
+    rules = ScoringRules(scorer_fixes=fixes)
+    call: tuple[Any, ...] = (worker_jobs.score_answers, task, {}, entry, answers, rules)
+    return await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S)
+
+
+async def gold_fault(
+    pool: WorkerPool,
+    task: str,
+    params: Mapping[str, Any],
+    entry: Entry,
+    rules: ScoringRules,
+) -> str | None:
+    """Return what is wrong with the score of an entry's gold answer, None if nothing.
+
+    A task whose entries hold no answer cannot be judged by this and passes.
+    """
+    gold = solution(task, entry)
+    if gold is None:
+        return None
+    try:
+        scores = await pool.run(
+            worker_jobs.score_answers,
+            task,
+            dict(params),
+            entry,
+            [gold],
+            rules,
+            deadline_s=DEADLINE_S,
+        )
+    except PoolError as error:
+        return f"its gold answer cannot be scored: {error}"
+    if scores[0].value != 1.0:
+        return f"its gold answer scores {scores[0].value:.2f} ({scores[0].outcome})"
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskFindings:
+    """The findings of one task.
+
+    Attributes:
+        task: The registered task.
+        category: The library's category.
+        faults: What is wrong, each in a few words; empty if all is well.
+        notes: What is worth knowing and no fault.
+        make_ms: Median time to make an item, in milliseconds; None if none was made.
+        score_ms: Median time to score an answer; None if none was scored.
+    """
+
+    task: str
+    category: str
+    faults: Sequence[str]
+    notes: Sequence[str]
+    make_ms: float | None
+    score_ms: float | None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+class TaskCheck:
+    """The whole check of one task.
+
+    Args:
+        pool: Where items are made and scored.
+        other: Another pool, whose processes were started apart.
+        fixes: Whether the corrections of the library's scorers are on.
+        num_items: Items to make, at least 1.
+    """
+
+    def __init__(
+        self, pool: WorkerPool, other: WorkerPool, *, fixes: bool, num_items: int
+    ) -> None:
+        self._pool = pool
+        self._other = other
+        self._fixes = fixes
+        self._num_items = num_items
+
+    async def run(self, task: str, category: str) -> TaskFindings:
+        """Check a task; what cannot even be asked is a finding as well."""
+        faults: list[str] = []
+        notes: list[str] = []
+        make_ms: list[float] = []
+        score_ms: list[float] = []
+        try:
+            entries = await self._make(self._pool, task, make_ms)
+            again = await self._make(self._other, task, [])
+            faults += self._repeat_faults(entries, again)
+            faults += await self._gold_faults(task, entries, score_ms, notes)
+            faults += await self._control_faults(task, entries)
+        except PoolError as error:
+            faults.append(f"{type(error).__name__}: {error}"[:200])
+        return TaskFindings(
+            task=task,
+            category=category,
+            faults=faults,
+            notes=notes,
+            make_ms=statistics.median(make_ms) if make_ms else None,
+            score_ms=statistics.median(score_ms) if score_ms else None,
+        )
+
+    async def _make(
+        self, pool: WorkerPool, task: str, times_ms: list[float]
+    ) -> list[dict[str, Any]]:
+        entries = []
+        for i in range(self._num_items):
+            seed = entry_seed("evaluation", f"doctor/{task}", i)
+            call: tuple[Any, ...] = (worker_jobs.make_entry, task, {}, seed)
+            time_ms, entry = await pool.run(
+                worker_jobs.timed, *call, deadline_s=DEADLINE_S
+            )
+            times_ms.append(time_ms)
+            entries.append(entry)
+        return entries
+
+    @staticmethod
+    def _repeat_faults(entries: Sequence[Entry], again: Sequence[Entry]) -> list[str]:
+        differing = sum(
+            (a["question"], a["answer"]) != (b["question"], b["answer"])
+            for a, b in zip(entries, again, strict=True)
+        )
+        return [f"{differing} items differ in another process"] if differing else []
+
+    async def _gold_faults(
+        self,
+        task: str,
+        entries: Sequence[Entry],
+        times_ms: list[float],
+        notes: list[str],
+    ) -> list[str]:
+        """Score gold where the entry was made and where it was sent to."""
+        faults = []
+        for entry in entries:
+            gold = solution(task, entry)
+            if gold is None:
+                notes.append("no gold answer to check the scorer with")
+                break
+            time_ms, here = await _scores(self._pool, task, entry, [gold], self._fixes)
+            _, there = await _scores(self._other, task, entry, [gold], self._fixes)
+            times_ms.append(time_ms)
+            values = [here[0].value, there[0].value]
+            if values != [1.0, 1.0]:
+                faults.append(f"gold scores {values[0]:.2f}, elsewhere {values[1]:.2f}")
+        return faults
+
+    async def _control_faults(self, task: str, entries: Sequence[Entry]) -> list[str]:
+        """Return the constants that are paid although they are not the answer."""
+        earned: dict[str, list[float]] = {control: [] for control in CONTROLS}
+        for entry in entries:
+            _, scores = await _scores(self._pool, task, entry, CONTROLS, self._fixes)
+            for control, score in zip(CONTROLS, scores, strict=True):
+                if not _is_same(control, solution(task, entry)):
+                    earned[control].append(score.value)
+        return [
+            f"{control!r} earns {statistics.fmean(values):.2f}"
+            for control, values in earned.items()
+            if values and statistics.fmean(values) > PAID_FOR_NOTHING
+        ]

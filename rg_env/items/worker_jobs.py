@@ -1,0 +1,132 @@
+"""The work that is done in a worker process: plain values in, plain values out.
+
+These are the only places where reasoning-gym's code runs on data. Each is called by
+name through the pool; nothing here knows of processes, deadlines or the host.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rg_env.answers.guards import guarded_task, refusal
+from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring import Score, score_answer
+from rg_env.errors import SettingError
+from rg_env.items import installed_fixes
+from rg_env.tasks import library
+
+T = TypeVar("T")
+
+DEFAULT_RULES = ScoringRules()
+
+PRELOAD = ("rg_env.items.library_preload",)
+"""What a pool for these jobs imports before its workers are forked."""
+
+
+def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
+    """Run another job; return its time in milliseconds and its result."""
+    began = time.perf_counter()
+    result = job(*args)
+    return 1000 * (time.perf_counter() - began), result
+
+
+def describe_library() -> library.LibraryDescription:
+    """Read the registry; see `library.describe`."""
+    return library.describe()
+
+
+def check_params(params_by_task: Sequence[tuple[str, Mapping[str, Any]]]) -> str | None:
+    """Return the sentence that refuses the first wrong parameter, None if all hold."""
+    for task, params in params_by_task:
+        try:
+            library.check_params(task, params, "task_params")
+        except SettingError as error:
+            return str(error)
+    return None
+
+
+def make_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Make one entry; see `library.make_entry`."""
+    return library.make_entry(task, params, seed)
+
+
+def _is_refused(
+    task: str, answer: str, entry: Mapping[str, Any], rules: ScoringRules
+) -> bool:
+    """Say whether an answer must not reach the scorer."""
+    if len(answer) > rules.max_answer_chars:
+        return True
+    gold = entry.get("answer")
+    guarded = guarded_task(task, entry)
+    return refusal(guarded, answer, gold if isinstance(gold, str) else None) is not None
+
+
+def _score_all(
+    task: str,
+    dataset: Any,
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+    rules: ScoringRules,
+) -> list[Score]:
+    """Score the answers that the guard admits; the others are refused."""
+    scorer = dataset.score_answer
+    if rules.scorer_fixes:
+        scorer = installed_fixes.corrected(task, scorer)
+    return [
+        Score(0.0, "refused", answer)
+        if _is_refused(task, answer, entry, rules)
+        else score_answer(answer, entry, scorer)
+        for answer in answers
+    ]
+
+
+def score_answers(
+    task: str,
+    params: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+    rules: ScoringRules = DEFAULT_RULES,
+) -> list[Score]:
+    """Score answers to one entry with the dataset configured as it was made."""
+    dataset = library.scoring_dataset(task, params)
+    return _score_all(task, dataset, entry, answers, rules)
+
+
+def score_answers_by_config(
+    module: str,
+    class_name: str,
+    config: Any,
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+    rules: ScoringRules = DEFAULT_RULES,
+) -> list[Score]:
+    """Score answers with a dataset given by its class and the library's config."""
+    task, dataset = library.dataset_from_config(module, class_name, config)
+    return _score_all(task, dataset, entry, answers, rules)
+
+
+def describe_fixes() -> dict[str, installed_fixes.Standing]:
+    """Return how the fix of each task that has one stands to the installed scorer."""
+    standings = {
+        task: installed_fixes.standing(task) for task in library.describe().tasks
+    }
+    return {task: found for task, found in standings.items() if found is not None}
+
+
+def curriculum_levels(
+    task: str, overrides: Mapping[int, Mapping[str, Any]]
+) -> list[library.CurriculumLevel]:
+    """Return what every level of a task sets; see `library.curriculum_levels`."""
+    return library.curriculum_levels(task, overrides)
+
+
+def curriculum_digests() -> dict[str, str]:
+    """Return the digest of every task that has a curriculum."""
+    tasks = library.describe().tasks
+    return {
+        task: library.curriculum_digest(task)
+        for task, info in tasks.items()
+        if info.has_curriculum
+    }

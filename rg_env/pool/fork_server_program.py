@@ -1,0 +1,243 @@
+"""The program that imports once and forks workers.
+
+Started by fork_server.py as a program of its own, so that the caller's main script is
+not imported again, as multiprocessing would. It has one thread and runs no job; its
+only argument is the JSON of an `Order`. Over the control socket come commands of five
+bytes, a letter and a worker's number:
+
+    F + the worker's end of a socket    fork a worker that answers on it
+    K                                   kill that worker and its process group
+
+It tells a worker's end on the worker's own socket, after the last thing that the
+worker sent, and what stopped the preloading on the control socket. A worker whose
+scratch folder grows too large is killed. When the control socket closes, everything
+ends and the scratch folders go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from rg_env.pool import worker_program
+from rg_env.pool.wire import Channel, Frame
+from rg_env.sandbox import readable_files, scratch_folder
+
+COMMAND = struct.Struct("!cI")
+FORK = b"F"
+KILL = b"K"
+MAX_REPORT_CHARS = 8_000
+LOOK_EVERY_S = 0.5
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """What a zygote needs to know, given as JSON."""
+
+    control_fd: int
+    sys_path: list[str]
+    preload: list[str]
+    scratch: str
+    memory_limit_bytes: int | None
+
+
+class ForkServerProgram:
+    """The workers that were forked, by number."""
+
+    def __init__(self, order: Order, control: socket.socket) -> None:
+        self._order = order
+        self._control = control
+        self._pid = os.getpid()
+        self._pids: dict[int, int] = {}
+        self._streams: dict[int, socket.socket] = {}
+        self._over_limit: set[int] = set()
+        self._next_look_s = 0.0
+        self._readable = readable_files.find_readable()
+        self._wakeup, self._wakeup_end = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> None:
+        """Obey until the control socket closes."""
+        self._listen_to_children()
+        self._selector.register(self._control, selectors.EVENT_READ)
+        while True:
+            for key, _ in self._selector.select(LOOK_EVERY_S if self._pids else None):
+                if key.fileobj is not self._control:
+                    self._reap()
+                elif not self._obey():
+                    return
+            self._look_at_folders()
+
+    def close(self) -> None:
+        """Kill and reap every worker."""
+        for number in list(self._pids):
+            self._kill(number)
+        for pid in self._pids.values():
+            os.waitpid(pid, 0)
+
+    def _listen_to_children(self) -> None:
+        for end in (self._wakeup, self._wakeup_end):
+            end.setblocking(False)
+        signal.set_wakeup_fd(self._wakeup_end.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda signum, frame: None)
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
+
+    def _obey(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self._control, COMMAND.size, 1)
+        if len(data) < COMMAND.size:
+            return False
+        letter, number = COMMAND.unpack(data)
+        if letter == FORK:
+            self._fork(number, socket.socket(fileno=fds[0]))
+        elif number in self._pids:
+            self._kill(number)
+        return True
+
+    def _fork(self, number: int, stream: socket.socket) -> None:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            _tell_death(stream, f"could not be forked: {error}")
+            return
+        if pid == 0:
+            try:
+                self._become_worker(number, stream)
+            finally:
+                os._exit(1)
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)
+        self._pids[number] = pid
+        self._streams[number] = stream
+
+    def _become_worker(self, number: int, stream: socket.socket) -> None:
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._selector.close()
+        for other in (
+            self._control,
+            self._wakeup,
+            self._wakeup_end,
+            *self._streams.values(),
+        ):
+            other.close()
+        folder = self._folder(number)
+        folder.mkdir(0o700)
+        worker_program.serve(
+            Channel(stream),
+            self._pid,
+            folder,
+            self._readable,
+            self._order.memory_limit_bytes,
+        )
+
+    def _folder(self, number: int) -> Path:
+        return Path(self._order.scratch, str(number))
+
+    def _kill(self, number: int) -> None:
+        # The group may not exist yet or any more, the unreaped worker always does.
+        pid = self._pids[number]
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+
+    def _look_at_folders(self) -> None:
+        now_s = time.monotonic()
+        if now_s < self._next_look_s:
+            return
+        self._next_look_s = now_s + LOOK_EVERY_S
+        for number in self._pids.keys() - self._over_limit:
+            if scratch_folder.is_over_limit(self._folder(number)):
+                self._over_limit.add(number)
+                self._kill(number)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._wakeup.recv(4096):
+                pass
+        for number, pid in list(self._pids.items()):
+            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            end = os.waitid(os.P_PID, pid, look)
+            if end is None:
+                continue
+            # Before it is reaped its number cannot be another process's.
+            self._kill(number)
+            os.waitpid(pid, 0)
+            del self._pids[number]
+            scratch_folder.remove(self._folder(number))
+            text = _describe_end(end)
+            if number in self._over_limit:
+                self._over_limit.remove(number)
+                text = "wrote too much into its scratch folder"
+            _tell_death(self._streams.pop(number), text)
+
+
+def _describe_end(end: os.waitid_result) -> str:
+    if end.si_code == os.CLD_EXITED:
+        return f"exited with status {end.si_status}"
+    return f"was ended by signal {end.si_status} ({signal.strsignal(end.si_status)})"
+
+
+def _tell_death(stream: socket.socket, text: str) -> None:
+    """The last frame on a worker's socket; the pool may have hung up already."""
+    stream.setblocking(False)
+    with contextlib.suppress(OSError), stream:
+        Channel(stream).send(Frame.DEATH, text.encode(), timeout_s=0)
+
+
+def _preload(order: Order, control: socket.socket) -> None:
+    try:
+        for module in order.preload:
+            importlib.import_module(module)
+    except BaseException:  # noqa: BLE001 - any import may fail in any way
+        control.sendall(traceback.format_exc()[-MAX_REPORT_CHARS:].encode())
+        sys.exit(1)
+    # Collections in the workers would write to, and so copy, the shared pages.
+    gc.collect()
+    gc.freeze()
+
+
+def _give_way() -> None:
+    """Let the session of this process, its workers, come after all others.
+
+    A kernel with autogroup shares the cores among sessions first, and the workers' own
+    niceness counts only within theirs. A kernel without it has no such file and needs
+    none; where it cannot be written, the owner is served later.
+    """
+    with contextlib.suppress(OSError):
+        AUTOGROUP.write_text(str(worker_program.NICENESS))
+
+
+def main() -> None:
+    """Preload, then fork until the control socket closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    order = Order(**json.loads(sys.argv[1]))
+    control = socket.socket(fileno=order.control_fd)
+    control.set_inheritable(False)
+    sys.path[:] = order.sys_path
+    os.chdir(order.scratch)
+    try:
+        _preload(order, control)
+        _give_way()
+        with contextlib.closing(ForkServerProgram(order, control)) as zygote:
+            zygote.run()
+    finally:
+        os.chdir("/")
+        scratch_folder.remove(Path(order.scratch))
+
+
+if __name__ == "__main__":
+    main()

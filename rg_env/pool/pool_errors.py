@@ -1,0 +1,57 @@
+"""What can go wrong with a call that runs in a worker process.
+
+    PoolError
+    ├── DeadlineExceeded   the job ran longer than its deadline; its worker was killed
+    ├── WorkerDied         the worker ended under the job, or none could be started
+    ├── JobFailed          the job raised; the worker lives on
+    ├── PoolFull           submit() found no free place among max_pending
+    └── PoolClosed         the pool was closed before the call was done
+
+DeadlineExceeded and JobFailed speak of the job, the other three of the pool: a
+caller that scores model text may count the first two against the text, never the
+others.
+"""
+
+from __future__ import annotations
+
+
+class PoolError(Exception):
+    """Base of every error of this room."""
+
+
+class DeadlineExceeded(PoolError):
+    """The job ran longer than its deadline; its worker was killed."""
+
+
+class WorkerDied(PoolError):
+    """The worker process ended before it answered, or none could be started."""
+
+
+class JobFailed(PoolError):
+    """The job raised an exception, SystemExit and MemoryError included.
+
+    Holds text only: the exception itself stays in the worker, so that nothing of
+    the job's making is rebuilt in the caller's process.
+
+    Attributes:
+        kind: Class name of the exception.
+        message: What `str` made of it, cut to a bounded length.
+        detail: The traceback's text, cut to a bounded length.
+    """
+
+    def __init__(self, kind: str, message: str, detail: str = "") -> None:
+        super().__init__(kind, message, detail)
+        self.kind = kind
+        self.message = message
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" if self.message else self.kind
+
+
+class PoolFull(PoolError):
+    """All places among max_pending are taken; await `run()` instead."""
+
+
+class PoolClosed(PoolError):
+    """The pool is closed, or was closed before the call was done."""

@@ -1,0 +1,410 @@
+"""Dump files: one JSON object a line, each line on disk when its group is accepted.
+
+    reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl.part    being written
+    reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl         complete
+
+"On disk" survives the end of the process, not the loss of power: only a complete file
+is synced.
+
+A file is complete when it holds `groups_per_file` groups or the run ends. Its writer
+holds a lock on the file; what killed processes leave is in unfinished_dumps.py.
+
+Disk full, read-only, folder gone: the groups wait in memory up to a bound and are
+written when the disk takes them again, all into one file; what the bound turns away
+is counted. No complete file is ever overwritten.
+
+The counters are those of the files: a run that continues a killed one counts what that
+left on disk after its last checkpoint.
+
+Nothing here is asynchronous. Calls block on the disk, so they belong off the event
+loop, one at a time for one writer. `state_dict` alone may be called beside them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+import operator
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rg_env.rollouts.unfinished_dumps import (
+    PART_SUFFIX,
+    count_left,
+    is_in_place,
+    open_part,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_WAITING_GROUPS = 200
+"""Groups held in memory while the disk takes none; about 200 MB at 8k tokens."""
+
+MAX_WAITING_BYTES = 2**29
+MAX_FILE_BYTES = 2**28
+"""A file of megabyte texts is complete before it holds all its groups, which stay in
+memory as long as it is written."""
+
+PROGRESS_EVERY_GROUPS = 10
+
+
+def _no_breath() -> None:
+    """Stand in for `breathe` where nobody waits for the interpreter's lock."""
+
+
+def _encode(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        escaped = json.dumps(value, ensure_ascii=True, allow_nan=False, default=str)
+        return escaped.encode("ascii")
+
+
+def encode_line(
+    group: dict[str, Any], breathe: Callable[[], None] = _no_breath
+) -> bytes:
+    """Encode a group as one line; any text survives, lone surrogates included.
+
+    Args:
+        group: Plain values, the long ones in lists of a row per rollout.
+        breathe: Called after each row, since a long group takes a while.
+
+    Raises:
+        TypeError: JSON has no such key.
+        ValueError: A number is not finite, or a value holds itself.
+    """
+    parts: list[bytes] = []
+    for key, value in group.items():
+        parts.append(b", " if parts else b"{")
+        if not isinstance(value, list):
+            parts.append(_encode({key: value})[1:-1])
+            continue
+        parts.append(_encode({key: []})[1:-2])
+        for i, row in enumerate(value):
+            parts += [b", ", _encode(row)] if i else [_encode(row)]
+            breathe()
+        parts.append(b"]")
+    return b"".join([*(parts or [b"{"]), b"}\n"])
+
+
+def read_groups(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the groups of a dump file, complete or not; a torn last line ends it."""
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            yield json.loads(line)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where a writer is: read and replaced whole, since a checkpoint reads it too.
+
+    Attributes:
+        batch_num: Number of the file being written.
+        groups_before: Groups in the files before it.
+    """
+
+    batch_num: int
+    groups_before: int
+
+
+class DumpWriter:
+    """Writes the groups of one kind into numbered files.
+
+    Args:
+        folder: Where the files go; made when the first group comes.
+        stem: What the file names begin with.
+        run_uuid: Names the process, so that several can share a folder.
+        groups_per_file: Groups in a complete file, at least 1.
+        breathe: Called again and again while a long group is encoded.
+
+    Attributes:
+        buffer: The groups of the file being written; those beyond the ones on disk
+            are written at the next call, so that a caller may append its own.
+        groups_lost: Groups that neither the disk nor the bounded memory took, or that
+            JSON cannot hold.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        stem: str,
+        run_uuid: str,
+        groups_per_file: int,
+        breathe: Callable[[], None] = _no_breath,
+    ) -> None:
+        self.folder = folder
+        self.run_uuid = run_uuid
+        self._stem = stem
+        self._groups_per_file = groups_per_file
+        self._breathe = breathe
+        self._place = _Place(0, 0)
+        self._file: BinaryIO | None = None
+        self._file_bytes = 0
+        self._num_on_disk = 0
+        self._num_forgotten = 0
+        self._waiting_bytes = 0
+        self._disk_refuses = False
+        self._memory_is_full = False
+        self._lost_before = 0
+        self._lost_said = 0
+        self.buffer: list[dict[str, Any]] = []
+        self.groups_lost = 0
+
+    @property
+    def batch_num(self) -> int:
+        """Number of the file being written, from 0."""
+        return self._place.batch_num
+
+    @property
+    def groups_total(self) -> int:
+        """Groups accepted and not lost since, those of continued runs included."""
+        return self._place.groups_before + self._in_file
+
+    @property
+    def groups_waiting(self) -> int:
+        """Groups in memory that are not on disk yet."""
+        return len(self.buffer) - self._num_on_disk
+
+    @property
+    def _in_file(self) -> int:
+        """Groups of the file being written, those that wait included."""
+        return self._num_forgotten + len(self.buffer)
+
+    @property
+    def _is_full(self) -> bool:
+        return (
+            self._in_file >= self._groups_per_file or self._file_bytes > MAX_FILE_BYTES
+        )
+
+    @property
+    def path(self) -> Path:
+        """The name that the file being written will have when it is complete."""
+        name = f"{self._stem}_{self.run_uuid}_{self.batch_num:04d}.jsonl"
+        return self.folder / name
+
+    # -- groups ------------------------------------------------------------------------
+
+    def write(self, group: dict[str, Any]) -> None:
+        """Accept a group; it is on disk when this returns, unless the disk refuses."""
+        self.buffer.append(group)
+        self._flush()
+        if self.groups_waiting:
+            self._keep_waiting(group)
+        elif self._is_full:
+            self.finish()
+            self._forget_overdue()
+        elif self._in_file and self._in_file % PROGRESS_EVERY_GROUPS == 0:
+            logger.info(
+                "%s: %d of %d groups",
+                self.path.name,
+                self._in_file,
+                self._groups_per_file,
+            )
+
+    def _keep_waiting(self, group: dict[str, Any]) -> None:
+        """Leave the newest group in memory, if there is room."""
+        line = self._line_of(group)
+        if line is None:
+            self.buffer.pop()
+            return
+        self._waiting_bytes += len(line)
+        if (
+            self.groups_waiting <= MAX_WAITING_GROUPS
+            and self._waiting_bytes <= MAX_WAITING_BYTES
+        ):
+            return
+        self.buffer.pop()
+        self._waiting_bytes -= len(line)
+        self.groups_lost += 1
+        if not self._memory_is_full:
+            logger.error("%s: too many groups wait, the next are lost", self.folder)
+        self._memory_is_full = True
+
+    def _line_of(self, group: dict[str, Any]) -> bytes | None:
+        """Encode a group; one that JSON cannot hold is counted lost."""
+        try:
+            return encode_line(group, self._breathe)
+        except (TypeError, ValueError, RecursionError) as error:
+            self.groups_lost += 1
+            logger.error("%s: a group cannot be dumped: %s", self.path.name, error)
+            return None
+
+    def finish(self) -> Path | None:
+        """Complete the file being written and begin the next.
+
+        Returns:
+            The complete file; None where there was nothing to write or the disk
+            refuses, in which case the groups stay in `buffer`.
+        """
+        if self.buffer:
+            self._flush()
+        if self.groups_waiting or self._file is None:
+            return None
+        in_file = self._in_file
+        part = Path(self._file.name)
+        complete = part.with_suffix("")
+        try:
+            if in_file:
+                os.fsync(self._file.fileno())
+                part.rename(complete)
+            else:
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            self._say_refused(error)
+            return None
+        self._file.close()
+        self._file = None
+        if not in_file:
+            return None
+        logger.info("wrote %d groups to %s", in_file, complete)
+        self._place = _Place(self.batch_num + 1, self._place.groups_before + in_file)
+        self.buffer.clear()
+        self._num_on_disk = self._num_forgotten = self._file_bytes = 0
+        self._say_accepted()
+        return complete
+
+    def _forget_overdue(self) -> None:
+        """Keep the memory bounded where all is on disk but no file can be completed."""
+        overdue = len(self.buffer) - self._groups_per_file - MAX_WAITING_GROUPS
+        if overdue > 0:
+            del self.buffer[:overdue]
+            self._num_on_disk -= overdue
+            self._num_forgotten += overdue
+
+    # -- the disk ----------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Write the groups that are not on disk yet, each as one whole line."""
+        try:
+            file = self._current_file()
+            while self.groups_waiting:
+                self._write_next(file)
+        except OSError as error:
+            self._say_refused(error)
+            return
+        self._waiting_bytes = 0
+        if not self._is_full:
+            self._say_accepted()
+
+    def _write_next(self, file: BinaryIO) -> None:
+        """Write the first waiting group; one that JSON cannot hold is dropped."""
+        line = self._line_of(self.buffer[self._num_on_disk])
+        if line is None:
+            del self.buffer[self._num_on_disk]
+            return
+        self._append(file, line)
+        self._num_on_disk += 1
+
+    def _current_file(self) -> BinaryIO:
+        """Return the file being written, opened if need be."""
+        if self._file is not None and not is_in_place(self._file):
+            # Somebody removed it; the buffer holds what was in it.
+            self._file.close()
+            self._file = None
+            self._num_on_disk = 0
+            self.groups_lost += self._num_forgotten
+            self._num_forgotten = 0
+        if self._file is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            while self.path.exists():
+                self._place = dataclasses.replace(
+                    self._place, batch_num=self.batch_num + 1
+                )
+            self._file = open_part(self.path.with_name(self.path.name + PART_SUFFIX))
+            self._file_bytes = self._file.seek(0, os.SEEK_END)
+        return self._file
+
+    def _append(self, file: BinaryIO, line: bytes) -> None:
+        """Append a whole line or nothing."""
+        if file.seek(0, os.SEEK_END) != self._file_bytes:
+            file.truncate(self._file_bytes)  # the disk refused this when it was torn
+        try:
+            written = file.write(line)
+            if written != len(line):
+                raise OSError(f"only {written} of {len(line)} bytes were written")
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.truncate(self._file_bytes)
+            raise
+        self._file_bytes += written
+
+    def _say_refused(self, error: OSError) -> None:
+        if not self._disk_refuses:
+            logger.error(
+                "%s takes no groups (%s); %d wait in memory, at most %d will",
+                self.folder,
+                error,
+                self.groups_waiting,
+                MAX_WAITING_GROUPS,
+            )
+            self._lost_before = self.groups_lost
+        self._disk_refuses = True
+
+    def _say_accepted(self) -> None:
+        if self._disk_refuses:
+            logger.warning(
+                "%s: the disk takes groups again; %d were lost",
+                self.folder,
+                self.groups_lost - self._lost_before,
+            )
+        self._disk_refuses = self._memory_is_full = False
+
+    def close(self) -> None:
+        """Complete the file being written; what the disk refuses is counted lost."""
+        self.finish()
+        if self.groups_waiting:
+            self.groups_lost += self.groups_waiting
+            del self.buffer[self._num_on_disk :]
+            self.finish()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self.groups_lost > self._lost_said:
+            logger.error("%s: %d groups were lost", self.folder, self.groups_lost)
+            self._lost_said = self.groups_lost
+
+    # -- state -------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, int | str]:
+        """Return the counters, and which file holds what comes after them."""
+        place = self._place
+        in_file = self._in_file
+        return {
+            "batch_num": place.batch_num,
+            "groups_total": place.groups_before + in_file,
+            "groups_in_file": in_file,
+            "run_uuid": self.run_uuid,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue the counters; a file being written is completed first.
+
+        What the former process wrote after this state was saved is counted in its
+        files, and what it had accepted and could not write is not.
+
+        Raises:
+            ValueError: A counter is missing or negative.
+        """
+        try:
+            batch_num, total = (
+                operator.index(state[k]) for k in ("batch_num", "groups_total")
+            )
+            in_file = operator.index(state.get("groups_in_file", 0))
+            run_uuid = str(state.get("run_uuid", self.run_uuid))
+        except (AttributeError, KeyError, TypeError):
+            batch_num = total = in_file = -1
+        if min(batch_num, in_file, total - in_file) < 0:
+            raise ValueError(f"dump counters must be at least 0, found {state!r}")
+        self.finish()
+        left = count_left(self.folder, f"{self._stem}_{run_uuid}", batch_num)
+        self._place = _Place(
+            max([batch_num, *(number + 1 for number in left)]),
+            total - in_file + sum(left.values()),
+        )

@@ -1,0 +1,73 @@
+"""The JSONL file of `process`: one row a group, each on disk when it is written."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rg_env.off_loop import breathe
+from rg_env.rollouts.dump_writer import encode_line
+from rg_env.rollouts.group_json import encode_group
+
+TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
+
+
+class RowWriter:
+    """Appends rows to a JSONL file, each on disk when `write` returns.
+
+    It stands in for the host's writer, which buffers, and fails on lone surrogates.
+
+    Attributes:
+        path: The file.
+        rows: Rows written.
+        rows_lost: Rows that the disk did not take.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = self.rows_lost = 0
+        self._file = path.open("ab", buffering=0)
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Write one row: what people read first, the token lists last.
+
+        Blocks on the disk, and on a long row for a while; it breathes meanwhile.
+
+        Raises:
+            OSError: The disk does not take it; nothing of it is in the file.
+        """
+        last = {key: row[key] for key in TOKEN_LISTS if key in row}
+        first = {key: value for key, value in row.items() if key not in last}
+        head, tail = encode_line(first)[:-2], encode_group(last, breathe)[1:]
+        comma = b", " if first and last else b""
+        try:
+            self._append(b"%s%s%s\n" % (head, comma, tail))
+        except OSError:
+            self.rows_lost += 1
+            raise
+        self.rows += 1
+
+    def _append(self, line: bytes) -> None:
+        """Append a whole line or nothing."""
+        if not self.path.exists():  # somebody removed it, or the folder
+            self._file.close()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("ab", buffering=0)
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
+            raise
+
+    def close(self) -> None:
+        """Close the file, and remove it if it holds nothing; may be called twice."""
+        if not self._file.closed and not self.rows:
+            self.path.unlink(missing_ok=True)
+        self._file.close()

@@ -1,0 +1,144 @@
+"""Which groups are dumped, on a thread of their own.
+
+One thread does all the encoding and writing, so the calls keep their order, and a
+caller that is cancelled leaves its group to be written all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from rg_env.off_loop import breathe
+from rg_env.rollouts.dump_writer import DumpWriter
+from rg_env.rollouts.group_record import GroupRecord, is_worth_keeping
+from rg_env.rollouts.unfinished_dumps import recover_unfinished
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GROUPS_PER_FILE = {
+    "reasoning_gym_environment_rollouts": 100,
+    "reasoning_gym_environment_FAILED_rollouts": 50,
+    "reasoning_gym_environment_UNSENT_rollouts": 50,
+}
+"""What the names of the files begin with, and how many groups fill one."""
+
+
+class Dumps:
+    """The dump files of a run: good groups, failed ones, and those that were not sent.
+
+    Args:
+        folder: Where the files go.
+        keep_good: Whether groups with a rollout above the threshold are dumped.
+        keep_failed: Whether groups in which every score is 0 are dumped.
+        threshold: In [0, 1]; 1.0 means perfect.
+
+    Attributes:
+        saved: Writes the groups worth keeping.
+        failed: Writes the groups in which every score is 0.
+        unsent: Writes, whatever the settings, the groups that were scored for the
+            trainer and did not reach the API.
+    """
+
+    def __init__(
+        self, folder: Path, *, keep_good: bool, keep_failed: bool, threshold: float
+    ) -> None:
+        self._keep_good = keep_good
+        self._keep_failed = keep_failed
+        self._threshold = threshold
+        self._is_closed = False
+        self._lost_before = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
+        run_uuid = str(uuid.uuid4())
+        self.saved, self.failed, self.unsent = (
+            DumpWriter(folder, stem, run_uuid, groups_per_file, breathe)
+            for stem, groups_per_file in GROUPS_PER_FILE.items()
+        )
+
+    async def _run(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        future = self._thread.submit(function, *args, **kwargs)
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    async def recover(self) -> None:
+        """Complete what killed processes left in the folder."""
+        for path in await self._run(recover_unfinished, self.saved.folder):
+            logger.warning("completed %s, which a killed process left", path)
+
+    def _writers(self, group: GroupRecord) -> list[DumpWriter]:
+        writers = []
+        if self._keep_good and is_worth_keeping(group.scores, self._threshold):
+            writers.append(self.saved)
+        if self._keep_failed and group.is_failed:
+            writers.append(self.failed)
+        return writers
+
+    async def record(self, group: GroupRecord, versions: Mapping[str, str]) -> None:
+        """Write a group to the files that want it; on disk when this returns."""
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+        def write(writer: DumpWriter) -> None:
+            writer.write(group.line(versions, now))
+
+        for writer in self._writers(group):
+            await self._run(write, writer)
+
+    async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
+        """Write a group as the trainer would have got it, and why it did not."""
+        line = {"item_id": group.get("task"), "unsent_because": reason, **group}
+        await self._run(self.unsent.write, line)
+
+    async def finish(self, writer: DumpWriter) -> None:
+        """Complete the file that a writer is writing."""
+        await self._run(writer.finish)
+
+    async def close(self) -> None:
+        """Complete all files after what is still being written; may be called twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for writer in self._all:
+            await self._run(writer.close)
+        await asyncio.to_thread(self._thread.shutdown)
+
+    @property
+    def _all(self) -> tuple[DumpWriter, ...]:
+        return (self.saved, self.failed, self.unsent)
+
+    @property
+    def groups_lost(self) -> int:
+        """Groups that neither disk nor memory took, in former processes as well."""
+        return self._lost_before + sum(writer.groups_lost for writer in self._all)
+
+    @property
+    def groups_waiting(self) -> int:
+        """Groups in memory that the disk has not taken yet."""
+        return sum(writer.groups_waiting for writer in self._all)
+
+    def losses(self) -> dict[str, int]:
+        """Return what a killed process would leave to be counted."""
+        return {
+            "dump_groups_lost": self.groups_lost,
+            "dump_groups_waiting": self.groups_waiting,
+        }
+
+    def take_over_losses(self, ledger: Mapping[str, Any]) -> None:
+        """Continue the losses of a former process, whose waiting groups are lost now.
+
+        Args:
+            ledger: Holds what `losses` returned; one that is older holds nothing.
+        """
+        waiting = int(ledger.get("dump_groups_waiting", 0))
+        self._lost_before = int(ledger.get("dump_groups_lost", 0)) + waiting
+        if waiting:
+            logger.error("%d groups that waited for the disk were lost", waiting)

@@ -1,0 +1,417 @@
+"""Groups on their way to the API: the same values on the wire, off the event loop."""
+
+import asyncio
+import contextlib
+import gc
+import gzip
+import json
+import resource
+import shutil
+import threading
+from fractions import Fraction
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+from parts import build_env
+
+from rg_env import off_loop
+from rg_env.atropos import delivery, serve_loop
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import encode_groups
+from rg_env.rollouts.row_writer import RowWriter
+from rg_env.simulation.inference_server import serve_app
+
+ROWS = st.lists(st.lists(st.integers(-(2**31), 2**40), max_size=4), max_size=3)
+FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4)
+TEXTS = st.text(max_size=9)
+GROUPS = st.fixed_dictionaries(
+    {
+        "tokens": ROWS,
+        "masks": ROWS,
+        "scores": FLOATS,
+        "inference_logprobs": st.none() | st.lists(FLOATS, max_size=3),
+        "overrides": st.lists(st.dictionaries(TEXTS, st.booleans())),
+        "messages": st.lists(st.lists(st.dictionaries(TEXTS, TEXTS), max_size=2)),
+        "group_overrides": st.just({}),
+        "env_id": st.integers(0, 9),
+    }
+)
+
+
+def group(tokens=3, text="é \ud800 \U0001f600", rows=2):
+    return {
+        "tokens": [list(range(tokens))] * rows,
+        "masks": [list(range(tokens))] * rows,
+        "scores": [0.0, 1.0],
+        "inference_logprobs": [[-0.1234567890123456] * tokens] * rows,
+        "messages": [[{"role": "assistant", "content": text}]] * rows,
+    }
+
+
+def decoded(body, headers):
+    if headers.get("Content-Encoding") == "gzip":
+        body = gzip.decompress(body)
+    return json.loads(body)
+
+
+@given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
+def test_any_group_arrives_as_the_host_would_send_it(groups):
+    assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
+
+
+def test_short_bodies_go_as_they_are_and_long_ones_compressed():
+    for tokens, is_compressed in ((3, False), (500, True)):
+        body, headers = encode_groups(group(tokens, text="é \U0001f600"))
+        assert ("Content-Encoding" in headers) is is_compressed
+        assert decoded(body, headers) == group(tokens, text="é \U0001f600")
+
+
+def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
+    found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
+    assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
+
+
+def test_half_a_character_in_a_message_leaves_the_lists_of_numbers_fast():
+    pauses = []
+    encode_groups(group(), lambda: pauses.append(1))
+    assert len(pauses) == 10  # one a row: of tokens, masks, scores, logprobs, messages
+
+
+# -- sending ---------------------------------------------------------------------------
+
+
+class Api:
+    """A simulated API that forgets its environments when it is told to."""
+
+    def __init__(self):
+        self.asked, self.groups = [], []
+        self.env_id = 0
+
+    def app(self):
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{path:.*}", self.answer)
+        return app
+
+    async def answer(self, request):
+        self.asked.append(request.path)
+        body = await request.json() if request.can_read_body else {}
+        if request.path == "/scored_data":  # lists of groups are counted by `asked`
+            self.groups.append(body)
+        return web.json_response({"env_weight": 1, "current_step": 0, "queue_size": 0})
+
+
+def sent(scored, meanwhile=None):
+    """Send a group; return what the API saw and the environment."""
+
+    async def run():
+        api = Api()
+        async with serve_app(api.app()) as url:
+            env = build_env(rollout_server_url=url)
+            env.env_id = 0
+            if meanwhile is not None:
+                meanwhile(env)
+            await env._send_scored_data_to_api(scored)
+            await env._api.close()
+            return api
+
+    return asyncio.run(run())
+
+
+def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
+    api = sent({**group(text="x"), "task": "gcd", "answers": ["4"]})
+    assert api.groups == [{**group(text="x"), "env_id": 0}]
+    assert api.asked == ["/status-env", "/scored_data"]
+
+
+def test_the_status_that_is_asked_for_before_a_group_is_gone_by():
+    seen = []
+    sent(group(text="x"), seen.append)
+    assert seen[0].status_dict["env_weight"] == 1
+
+
+@pytest.mark.parametrize(("env_id", "gone_by"), [(0, {"env_weight": 0.5}), (7, {})])
+def test_a_status_of_a_former_registration_is_not_gone_by(env_id, gone_by):
+    async def run():
+        env = build_env()
+
+        async def status_of(_):
+            env.env_id = env_id  # registered anew while it was asked for
+            return {"env_weight": 0.5}
+
+        env.env_id, env._status_of = 0, status_of
+        await env._own_status()
+        env.env_id = None
+        await env.close()
+        return env.status_dict
+
+    assert asyncio.run(run()) == gone_by
+
+
+def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
+    monkeypatch.setattr(serve_loop, "TICK_S", 0.5)
+
+    async def run():
+        api = Api()
+        async with serve_app(api.app()) as url:
+            env = build_env(rollout_server_url=url)
+            env.env_id = 0
+            polling = asyncio.create_task(env._keep_status())
+            for _ in range(20):
+                await env._send_scored_data_to_api(group(text="x"))
+                await asyncio.sleep(0.1)
+            while_sending = api.asked.count("/status-env")
+            await asyncio.sleep(1.5)
+            polling.cancel()
+            await env.close()
+            return while_sending, api.asked.count("/status-env")
+
+    while_sending, afterwards = asyncio.run(run())
+    assert while_sending <= 20 + 1  # the first, before any group
+    assert afterwards > while_sending
+
+
+def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id():
+    def registers_anew(env):
+        ask = env._own_status
+
+        async def status():
+            env.env_id = 7
+            return await ask()
+
+        env._own_status = status
+
+    api = sent(group(text="x"), registers_anew)
+    assert [g["env_id"] for g in api.groups] == [7]
+
+
+@pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])
+def test_the_tokens_of_a_long_group_are_counted_off_the_event_loop(
+    tokens, is_off, monkeypatch
+):
+    threads = []
+
+    count_trained = delivery.count_trained
+
+    def watched(masks):
+        threads.append(threading.current_thread())
+        return count_trained(masks)
+
+    monkeypatch.setattr(delivery, "count_trained", watched)
+
+    async def run():
+        env = build_env(group_size=2)
+        await env.handle_send_to_api(group(tokens, text="x"), do_send_to_api=False)
+        await env.close()
+        return env.completion_lengths
+
+    assert asyncio.run(run()) == [tokens] * 2
+    assert [t is not threading.main_thread() for t in threads] == [is_off]
+
+
+@pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])
+def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch):
+    threads = []
+
+    def watched(*args):
+        threads.append(threading.current_thread())
+        return encode_groups(*args)
+
+    monkeypatch.setattr(delivery, "encode_groups", watched)
+    api = sent(group(tokens, text="x"))
+    assert [t is not threading.main_thread() for t in threads] == [is_off]
+    assert api.groups == [{**group(tokens, text="x"), "env_id": 0}]
+
+
+# -- what is sent and what is not ----------------------------------------------------
+
+
+def handled(scored, **changes):
+    """Handle a group as a worker does; return what the API got and the environment."""
+
+    async def run():
+        api = Api()
+        async with serve_app(api.app()) as url:
+            env = build_env(rollout_server_url=url, **{"group_size": 2, **changes})
+            env.env_id, env.max_token_len = 0, 100
+            await env.handle_send_to_api(scored)
+            await env.close()
+            return api, env
+
+    return asyncio.run(run())
+
+
+def test_a_group_that_passes_is_sent_and_its_lengths_are_noted():
+    scored = {**group(text="x"), "masks": [[-100, 1, 2], [-100, -100, 2]]}
+    api, env = handled(scored)
+    assert len(api.groups) == 1 and env.items_sent_this_step == 1
+    assert env.completion_lengths == [2, 1]
+
+
+REJECTED = {
+    "of another size": {**group(), "tokens": [[1]]},
+    "of equal scores": {**group(), "scores": [1.0, 1.0]},
+    "too long": group(tokens=100),
+    "with a completion of no token": {**group(), "masks": [[-100, 1, 2], [-100] * 3]},
+    "without tokens": {"scores": [0.0, 1.0], "masks": []},
+}
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_a_group_that_the_trainer_cannot_use_is_not_sent(case, logged):
+    scored = {"tokens": [], **REJECTED[case]}
+    api, env = handled(scored)
+    assert api.groups == [] and env.items_sent_this_step == 0
+    assert "a group is not sent" in logged.text
+
+
+def test_overrides_of_none_do_not_lose_a_group():
+    api, _ = handled({**group(text="x"), "group_overrides": None})
+    assert len(api.groups) == 1
+
+
+def test_a_group_with_a_size_of_its_own_is_measured_by_it():
+    three = {**group(text="x", rows=3), "group_overrides": {"group_size": 3}}
+    api, _ = handled(three)
+    assert [len(g["tokens"]) for g in api.groups] == [3]
+
+
+def test_of_several_groups_those_that_pass_are_sent_together():
+    api, _ = handled([group(text="x"), None, REJECTED["too long"], group(text="y")])
+    assert api.asked.count("/scored_data_list") == 1
+
+
+def test_messages_are_made_up_where_they_are_asked_for_and_missing():
+    scored = group(tokens=90)
+    del scored["messages"]
+    api, env = handled(scored, include_messages=True)
+    (only,) = api.groups
+    text = env.tokenizer.decode(scored["tokens"][0])
+    assert only["messages"] == [[{"role": "user", "content": text}]] * 2
+
+
+# -- rows ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tokens", [3, 2000])
+def test_a_row_holds_what_the_group_holds_the_lists_of_numbers_last(tmp_path, tokens):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    row = {**group(tokens), "gold_answer": Fraction(1, 3), "task": "gcd"}
+    writer.write(row)
+    writer.close()
+    (line,) = (tmp_path / "rows.jsonl").read_bytes().splitlines()
+    found = json.loads(line)
+    assert found == {**row, "gold_answer": "1/3"}
+    assert list(found)[-3:] == ["tokens", "masks", "inference_logprobs"]
+
+
+@pytest.mark.parametrize("row", [{}, {"tokens": [[1]]}, {"task": "gcd"}])
+def test_a_row_of_any_fields_is_one_object(tmp_path, row):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write(row)
+    writer.close()
+    assert json.loads((tmp_path / "rows.jsonl").read_bytes()) == row
+
+
+@contextlib.contextmanager
+def files_end_at(num_bytes):
+    """Let the disk be full for every file of this size."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"task": "first"})
+    with files_end_at(100), pytest.raises(OSError, match="space"):
+        writer.write({"task": "second" * 100})
+    writer.write({"task": "third"})
+    writer.close()
+    assert [r["task"] for r in read_groups(writer.path)] == ["first", "third"]
+    assert (writer.rows, writer.rows_lost) == (2, 1)
+
+
+def test_a_folder_that_is_removed_gets_the_rows_that_follow(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"task": "first"})
+    shutil.rmtree(tmp_path)
+    writer.write({"task": "second"})
+    writer.close()
+    assert [r["task"] for r in read_groups(writer.path)] == ["second"]
+
+
+def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    threads = []
+
+    async def run():
+        env = build_env(data_path_to_save_groups=str(path), group_size=2)
+        write = env.jsonl_writer.write
+
+        def watched(row):
+            threads.append(threading.current_thread())
+            write(row)
+
+        env.jsonl_writer.write = watched
+        sending = asyncio.ensure_future(
+            env.handle_send_to_api(group(20_000), do_send_to_api=False)
+        )
+        await asyncio.sleep(0)
+        await env.close()
+        await sending
+
+    asyncio.run(run())
+    assert threads != [threading.main_thread()]
+    assert len(path.read_bytes().splitlines()) == 1
+
+
+# -- the thread and the collector ------------------------------------------------------
+
+
+def test_errors_come_back_from_the_thread():
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(off_loop.off_loop(divmod, 1, 0))
+
+
+def test_there_is_one_thread_for_all():
+    async def run():
+        calls = (off_loop.off_loop(threading.get_ident) for _ in range(5))
+        return set(await asyncio.gather(*calls))
+
+    assert len(asyncio.run(run()) | asyncio.run(run())) == 1
+
+
+def test_a_breath_is_taken_only_after_some_work(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(off_loop.time, "sleep", pauses.append)
+    breathe = off_loop.Breath(every_s=3600)
+    breathe()
+    breathe()
+    assert len(pauses) == 1
+
+
+def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
+    env = build_env()
+    counts = []
+
+    async def work():
+        counts.append(gc.get_freeze_count())
+
+    asyncio.run(env._run_to_its_end(work()))
+    assert counts[0] > 10_000 and gc.get_freeze_count() == 0
+
+
+def test_the_collectors_settings_are_put_back_after_a_run():
+    before = gc.get_threshold()
+    during = []
+
+    async def work():
+        during.append(gc.get_threshold())
+
+    asyncio.run(build_env()._run_to_its_end(work()))
+    assert during != [before] and gc.get_threshold() == before

@@ -1,0 +1,415 @@
+"""`show`: what it prints of an item, how it reads an answer and what that is worth."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+from parts import ENTRY, GUARD_S, descendants, left_alive, run_main, start_entry
+
+from rg_env.answers.extraction import FormatFailure
+from rg_env.answers.prompt import SYSTEM_PROMPT
+from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring import Score
+from rg_env.cli import answer_input, show_command
+from rg_env.errors import SettingError
+from rg_env.items import worker_jobs
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.reports import item_sheet
+from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
+from rg_env.reports.terminal_text import on_one_line, visible
+from rg_env.tasks.library import TaskInfo
+from rg_env.tasks.sampler import mix_of_seed
+from rg_env.tasks.scales import Scale, Step
+
+GCD = TaskInfo("gcd", "arithmetic", {"min_numbers": "2", "max_numbers": "2"}, True)
+SCALE = Scale(
+    "gcd",
+    (
+        Step((0,), {}, 1.0),
+        Step((1, 2), {"max_numbers": 3}, 1.0),
+        Step((4,), {"max_numbers": 5}, 1.0),
+    ),
+)
+LABELS = ("task", "level", "parameters", "seed", "prompt", "read", "score", "outcome")
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """A worker for the tests that need no command line."""
+    workers = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    yield workers
+    workers.close()
+
+
+def shown(*argv, answer=None):
+    """Run the command as a user does; return the finished process."""
+    return subprocess.run(
+        [sys.executable, str(ENTRY), "show", *argv],
+        input=answer,
+        stdin=subprocess.DEVNULL if answer is None else None,
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+    )
+
+
+def made(pool, *argv):
+    return asyncio.run(
+        show_command._make(pool, show_command.build_parser().parse_args(argv))
+    )
+
+
+def scored(pool, sheet, text, **rules):
+    judged = show_command._score(pool, sheet, text, "a test", ScoringRules(**rules))
+    return asyncio.run(judged)
+
+
+def sheet(question="2 and 4?", answer="2", place=None, params=None, seed=5):
+    return ItemSheet(
+        task=GCD,
+        library_version="0.1.25",
+        seed=seed,
+        params=params or {},
+        place=place,
+        entry={"question": question, "answer": answer, "metadata": {}},
+        solution=answer,
+        messages=({"role": "system", "content": "Think."},),
+    )
+
+
+def text_of(item, with_prompt=False):
+    return "\n".join(item_sheet.item_lines(item, with_prompt=with_prompt))
+
+
+def words(lines):
+    """Return lines without their breaks and indents."""
+    return " ".join(" ".join(lines).split())
+
+
+def place_at(level, mix):
+    return Place(level, SCALE, SCALE.step_at(level, mix), mix)
+
+
+# -- the real command line -------------------------------------------------------------
+
+
+def test_an_item_is_printed_with_the_score_of_a_piped_answer():
+    done = shown("gcd", "--level", "0.7", "--seed", "5", answer="  2\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    said = done.stdout.splitlines()
+    assert [
+        label for label in LABELS if not any(s.startswith(label) for s in said)
+    ] == []
+    assert any(line.startswith("level       0.7, between steps") for line in said)
+    assert "outcome     right: it solves the item" in said
+
+
+def test_json_is_one_document_and_nothing_else():
+    done = shown("gcd", "--level", "1", "--json", "--answer", "so <answer>x</answer>")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["step"]["number"] == found["step"]["of"]
+    assert found["messages"][1]["content"] == found["question"]
+    answer = found["answer"]
+    assert (answer["read_as"], answer["answer"]) == ("completion", "x")
+    assert (answer["score"], answer["outcome"]) == (0.0, "wrong")
+
+
+def test_a_terminated_command_leaves_no_process():
+    process = start_entry("show", "gcd", "--answer", "-", stdin=subprocess.PIPE)
+    assert any("gold answer" in line for line in iter(process.stdout.readline, ""))
+    children = descendants(process.pid)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=GUARD_S)
+    assert children
+    assert left_alive(children) == []
+
+
+# -- refusals --------------------------------------------------------------------------
+
+
+REFUSED = {
+    "misspelt task": (["gdc"], "did you mean 'gcd'"),
+    "mixture": (["composite"], "is a mixture"),
+    "no task": ([], "required: TASK"),
+    "level of a task without a scale": (["acre", "--level=0.5"], "no difficulty scale"),
+    "level above the scale": (["gcd", "--level=1.5"], "from 0 to 1, found 1.5"),
+    "level that is no number": (["gcd", "--level=nan"], "from 0 to 1, found nan"),
+    "negative seed": (["gcd", "--seed=-1"], "0 to 4294967295, found -1"),
+    "seed above the range": (["gcd", "--seed=4294967296"], "found 4294967296"),
+    "parameter without a value": (["gcd", "--param", "x"], "NAME=VALUE, found 'x'"),
+    "misspelt parameter": (
+        ["gcd", "--param=min_number=3"],
+        "did you mean 'min_numbers'",
+    ),
+    "broken value": (["gcd", "--param=min_numbers=["], "as YAML writes it, found '['"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_command_line_is_refused_with_a_sentence(pool, case):
+    argv, expected = REFUSED[case]
+    with pytest.raises(SettingError) as refused:
+        made(pool, *argv)
+    assert expected in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_value_that_the_library_refuses_names_the_task_and_its_reason(pool):
+    with pytest.raises(SettingError, match="--param of gcd: reasoning-gym refuses"):
+        made(pool, "gcd", "--param", "min_numbers=0")
+
+
+def test_a_refusal_ends_with_status_2(capsys):
+    assert run_main(["show", "gdc"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("error: command line: unknown task 'gdc'")
+
+
+def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
+    monkeypatch.setattr(show_command, "MAKE_DEADLINE_S", 1e-4)
+    assert run_main(["show", "zebra_puzzles"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert (
+        said.err
+        == "error: zebra_puzzles: no item within 0.0001 s; try another --seed\n"
+    )
+
+
+def test_an_entry_that_nobody_should_be_asked_asks_for_another_seed(capsys):
+    params = ("min_disks=15", "max_disks=15", "min_pegs=3", "max_pegs=3")
+    argv = [f"--param={param}" for param in params]
+    assert run_main(["show", "tower_of_hanoi", *argv]) == 1
+    assert "another --seed makes another item" in capsys.readouterr().err
+
+
+# -- which item ------------------------------------------------------------------------
+
+
+def test_the_item_is_the_librarys_of_that_seed(pool):
+    item = made(pool, "gcd", "--seed", "7")
+    call = (worker_jobs.make_entry, "gcd", {}, 7)
+    assert item.entry == pool.call(*call, deadline_s=GUARD_S)
+    assert (item.params, item.place) == ({}, None)
+
+
+def test_parameters_win_over_those_of_the_level(pool):
+    item = made(pool, "gcd", "--level", "1", "--param", "max_numbers=9")
+    assert item.params == {**item.place.step.params, "max_numbers": 9}
+
+
+def test_values_of_parameters_are_those_of_yaml(pool):
+    (no, weights) = ("--param=allow_negation=true", "--param=min_digits=2")
+    item = made(pool, "chain_sum", no, weights)
+    assert item.params == {"allow_negation": True, "min_digits": 2}
+
+
+def test_the_seed_alone_decides_between_two_steps():
+    mixes = [mix_of_seed(seed) for seed in range(2000)]
+    assert mixes == [mix_of_seed(seed) for seed in range(2000)]
+    assert all(0.0 <= mix < 1.0 for mix in mixes)
+    assert 0.25 < sum(mix < 0.3 for mix in mixes) / len(mixes) < 0.35
+
+
+def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
+    items = [made(pool, "gcd", "--level=0.5", f"--seed={n}") for n in range(8)]
+    assert len({item.place.number for item in items}) == 2
+
+
+# -- what is printed of an item --------------------------------------------------------
+
+
+def test_the_level_says_between_which_steps_it_is_and_which_was_taken():
+    said = text_of(sheet(place=place_at(0.7, mix=0.1)))
+    assert "between steps 2 and 3 of 3: 40 % of the seeds" in said
+    assert "seed 5 falls on step 3" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(("level", "number"), [(0.0, 1), (0.5, 2), (1.0, 3)])
+def test_a_level_on_a_step_says_which(level, number):
+    said = text_of(sheet(place=place_at(level, mix=0.999)))
+    assert f"{level:g}, which is step {number} of 3" in said
+
+
+def test_parameters_stand_beside_their_defaults():
+    said = text_of(sheet(params={"max_numbers": 3}))
+    assert "parameters  max_numbers = 3   (default 2)\n" in said
+    assert "all others as the library has them" in said
+
+
+def test_a_question_is_neither_wrapped_nor_read_as_markup():
+    question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\ta\\b  \n"
+    assert f"\n{question}\n" in text_of(sheet(question))
+
+
+def test_control_characters_are_escaped():
+    said = text_of(sheet("a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07"))
+    assert "a\\x1b[2Jb\\r\\u202e\\u2028\\ud800\n" in said
+    assert said.endswith("\\x07")
+
+
+def test_characters_with_a_picture_stay():
+    text = "é 漢 🤍\U000e0144 \u200d ┼"
+    assert visible(text) == text
+
+
+def test_a_long_value_is_cut_to_its_line():
+    assert on_one_line("a\n" + "b" * 50, 12) == "a\\nbbbbbb..."
+
+
+def test_an_entry_without_an_answer_says_so():
+    assert "the library keeps none" in text_of(sheet(answer=None))
+
+
+def test_the_prompt_is_printed_whole_on_request(pool):
+    item = made(pool, "gcd")
+    assert SYSTEM_PROMPT in text_of(item, with_prompt=True)
+    assert SYSTEM_PROMPT not in text_of(item)
+    assert item.entry["question"] in text_of(item, with_prompt=True)
+
+
+def test_no_line_but_those_of_foreign_text_is_longer_than_80_columns():
+    item = sheet(
+        place=place_at(0.7, 0.1),
+        params={"max_numbers": list(range(100))},
+        seed=show_command.MAX_SEED,
+    )
+    refused = Score(0.0, "refused", "x")
+    answer = AnswerSheet("standard input", True, refused, "long " * 40)
+    lines = [*item_sheet.item_lines(item, with_prompt=True)]
+    lines += item_sheet.answer_lines(answer)
+    assert max(map(len, lines)) == 80
+
+
+# -- answers ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["2", "-x + 3", "-", "--5"])
+def test_an_answer_may_begin_with_a_dash(text):
+    argv = show_command._joined(["gcd", "--answer", text, "--json"])
+    options = show_command.build_parser().parse_args(argv)
+    assert (options.answer, options.json) == (text, True)
+
+
+def test_a_bare_answer_is_stripped_and_scored(pool):
+    item = made(pool, "gcd")
+    found = scored(pool, item, f" {item.solution}\n")
+    assert (found.score.outcome, found.is_completion) == ("right", False)
+
+
+def test_a_text_with_tags_is_read_as_a_completion(pool):
+    item = made(pool, "gcd")
+    found = scored(pool, item, f"<think>1</think> <answer>{item.solution}</answer>")
+    assert (found.score.outcome, found.is_completion) == ("right", True)
+    assert "as a whole completion" in words(item_sheet.answer_lines(found))
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("<answer>1</answer><answer>2</answer>", "several_answers"),
+        ("<think>1", "unfinished_thinking"),
+        ("<answer>1", "unclosed_answer"),
+    ],
+)
+def test_a_completion_without_one_answer_says_why(pool, text, outcome):
+    found = scored(pool, sheet(), text)
+    assert (found.score.outcome, found.score.value) == (outcome, 0.0)
+    assert f"outcome     {outcome}: " in "\n".join(item_sheet.answer_lines(found))
+
+
+def test_a_refused_answer_says_why(pool):
+    found = scored(pool, made(pool, "puzzle24"), "9**9**9")
+    assert found.score.outcome == "refused"
+    assert "'**'" in found.reason
+    assert found.reason in words(item_sheet.answer_lines(found))
+
+
+def test_a_refused_long_answer_says_how_long_it_may_be(pool):
+    found = scored(pool, made(pool, "gcd"), "1" * 11, max_answer_chars=10)
+    assert found.reason == "it has 11 characters, and 10 may be"
+
+
+def test_an_empty_answer_is_given_and_empty(pool):
+    found = scored(pool, made(pool, "gcd"), "")
+    assert found.score.outcome == "empty_answer"
+
+
+def test_without_fixes_the_librarys_own_score_is_shown(pool, capsys):
+    fixed = scored(pool, made(pool, "game_of_life_halting"), "...")
+    argv = ["show", "game_of_life_halting", "--answer=...", "--json", "--no_fixes"]
+    assert run_main(argv) == 0
+    own = json.loads(capsys.readouterr().out)["answer"]["score"]
+    assert (fixed.score.value, own) == (0.0, 1.0)
+
+
+def test_every_outcome_has_its_meaning():
+    scores = {"right", "partial", "wrong", "empty_answer"}
+    faults = {"scorer_error", "refused", "timeout"}
+    assert set(item_sheet.MEANING) == scores | faults | set(get_args(FormatFailure))
+
+
+# -- standard input --------------------------------------------------------------------
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    """A pipe in the place of standard input; its writing end is yielded."""
+    reading, writing = os.pipe()
+    monkeypatch.setattr(answer_input, "STDIN", reading)
+    ends = [os.fdopen(reading, "rb"), os.fdopen(writing, "wb", buffering=0)]
+    yield ends[1]
+    for end in ends:
+        end.close()
+
+
+def test_a_pipe_is_read_without_being_asked(piped):
+    piped.write("4 é\n".encode())
+    piped.close()
+    assert answer_input.given_answer(None) == ("4 é\n", "standard input")
+
+
+def test_an_empty_pipe_is_no_answer_unless_asked_for(piped):
+    piped.close()
+    assert answer_input.given_answer(None) is None
+    assert answer_input.given_answer("-") == ("", "standard input")
+
+
+def test_a_silent_pipe_is_left_alone_with_a_word(piped, monkeypatch, capsys):
+    monkeypatch.setattr(answer_input, "PIPE_PATIENCE_S", 0.01)
+    assert answer_input.given_answer(None) is None
+    assert "--answer - waits for it" in capsys.readouterr().err
+
+
+def test_an_answer_on_the_command_line_leaves_the_pipe_alone(piped):
+    piped.write(b"4")
+    assert answer_input.given_answer("5") == ("5", "the command line")
+
+
+def test_bytes_that_are_no_text_are_replaced(piped):
+    piped.write(b"\xff4")
+    piped.close()
+    assert answer_input.given_answer("-") == ("\ufffd4", "standard input")
+
+
+def test_an_endless_input_is_refused(piped, monkeypatch):
+    monkeypatch.setattr(answer_input, "MAX_INPUT_BYTES", 3)
+    piped.write(b"12345")
+    with pytest.raises(SettingError, match="more than 3 bytes"):
+        answer_input.given_answer("-")
+
+
+def test_closed_standard_input_is_refused_where_it_was_asked_for(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert answer_input.given_answer(None) is None
+    with pytest.raises(SettingError, match="standard input is closed"):
+        answer_input.given_answer("-")

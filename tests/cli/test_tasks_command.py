@@ -1,0 +1,378 @@
+"""`tasks`: what it lists, what it says of one task, and the figures it measures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+from parts import ENTRY, GUARD_S, run_main
+
+from rg_env.cli import printing
+from rg_env.cli import tasks_command as command
+from rg_env.errors import SettingError
+from rg_env.items import worker_jobs
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.reports import task_list
+from rg_env.reports.task_list import TaskFacts
+from rg_env.tasks.library import LibraryDescription, TaskInfo
+from rg_env.tasks.scales import Scale, SkippedLevel, Step, load_shipped
+
+INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)
+SCALE = Scale(
+    task="towers",
+    steps=(
+        Step((0, 1), {}, 0.25),
+        Step((3,), {"weights": [0.5], "min_disks": 5}, 20.0),
+        Step((4, 5), {"min_disks": 9}, 1234.5),
+    ),
+    skipped=(SkippedLevel(2, "it hangs"), SkippedLevel(6, "it hangs")),
+    note="repaired: it was broken",
+    default_level=0.0,
+)
+FACTS = TaskFacts(INFO, SCALE)
+NO_SCALE = TaskFacts(
+    TaskInfo("acre", "induction", {}, False), None, "nothing can be varied"
+)
+LIBRARY = LibraryDescription(
+    {
+        "gcd": TaskInfo("gcd", "arithmetic", {}, True),
+        "lcm": TaskInfo("lcm", "arithmetic", {}, True),
+        "sudoku": TaskInfo("sudoku", "games", {}, True),
+    },
+    "0.1.25",
+    "",
+    False,
+)
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """A worker for the tests that need no command line."""
+    workers = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    yield workers
+    workers.close()
+
+
+@pytest.fixture(scope="module")
+def installed(pool):
+    return pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
+
+
+@pytest.fixture(scope="module")
+def listing():
+    """What the command prints to a user who asks for all tasks."""
+    done = subprocess.run(
+        [sys.executable, str(ENTRY), "tasks"],
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def document(pool):
+    options = command.build_parser().parse_args([])
+    library, facts = asyncio.run(command._facts(options, pool, 1))
+    return json.loads(json.dumps(task_list.as_json(facts, library.version)))
+
+
+def details(facts=FACTS):
+    return command._rendered(task_list.details(facts, "0.1.25", "measured here"))
+
+
+def words(text):
+    """Return a text without its line breaks and indents."""
+    return " ".join(text.split())
+
+
+# -- the list --------------------------------------------------------------------------
+
+
+def test_every_task_has_its_row(listing, installed):
+    first = [line.split()[0] for line in listing.splitlines() if line[:2] == "  "]
+    assert sorted(first) == list(installed.tasks)
+
+
+def test_no_line_is_longer_than_80_columns(listing):
+    assert max(map(len, listing.splitlines())) <= 80
+
+
+def test_the_tasks_stand_below_their_category(listing, installed):
+    category = None
+    for line in listing.splitlines():
+        if line[:2] == "  ":
+            assert installed.tasks[line.split()[0]].category == category
+        elif line.endswith(")"):
+            category = line.split()[0]
+
+
+def test_the_last_line_is_the_summary(listing, document):
+    found = document["summary"]
+    assert listing.splitlines()[-1].startswith(
+        f"{found['tasks']} tasks, {found['with_scale']} with a scale: "
+    )
+
+
+def test_a_row_has_steps_levels_place_of_the_default_and_costs():
+    rendered = command._rendered([task_list.table([FACTS, NO_SCALE])])
+    rows = [line.split() for line in rendered.splitlines()]
+    assert ["towers", "3", "0-1,3-5", "2,6", "0.00", "0.25", "1234"] in rows
+    assert ["acre", "none"] in rows
+
+
+def test_a_default_that_is_no_point_of_the_scale_is_off():
+    scale = Scale("towers", SCALE.steps, default_level=None)
+    rendered = command._rendered([task_list.table([TaskFacts(INFO, scale)])])
+    assert rendered.splitlines()[-1].split()[3] == "off"
+
+
+def test_a_dead_scale_is_marked_and_named_below():
+    scale = Scale("towers", SCALE.steps, is_dead_knob=True)
+    dead = TaskFacts(INFO, scale)
+    assert "3*" in command._rendered([task_list.table([dead])])
+    assert "* The items do not change with the level: towers." in task_list.legend(
+        [dead], ""
+    )
+
+
+def test_tasks_without_a_scale_are_named_below():
+    assert "Without a scale: acre." in task_list.legend([FACTS, NO_SCALE], "")
+
+
+# -- one task --------------------------------------------------------------------------
+
+
+def test_one_task_is_shown_with_every_step():
+    rows = [line.split(maxsplit=4) for line in details().splitlines()]
+    assert ["1", "0.00", "0-1", "0.25", "(the library's defaults)"] in rows
+    assert ["2", "0.50", "3", "20.0", "min_disks=5, weights=[0.5]"] in rows
+    assert ["3", "1.00", "4-5", "1234", "min_disks=9"] in rows
+
+
+def test_one_task_is_shown_with_its_skipped_levels_and_why():
+    assert "skipped levels 2,6: it hangs" in words(details())
+
+
+def test_one_task_is_shown_with_its_note_and_the_place_of_the_default():
+    assert "note repaired: it was broken" in words(details())
+    assert "3 steps; the library's defaults are at 0.00" in details()
+
+
+def test_one_task_is_shown_with_the_parameters_that_can_be_set():
+    assert "  min_disks = 3\n  weights = [0.1]" in details()
+
+
+def test_a_task_without_a_scale_says_why():
+    said = words(details(NO_SCALE))
+    assert "curriculum no scale none: nothing can be varied" in said
+
+
+def test_long_values_stay_within_80_columns():
+    long = {"weights": [0.125] * 40, "min_disks": 5}
+    info = TaskInfo("towers", "games", {n: repr(v) for n, v in long.items()}, True)
+    facts = TaskFacts(info, Scale("towers", (Step((0,), long, 1.0),), note="n " * 60))
+    lines = details(facts).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "".join(line[24:] for line in lines).count("0.125") >= 30
+
+
+def test_foreign_text_is_no_markup():
+    note = Scale("towers", SCALE.steps, note="[bold]x[/bold]")
+    assert "[bold]x[/bold]" in details(TaskFacts(INFO, note))
+
+
+@pytest.mark.parametrize("task", ["gcd", "rearc", "acre"])
+def test_one_named_task_is_shown_in_full(task, capsys):
+    assert run_main(["tasks", task]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"task        {task} (")
+    assert max(map(len, said.splitlines())) <= 80
+
+
+# -- JSON ------------------------------------------------------------------------------
+
+
+def test_json_holds_every_task_and_the_sums(document, installed):
+    assert sorted(task["task"] for task in document["tasks"]) == list(installed.tasks)
+    scales = [task["scale"] for task in document["tasks"] if task["scale"] is not None]
+    assert document["summary"]["with_scale"] == len(scales)
+    assert document["summary"]["steps"] == sum(len(s["steps"]) for s in scales)
+
+
+def test_json_has_the_parameters_of_the_shipped_steps(document):
+    shipped = load_shipped().scales
+    for task in document["tasks"]:
+        scale = shipped.get(task["task"])
+        steps = [] if scale is None else scale.steps
+        found = [] if task["scale"] is None else task["scale"]["steps"]
+        assert [step["params"] for step in found] == [dict(s.params) for s in steps]
+
+
+def test_json_says_why_a_task_has_no_scale(document):
+    lacking = [task for task in document["tasks"] if task["scale"] is None]
+    assert lacking
+    assert [task["task"] for task in lacking if not task["no_scale_reason"]] == []
+
+
+def test_json_has_the_skipped_levels_with_their_reasons():
+    (task,) = task_list.as_json([FACTS], "")["tasks"]
+    assert task["scale"]["skipped"][0] == {"rg_level": 2, "reason": "it hangs"}
+    assert [step["level"] for step in task["scale"]["steps"]] == [0.0, 0.5, 1.0]
+
+
+# -- choosing --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "categories", "chosen"),
+    [
+        ([], None, ["gcd", "lcm", "sudoku"]),
+        (["?c?"], None, ["gcd", "lcm"]),
+        ([], ["games"], ["sudoku"]),
+        (["gcd", "sudoku"], ["arithmetic"], ["gcd"]),
+        ([], ["games", "arithmetic"], ["gcd", "lcm", "sudoku"]),
+    ],
+)
+def test_names_and_categories_narrow_the_list(names, categories, chosen):
+    assert command._chosen(LIBRARY, names, categories) == chosen
+
+
+@pytest.mark.parametrize(
+    ("names", "categories", "expected"),
+    [
+        (["gdc"], None, "unknown task 'gdc'; did you mean 'gcd'"),
+        (["*_sorting"], None, "unknown task '*_sorting'"),
+        ([], ["game"], "did you mean 'games'"),
+        (["gcd"], ["games"], "no task has such a name"),
+        (["composite"], None, "is a mixture"),
+    ],
+)
+def test_what_matches_nothing_is_refused(names, categories, expected):
+    with pytest.raises(SettingError) as refused:
+        command._chosen(LIBRARY, names, categories)
+    assert expected in str(refused.value)
+
+
+def test_names_may_stand_behind_options(capsys):
+    assert run_main(["tasks", "--category", "arithmetic", "gcd", "--json"]) == 0
+    (task,) = json.loads(capsys.readouterr().out)["tasks"]
+    assert task["task"] == "gcd"
+
+
+def test_a_refusal_ends_with_status_2(capsys):
+    assert run_main(["tasks", "gdc"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err[:7]) == ("", "error: ")
+
+
+# -- measuring -------------------------------------------------------------------------
+
+
+def measured(pool, scales):
+    return asyncio.run(command._measured(pool, 1, scales))
+
+
+def gcd_scale(*all_params):
+    return Scale("gcd", tuple(Step((), params, 0.0) for params in all_params))
+
+
+def test_every_step_of_one_task_is_measured(pool):
+    scale = gcd_scale({}, {"max_numbers": 3}, {"max_numbers": 4})
+    found = measured(pool, {"gcd": scale})["gcd"]
+    assert sorted(found) == [0, 1, 2]
+    assert all(0.0 < cost < 1e4 for cost in found.values())
+
+
+def test_of_several_tasks_both_ends_are_measured(pool):
+    scale = gcd_scale({}, {"max_numbers": 3}, {"max_numbers": 4})
+    found = measured(pool, {"gcd": scale, "acre": None})
+    assert {task: sorted(costs) for task, costs in found.items()} == {
+        "gcd": [0, 2],
+        "acre": [0],
+    }
+
+
+def test_a_step_that_makes_no_item_is_a_finding_and_no_end(pool):
+    found = measured(pool, {"gcd": gcd_scale({"min_numbers": -1}, {})})["gcd"]
+    assert found[0].startswith("step 1: ")
+    assert isinstance(found[1], float)
+
+
+def test_entries_that_nobody_should_be_asked_are_no_failure(pool):
+    hanoi = Scale("tower_of_hanoi", (Step((), {"max_disks": 15}, 0.0),))
+    found = measured(pool, {"tower_of_hanoi": hanoi, "acre": None})
+    assert isinstance(found["tower_of_hanoi"][0], float)
+
+
+def test_a_scale_of_nothing_else_says_so(pool):
+    large = {"min_disks": 15, "max_disks": 15, "min_pegs": 3, "max_pegs": 3}
+    hanoi = Scale("tower_of_hanoi", (Step((), large, 0.0),))
+    found = measured(pool, {"tower_of_hanoi": hanoi})["tower_of_hanoi"]
+    assert "has more than 20000 characters" in found[0]
+
+
+def test_what_could_not_be_measured_is_named_below_the_list():
+    facts = TaskFacts(INFO, SCALE, measured={0: "step 1: too late", 2: 3.0})
+    assert "Failed: towers, step 1: too late." in task_list.legend([facts], "")
+
+
+def test_measured_costs_stand_in_the_place_of_the_shipped_ones():
+    facts = TaskFacts(INFO, SCALE, measured={0: 77.7, 2: "step 3: too late"})
+    rows = [line.split() for line in details(facts).splitlines()]
+    assert ["1", "0.00", "0-1", "77.7"] in [row[:4] for row in rows]
+    assert ["3", "1.00", "4-5", "failed"] in [row[:4] for row in rows]
+    assert "failed step 3: too late" in words(details(facts))
+
+
+def test_json_keeps_shipped_and_measured_costs_apart():
+    facts = TaskFacts(INFO, SCALE, measured={0: 77.7, 2: "step 3: too late"})
+    (task,) = task_list.as_json([facts], "")["tasks"]
+    first, second, third = task["scale"]["steps"]
+    assert (first["item_ms"], first["measured_ms"]) == (0.25, 77.7)
+    assert "measured_ms" not in second
+    assert third["measured_ms"] is None
+    assert third["measure_failure"] == "step 3: too late"
+
+
+# -- printing --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["ascii", "utf-8"])
+def test_what_the_terminal_cannot_write_is_escaped(code):
+    script = "from rg_env.cli.printing import print_text; print_text('a\\u2500\\ud800')"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONIOENCODING": code, "PYTHONPATH": str(ENTRY.parent)},
+        capture_output=True,
+        timeout=GUARD_S,
+        check=True,
+    )
+    dash = "─".encode() if code == "utf-8" else b"\\u2500"
+    assert done.stdout == b"a" + dash + b"\\ud800\n"
+
+
+def test_a_reader_that_has_gone_is_no_error():
+    script = "from rg_env.cli.printing import print_text\nprint_text('x' * 10**6)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": str(ENTRY.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    with process:
+        said = process.stderr.read()
+    assert (process.returncode, said) == (0, b"")
+
+
+def test_ctrl_c_ends_with_the_status_of_its_signal(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_chosen", interrupted)
+    assert run_main(["tasks"]) == printing.INTERRUPTED == 130

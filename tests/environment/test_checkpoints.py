@@ -1,0 +1,190 @@
+"""Checkpoints: what a resumed run continues, and files that are none."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from parts import GUARD_S, build_env, ready_env
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import checkpoint_files
+from rg_env.atropos.checkpoint_files import BadCheckpoint
+from rg_env.simulation.api_process import running_api
+from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
+
+def questions(items):
+    return [item[1]["question"] for item in items]
+
+
+async def next_items(env, n):
+    return [await env.get_next_item() for _ in range(n)]
+
+
+def checkpointed(env, folder, step=0):
+    env.checkpoint_dir = str(folder)
+    env.curr_step = step
+    return env
+
+
+def file_of(folder, step=4):
+    return folder / "env_checkpoints" / "reasoning_gym" / f"step-{step}.json"
+
+
+async def save_after(n, folder, **changes):
+    """Save after n items; return the three that come then."""
+    async with ready_env(**changes) as env:
+        checkpointed(env, folder, 4)
+        await next_items(env, n)
+        env.metrics.asked = 8
+        env.metrics.fates["sent"] = 8
+        env.save_checkpoint(4)
+        return await next_items(env, 3)
+
+
+async def resume(folder, step=4, cls=ReasoningGymEnv):
+    async with ready_env(cls=cls) as env:
+        checkpointed(env, folder, step).load_checkpoint()
+        return env, await next_items(env, 3)
+
+
+def test_a_resumed_run_continues_its_items_and_its_ledger(tmp_path):
+    expected = asyncio.run(save_after(5, tmp_path))
+    env, items = asyncio.run(resume(tmp_path))
+    assert questions(items) == questions(expected)
+    assert env.metrics.asked == 8
+
+
+def test_the_newest_checkpoint_that_is_not_after_the_step_is_taken(tmp_path):
+    expected = asyncio.run(save_after(5, tmp_path))
+    file_of(tmp_path, 9).write_text("{}")
+    _, items = asyncio.run(resume(tmp_path, step=7))
+    assert questions(items) == questions(expected)
+
+
+def spoiled(state):
+    """Yield what a checkpoint may not be, with a name for each."""
+    yield "torn", json.dumps(state)[:-20]
+    yield "empty", ""
+    yield "list", "[]"
+    yield "upstream", json.dumps({"iter": 9, "rng_state": [3, [1, 2], None]})
+    yield "version", json.dumps({**state, "version": 99})
+    for part in state:
+        rest = {name: value for name, value in state.items() if name != part}
+        yield f"without_{part}", json.dumps(rest)
+        yield f"{part}_null", json.dumps({**state, part: None})
+        yield f"{part}_list", json.dumps({**state, part: [1]})
+        yield f"{part}_empty", json.dumps({**state, part: {}})
+
+
+def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path):
+    asyncio.run(save_after(5, tmp_path))
+    state = json.loads(file_of(tmp_path).read_text())
+
+    async def run():
+        async with ready_env() as env:
+            checkpointed(env, tmp_path, 4)
+            before = {n: p.state_dict() for n, p in env._state_owners().items()}
+            for name, text in spoiled(state):
+                file_of(tmp_path).write_text(text)
+                with pytest.raises(BadCheckpoint, match=r"step-4\.json"):
+                    env.load_checkpoint()
+                after = {n: p.state_dict() for n, p in env._state_owners().items()}
+                assert after == before, name
+
+    asyncio.run(run())
+
+
+def test_a_checkpoint_is_whole_or_not_there(tmp_path):
+    asyncio.run(save_after(1, tmp_path))
+    assert [p.name for p in file_of(tmp_path).parent.iterdir()] == ["step-4.json"]
+
+
+def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
+    class Own(ReasoningGymEnv):
+        def save_checkpoint(self, step, data=None):
+            super().save_checkpoint(step, {"own": 7, **(data or {})})
+
+    async def run():
+        async with ready_env(cls=Own) as env:
+            checkpointed(env, tmp_path).save_checkpoint(4)
+
+    asyncio.run(run())
+    assert json.loads(file_of(tmp_path).read_text())["own"] == 7
+    asyncio.run(resume(tmp_path))
+
+
+# -- in a run, against the real API ----------------------------------------------------
+
+
+async def served_from(simulated, folder, steps=3, start=4, cls=ReasoningGymEnv):
+    """Serve for a trainer that starts at a step and saves every 2nd step."""
+    async with running_api() as api:
+        total = start + steps
+        env = build_env(
+            simulated.url, cls=cls, rollout_server_url=api, total_steps=total
+        )
+        config = TrainerConfig(
+            api_url=api,
+            batch_size=16,
+            group_size=4,
+            max_token_len=2048,
+            num_steps=99,
+            starting_step=start,
+            checkpoint_dir=str(folder),
+            save_checkpoint_interval=2,
+        )
+        training = asyncio.create_task(StandInTrainer(config).run(steps))
+        try:
+            await asyncio.wait_for(env.env_manager(), GUARD_S)
+        finally:
+            training.cancel()
+            await asyncio.gather(training, return_exceptions=True)
+        return env
+
+
+def saved_steps(folder):
+    return {path.name for path in Path(folder).rglob("step-*.json")}
+
+
+def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, simulated):
+    env = asyncio.run(served_from(simulated, tmp_path, steps=12))
+    steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
+    # A fast trainer may pass two of its intervals between two looks at it.
+    assert any(step > 4 and step % 2 == 0 for step in steps)
+    assert env.curr_step in steps
+
+
+@pytest.mark.parametrize("start", [0, 4])
+def test_a_run_saves_before_its_first_group(tmp_path, simulated, start):
+    """So that a kill before the first interval costs neither ledger nor counters."""
+    saved = []
+
+    class Looks(ReasoningGymEnv):
+        async def get_next_item(self):
+            saved.append(saved_steps(tmp_path))
+            return await super().get_next_item()
+
+    asyncio.run(served_from(simulated, tmp_path, 1, start, Looks))
+    assert saved[0] == {f"step-{start}.json"}
+
+
+def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
+    tmp_path, simulated
+):
+    torn = checkpoint_files.path(str(tmp_path), "reasoning_gym_0", 4)
+    torn.parent.mkdir(parents=True)
+    torn.write_text("torn")
+    with pytest.raises(BadCheckpoint, match=r"step-4\.json"):
+        asyncio.run(served_from(simulated, tmp_path))
+    assert torn.read_text() == "torn"
+
+
+def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
+    tmp_path, simulated, logged
+):
+    (tmp_path / "file").write_text("")
+    env = asyncio.run(served_from(simulated, tmp_path / "file"))
+    assert env.metrics.fates["sent"] >= 3 * 16
+    assert "is not saved" in logged.text

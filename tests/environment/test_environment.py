@@ -1,0 +1,377 @@
+"""`ReasoningGymEnv` without an API and without a server: items, scores, state."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parts import TOKENIZER, build_env, env_config, ready_env
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos.checkpoint_files import BadCheckpoint
+from rg_env.items.group_scorer import ScoringUnavailable
+
+Env = Any
+
+
+def with_env(work: Callable[[Env], Awaitable[Any]], **changes: Any) -> Any:
+    """Run some work on an environment that is set up, and close it."""
+
+    async def run() -> Any:
+        async with ready_env(**changes) as env:
+            return await work(env)
+
+    return asyncio.run(run())
+
+
+def rollout(item: Any, text: str, *, length: int = 3, **changes: Any) -> dict[str, Any]:
+    """Return a rollout of an item whose completion is `text`."""
+    messages, entry, dataset = item
+    tokens = list(range(length))
+    given = {
+        "messages": [*messages, {"role": "assistant", "content": text}],
+        "rg_item": entry,
+        "dataset_obj": dataset,
+        "finish_reason": "stop",
+        "tokens": tokens,
+        "masks": [-100, *tokens[1:]],
+        "logprobs": [1.0, *[-0.5] * (length - 1)],
+    }
+    return {**given, **changes}
+
+
+def right(item: Any) -> str:
+    return f"<think>hm</think><answer>{item[1]['answer']}</answer>"
+
+
+WRONG = "<answer>no idea</answer>"
+
+
+async def mixed_group(env: Env, **changes: Any) -> Any:
+    item = await env.get_next_item()
+    texts = [WRONG, right(item), "no tags", right(item)]
+    return await env.score([rollout(item, text, **changes) for text in texts])
+
+
+# -- items -----------------------------------------------------------------------------
+
+
+def test_an_item_is_two_messages_an_entry_and_a_scorer() -> None:
+    async def work(env: Env) -> None:
+        messages, entry, dataset = await env.get_next_item()
+        assert [dict(m)["role"] for m in messages] == ["system", "user"]
+        assert dict(messages[1])["content"] == entry["question"]
+        assert dataset.score_answer(entry["answer"], entry) == 1.0
+
+    with_env(work)
+
+
+def test_the_scorer_of_an_item_has_a_short_repr_and_pickles() -> None:
+    async def work(env: Env) -> None:
+        *_, dataset = await env.get_next_item()
+        assert len(repr(dataset)) < 60
+        assert pickle.loads(pickle.dumps(dataset)) == dataset
+
+    with_env(work)
+
+
+async def questions(env: Env, count: int) -> list[str]:
+    return [(await env.get_next_item())[1]["question"] for _ in range(count)]
+
+
+def test_two_environments_of_one_seed_ask_the_same() -> None:
+    first = with_env(lambda env: questions(env, 12))
+    second = with_env(lambda env: questions(env, 12), num_workers=2)
+    assert first == second
+
+
+def test_shards_take_turns_in_one_stream() -> None:
+    whole = with_env(lambda env: questions(env, 8))
+    even = with_env(lambda env: questions(env, 4), num_shards=2, shard_index=0)
+    odd = with_env(lambda env: questions(env, 4), num_shards=2, shard_index=1)
+    assert whole == [q for pair in zip(even, odd, strict=True) for q in pair]
+
+
+def test_a_prompt_that_leaves_no_room_is_counted_and_replaced() -> None:
+    async def work(env: Env) -> None:
+        lengths = []
+        for _ in range(10):
+            messages, *_ = await env.get_next_item()
+            lengths.append(len((await env._render(messages)).tokens))
+        env.config.max_token_length = sorted(lengths)[5]
+        messages, *_ = await env.get_next_item()
+        assert len((await env._render(messages)).tokens) < env.limit_tokens
+
+    with_env(work)
+
+
+def test_a_custom_system_prompt_replaces_the_built_in_one() -> None:
+    async def work(env: Env) -> None:
+        messages, *_ = await env.get_next_item()
+        assert messages[0]["content"] == "Be brief."
+
+    with_env(work, system_prompt="Be brief.")
+
+
+# -- scores ----------------------------------------------------------------------------
+
+
+def test_a_group_keeps_its_order_and_its_size() -> None:
+    group = with_env(mixed_group)
+    assert group["scores"] == [0.0, 1.0, 0.0, 1.0]
+    assert group["outcomes"] == ["wrong", "right", "no_answer", "right"]
+
+
+def test_a_group_has_the_form_that_host_and_api_need() -> None:
+    group = with_env(mixed_group)
+    lengths = [
+        [len(part) for part in group[key]]
+        for key in ("tokens", "masks", "inference_logprobs")
+    ]
+    assert lengths == [[3] * 4] * 3
+    assert group["overrides"] == [{}] * 4
+    assert group["group_overrides"] == {}
+
+
+def test_a_completion_of_one_token_costs_its_group_nothing() -> None:
+    group = with_env(lambda env: mixed_group(env, length=2))
+    assert len(group["scores"]) == 4
+
+
+def test_equal_scores_are_no_group_when_the_scores_must_differ() -> None:
+    async def work(env: Env) -> Any:
+        item = await env.get_next_item()
+        return await env.score([rollout(item, WRONG)] * 4)
+
+    assert with_env(work) is None
+    assert with_env(work, ensure_scores_are_not_same=False)["scores"] == [0.0] * 4
+
+
+def test_a_truncated_rollout_gets_no_advantage() -> None:
+    async def work(env: Env) -> Any:
+        item = await env.get_next_item()
+        cut = rollout(item, "<think>", finish_reason="length")
+        return await env.score([rollout(item, right(item)), cut])
+
+    group = with_env(work)
+    assert group["overrides"] == [{}, {"set_advantage_to_zero": True}]
+    group = with_env(work, mask_too_long_completions=False)
+    assert group["overrides"] == [{}, {}]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"), [("prompt_and_completion", 0.4), ("completion", 1.0)]
+)
+def test_the_length_penalty_counts_what_it_is_told(
+    counts: str, expected: float
+) -> None:
+    async def work(env: Env) -> Any:
+        item = await env.get_next_item()
+        masks = [-100] * 60 + list(range(30))
+        long = rollout(item, right(item), length=90, masks=masks)
+        return await env.score([rollout(item, right(item)), long])
+
+    group = with_env(
+        work,
+        max_token_length=100,
+        length_penalty_counts=counts,
+        ensure_scores_are_not_same=False,
+        system_prompt="-",
+        tasks=["gcd"],
+    )
+    assert group["scores"] == pytest.approx([1.0, expected])
+
+
+class Half:
+    """A dataset object from outside."""
+
+    def score_answer(self, answer: str, entry: dict[str, Any]) -> float:
+        return 0.5 if answer == "half" else 0.0
+
+
+def test_a_dataset_object_from_outside_is_called_in_place() -> None:
+    entry = {"question": "?", "answer": "half", "metadata": {"source_dataset": "own"}}
+    item = ([{"role": "user", "content": "?"}], entry, Half())
+
+    async def work(env: Env) -> Any:
+        texts = ["<answer>half</answer>", WRONG]
+        return await env.score([rollout(item, text) for text in texts])
+
+    group = asyncio.run(work(build_env()))
+    assert (group["scores"], group["task"]) == ([0.5, 0.0], "own")
+
+
+def test_a_dataset_of_the_library_is_scored_by_its_name_and_config() -> None:
+    import reasoning_gym
+
+    dataset = reasoning_gym.create_dataset("gcd", seed=1, size=1)
+    item = ([{"role": "user", "content": "?"}], dataset[0], dataset)
+
+    async def work(env: Env) -> Any:
+        return await env.score([rollout(item, right(item)), rollout(item, WRONG)])
+
+    assert with_env(work)["scores"] == [1.0, 0.0]
+
+
+def test_workers_that_cannot_answer_give_no_scores_instead_of_zeros() -> None:
+    async def work(env: Env) -> None:
+        item = await env.get_next_item()
+        env._pool.close()
+        with pytest.raises(ScoringUnavailable):
+            await env.score([rollout(item, right(item)), rollout(item, WRONG)])
+        assert not env.metrics.outcomes
+
+    with_env(work)
+
+
+def test_the_helpers_that_callers_use_do_what_score_does() -> None:
+    async def work(env: Env) -> None:
+        _, entry, dataset = await env.get_next_item()
+        assert env._extract_final_answer("<answer> 4 </answer>") == "4"
+        assert env._extract_final_answer("4") is None
+        score = env._score_answer_with_both_formats
+        assert score(entry["answer"], entry, dataset) == 1.0
+        assert score(None, entry, dataset) == 0.0
+
+    with_env(work)
+
+
+# -- dumps -----------------------------------------------------------------------------
+
+
+def test_good_and_failed_groups_go_to_their_files(tmp_path: Path) -> None:
+    async def work(env: Env) -> None:
+        await mixed_group(env)
+        item = await env.get_next_item()
+        await env.score([rollout(item, WRONG)] * 2)
+        assert len(env.rollouts_to_save_buffer) == 1
+        assert len(env.failed_rollouts_to_save_buffer) == 1
+
+    with_env(
+        work,
+        data_dumps_dir=str(tmp_path),
+        dump_rollouts=True,
+        dump_failed_rollouts=True,
+    )
+    names = sorted(path.name.split("_")[3] for path in tmp_path.glob("*.jsonl"))
+    assert names == ["FAILED", "rollouts"]
+
+
+def test_a_dumped_line_regenerates_its_item(tmp_path: Path) -> None:
+    import reasoning_gym
+
+    with_env(mixed_group, data_dumps_dir=str(tmp_path), dump_rollouts=True)
+    (path,) = tmp_path.glob("*.jsonl")
+    line = json.loads(path.read_text())
+    entry = reasoning_gym.create_dataset(
+        line["item_id"], seed=line["seed"], size=1, **line["params"]
+    )[0]
+    conversation = line["rollouts"][0]["conversation"]
+    assert conversation[1]["content"] == entry["question"]
+
+
+# -- state -----------------------------------------------------------------------------
+
+
+def test_a_resumed_run_continues_with_the_item_that_would_have_come(
+    tmp_path: Path,
+) -> None:
+    async def saving(env: Env) -> list[str]:
+        env.checkpoint_dir = str(tmp_path)
+        await questions(env, 5)
+        env.save_checkpoint(3)
+        return await questions(env, 4)
+
+    async def resumed(env: Env) -> list[str]:
+        env.checkpoint_dir, env.curr_step = str(tmp_path), 7
+        env.load_checkpoint()
+        return await questions(env, 4)
+
+    assert with_env(saving) == with_env(resumed)
+
+
+def spoil_checkpoint(folder: Path, text: str) -> None:
+    (path,) = folder.rglob("step-3.json")
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "broken", ["{", "[]", '{"version": 99}', '{"version": 1, "items": {"position": 2}}']
+)
+def test_a_broken_checkpoint_is_refused_and_changes_nothing(
+    broken: str, tmp_path: Path
+) -> None:
+    async def work(env: Env) -> None:
+        env.checkpoint_dir, env.curr_step = str(tmp_path), 3
+        env.save_checkpoint(3)
+        spoil_checkpoint(tmp_path, broken)
+        with pytest.raises(BadCheckpoint, match=r"step-3\.json"):
+            env.load_checkpoint()
+        assert env.iter == 0
+
+    with_env(work)
+
+
+def test_a_missing_checkpoint_is_said_and_starts_anew(
+    tmp_path: Path, logged: pytest.LogCaptureFixture
+) -> None:
+    async def work(env: Env) -> None:
+        env.checkpoint_dir, env.curr_step = str(tmp_path), 3
+        env.load_checkpoint()
+
+    with_env(work)
+    assert "no checkpoint" in logged.text
+
+
+# -- the class as others use it --------------------------------------------------------
+
+
+def test_every_hook_can_be_extended_by_a_mixin() -> None:
+    called = []
+
+    class Listening:
+        async def setup(self) -> None:
+            called.append("setup")
+            await super().setup()  # type: ignore[misc]
+
+        async def get_next_item(self) -> Any:
+            called.append("get_next_item")
+            return await super().get_next_item()  # type: ignore[misc]
+
+        async def score(self, rollout_group_data: Any) -> Any:
+            called.append("score")
+            return await super().score(rollout_group_data)  # type: ignore[misc]
+
+        async def close(self) -> None:
+            called.append("close")
+            await super().close()  # type: ignore[misc]
+
+    class Extended(Listening, ReasoningGymEnv):
+        pass
+
+    with_env(mixed_group, cls=Extended)
+    assert called == ["setup", "get_next_item", "score", "close"]
+
+
+def test_close_may_be_called_twice_and_before_setup() -> None:
+    async def run() -> None:
+        env = build_env()
+        await env.close()
+        await env.close()
+
+    asyncio.run(run())
+
+
+def test_a_server_baseline_means_the_four_local_servers_of_the_host() -> None:
+    from atroposlib.envs.server_handling.server_manager import ServerBaseline
+
+    baseline = ServerBaseline(server_type="vllm", tokenizer_name=TOKENIZER)
+    env = ReasoningGymEnv(env_config(), baseline)
+    urls = [server.config.base_url for server in env.server.servers]
+    assert urls == [f"http://localhost:{port}/v1" for port in range(9004, 9008)]
+    asyncio.run(env.close())

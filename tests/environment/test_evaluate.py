@@ -1,0 +1,207 @@
+"""`evaluate`: the same items for everybody, and a failed request is no wrong answer."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from aiohttp import web
+from parts import (
+    FAST_TASKS,
+    NOWHERE,
+    build_env,
+    options_of,
+    run_main,
+    vllm_reply,
+    vllm_server,
+)
+
+from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.inference_server import serve_app
+
+
+def evaluate(folder, url, kind="vllm", **changes):
+    """Run `evaluate`; return its status."""
+    given = {"data_dir_to_save_evals": folder, "num_eval_samples_per_task": 2}
+    return run_main(["evaluate", *options_of(url, kind, **(given | changes))])
+
+
+def samples(folder):
+    lines = (Path(folder) / "samples.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def numbers(folder):
+    results = json.loads((Path(folder) / "metrics.json").read_text())["results"]
+    return results["all"]
+
+
+@pytest.fixture(scope="module")
+def done(simulated, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluate")
+    return folder, evaluate(folder, simulated.url)
+
+
+def test_it_ends_with_status_0_and_leaves_three_files(done):
+    folder, status = done
+    assert status == 0
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {"metrics.json", "samples.jsonl", "evaluate_config.yaml"}
+
+
+def test_the_numbers_cover_every_task_and_the_whole(done):
+    values = numbers(done[0])
+    assert 0.0 <= values["eval/percent_correct"] <= 1.0
+    assert values["eval/items"] == 2 * len(FAST_TASKS)
+    assert {f"eval/task/{task}" for task in FAST_TASKS} <= set(values)
+
+
+def test_the_mean_of_the_samples_is_the_number_that_is_reported(done):
+    scores = [sample["score"] for sample in samples(done[0])]
+    mean = numbers(done[0])["eval/percent_correct"]
+    assert mean == pytest.approx(sum(scores) / len(scores))
+
+
+def test_a_sample_says_what_was_asked_answered_and_why_it_scored(done):
+    for sample in samples(done[0]):
+        assert sample["messages"][-1]["role"] == "assistant"
+        assert {"task", "question", "gold_answer", "answer", "outcome"} <= set(sample)
+
+
+def test_the_settings_are_written_without_the_key(done):
+    settings = yaml.safe_load((done[0] / "evaluate_config.yaml").read_text())
+    assert settings["env"]["tasks"] == FAST_TASKS
+    assert settings["openai"][0]["model_name"] == "simulated-policy"
+    assert not settings["openai"][0]["api_key"]
+
+
+def test_the_items_do_not_depend_on_the_training_seed(done, tmp_path, simulated):
+    assert evaluate(tmp_path, simulated.url, seed=7) == 0
+    asked = [sorted(s["question"] for s in samples(f)) for f in (done[0], tmp_path)]
+    assert asked[0] == asked[1]
+
+
+def test_the_items_depend_on_the_evaluation_seed(done, tmp_path, simulated):
+    assert evaluate(tmp_path, simulated.url, eval_seed=7) == 0
+    asked = [{s["question"] for s in samples(f)} for f in (done[0], tmp_path)]
+    assert asked[0] != asked[1]
+
+
+def test_a_server_of_type_openai_is_evaluated(tmp_path, simulated):
+    assert evaluate(tmp_path, simulated.url, "openai") == 0
+    assert numbers(tmp_path)["eval/items"] == 2 * len(FAST_TASKS)
+
+
+def test_a_table_of_all_tasks_is_printed(tmp_path, simulated, capsys):
+    assert evaluate(tmp_path, simulated.url) == 0
+    said = capsys.readouterr().out
+    assert all(task in said for task in FAST_TASKS)
+
+
+# -- servers that fail -----------------------------------------------------------------
+
+
+def question_of(body):
+    tokens = body["prompt"]["prompt_token_ids"]
+    return load_tokenizer(TOKENIZER_FOLDER).decode(tokens, skip_special_tokens=False)
+
+
+async def evaluated(url, folder, **changes):
+    """Evaluate in this process; return the environment and the status."""
+    env = build_env(url, data_dir_to_save_evals=str(folder), **changes)
+    try:
+        await env._run_evaluate()
+    except SystemExit as end:
+        return env, end.code
+    return env, 0
+
+
+def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(tmp_path):
+    def reply(body):
+        if "legs" in question_of(body):
+            return 500
+        return vllm_reply(["<answer>x</answer>"])
+
+    async def run():
+        async with vllm_server(reply) as url:
+            return await evaluated(url, tmp_path)
+
+    _, status = asyncio.run(run())
+    values = numbers(tmp_path)
+    assert status == 0
+    assert values["eval/failed_requests"] == 1
+    assert values["eval/items"] == len(FAST_TASKS) - 1
+    assert "eval/task/leg_counting" not in values
+    (failed,) = [s for s in samples(tmp_path) if s["task"] == "leg_counting"]
+    assert failed["outcome"] == "request_failed" and "score" not in failed
+
+
+def test_a_request_that_fails_once_is_tried_again(tmp_path):
+    asked = set()
+
+    def reply(body):
+        question = question_of(body)
+        if question in asked:
+            return vllm_reply(["<answer>x</answer>"])
+        asked.add(question)
+        return 500
+
+    async def run():
+        async with vllm_server(reply) as url:
+            return await evaluated(url, tmp_path)
+
+    _, status = asyncio.run(run())
+    assert status == 0
+    assert numbers(tmp_path)["eval/failed_requests"] == 0
+
+
+def test_nothing_evaluated_is_a_failure(tmp_path):
+    async def run():
+        async with vllm_server(lambda body: 500) as url:
+            return await evaluated(url, tmp_path, give_up_after_s=1.0)
+
+    _, status = asyncio.run(run())
+    assert status == 1
+
+
+def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
+    tmp_path, logged
+):
+    assert evaluate(tmp_path, NOWHERE, give_up_after_s=1) == 1
+    assert NOWHERE in logged.text
+
+
+def test_an_endpoint_that_charges_is_not_asked_for_its_health(tmp_path):
+    asked = []
+
+    async def chat(request):
+        body = await request.json()
+        asked.append(body["messages"][-1]["content"])
+        message = {"role": "assistant", "content": "<answer>x</answer>"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
+        return web.json_response({**reply, "choices": [choice]})
+
+    async def run():
+        app = web.Application()
+        app.add_routes([web.post("/v1/chat/completions", chat)])
+        async with serve_app(app) as url:
+            argv = options_of(url, "openai", data_dir_to_save_evals=tmp_path)
+            return await asyncio.to_thread(run_main, ["evaluate", *argv])
+
+    assert asyncio.run(run()) == 0
+    assert len(asked) == len(FAST_TASKS)
+
+
+def test_one_item_can_be_evaluated_by_hand():
+    async def run():
+        async with vllm_server(lambda body: vllm_reply(["<answer>x</answer>"])) as url:
+            env = build_env(url)
+            await env.setup()
+            try:
+                return await env.rollout_and_score_eval(env.test_items_with_scorers[0])
+            finally:
+                await env.close()
+
+    assert 0.0 <= asyncio.run(run()) < 1.0

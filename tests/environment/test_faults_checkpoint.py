@@ -1,0 +1,197 @@
+"""A process that is killed while it writes a checkpoint, at every line of the write."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from parts import REPO_ROOT
+
+from rg_env.atropos import checkpoint_files
+from rg_env.atropos.checkpoint_lineage import Lineage
+
+KILLED_AT_EVERY_LINE = """
+import os, signal, sys
+from pathlib import Path
+from rg_env.atropos import checkpoint_files
+
+target, state = Path(sys.argv[1]), {"version": "new", "filler": "x" * 10**5}
+old = target.read_bytes()
+for last_line in range(1, 10**6):
+    target.write_bytes(old)
+    child = os.fork()
+    if not child:
+        lines = 0
+        def trace(frame, event, argument):
+            global lines
+            file = frame.f_code.co_filename
+            if not file.endswith(("checkpoint_files.py", "pathlib.py")):
+                return None
+            lines += event == "line"
+            if lines == last_line:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return trace
+        sys.settrace(trace)
+        checkpoint_files.write(target, state)
+        sys.settrace(None)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print(os.WTERMSIG(status), checkpoint_files.read(target)["version"], flush=True)
+    if not os.WIFSIGNALED(status):
+        break
+"""
+
+
+def test_a_kill_at_any_line_of_the_write_leaves_the_old_checkpoint_or_the_new(
+    tmp_path,
+):
+    target = tmp_path / "step-4.json"
+    checkpoint_files.write(target, {"version": "old"})
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_EVERY_LINE, str(target)],
+        cwd=REPO_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seen = child.stdout.splitlines()
+    assert {"9 old", "9 new"} <= set(seen)
+    assert set(seen) <= {"9 old", "9 new", "0 new"}
+    assert seen[-1] == "0 new"
+    assert len(seen) > 15
+
+
+def test_what_a_killed_write_left_is_gone_after_the_next(tmp_path):
+    (tmp_path / ".part").write_text("torn")
+    checkpoint_files.write(tmp_path / "step-4.json", {})
+    assert [path.name for path in tmp_path.iterdir()] == ["step-4.json"]
+
+
+def test_a_full_disk_keeps_the_old_checkpoint_and_leaves_nothing_else(tmp_path):
+    target = tmp_path / "step-4.json"
+    checkpoint_files.write(target, {"version": "old"})
+    limited = """
+import resource, signal, sys
+from pathlib import Path
+from rg_env.atropos import checkpoint_files
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    checkpoint_files.write(Path(sys.argv[1]), {"filler": "x" * 5000})
+except OSError as error:
+    print("refused")
+"""
+    child = subprocess.run(
+        [sys.executable, "-c", limited, str(target)],
+        cwd=REPO_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert child.stdout == "refused\n"
+    assert checkpoint_files.read(target) == {"version": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["step-4.json"]
+
+
+# -- which checkpoint is continued -----------------------------------------------------
+
+
+def test_one_that_is_named_anew_continues_what_its_former_life_wrote(tmp_path):
+    first = Lineage(str(tmp_path), "rg_0")
+    checkpoint_files.write(first.path(4), {"version": 1})
+    first.release()
+    assert Lineage(str(tmp_path), "rg_1").newest(4) == first.path(4)
+
+
+def test_what_a_living_instance_writes_is_not_continued_by_another(tmp_path):
+    living = Lineage(str(tmp_path), "rg_0")
+    checkpoint_files.write(living.path(4), {"version": 1})
+    assert Lineage(str(tmp_path), "rg_1").newest(4) is None
+    living.release()
+
+
+def test_a_living_instance_keeps_its_folder_from_one_of_the_same_name(tmp_path):
+    living, other = (Lineage(str(tmp_path), "rg_0") for _ in range(2))
+    assert living.path(4).parent != other.path(4).parent
+
+
+def test_of_several_former_lives_the_one_written_last_is_continued(tmp_path):
+    lives = [Lineage(str(tmp_path), f"rg_{i}") for i in range(3)]
+    for i, life in enumerate(lives):
+        checkpoint_files.write(life.path(4), {})
+        os.utime(life.path(4), ns=(0, [1, 3, 2][i]))
+        life.release()
+    assert Lineage(str(tmp_path), "rg_0").newest(9) == lives[1].path(4)
+
+
+def test_a_step_that_is_to_come_is_not_continued(tmp_path):
+    life = Lineage(str(tmp_path), "rg_0")
+    for step in (4, 8):
+        checkpoint_files.write(life.path(step), {})
+    assert life.newest(7) == life.path(4)
+
+
+# -- the ledger ------------------------------------------------------------------------
+
+KEEPS_COUNTING = """
+import sys
+from rg_env.atropos.checkpoint_lineage import Lineage
+from rg_env.reports.metrics import Metrics
+life = Lineage(sys.argv[1], "rg_0")
+life.begin_ledger()
+metrics = Metrics(life.keep)
+while True:
+    metrics.asked += 4
+    metrics.record_fate("sent", 4)
+    print(metrics.asked, flush=True)
+"""
+
+
+@pytest.mark.parametrize("lines", [1, 100, 5000])
+def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
+    with subprocess.Popen(
+        [sys.executable, "-c", KEEPS_COUNTING, str(tmp_path)],
+        cwd=REPO_ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        for _ in range(lines):
+            said = int(child.stdout.readline())
+        child.send_signal(signal.SIGKILL)
+    life = Lineage(str(tmp_path), "rg_0")
+    ledger = life.left_ledger(life.path(4))
+    assert ledger["asked"] >= said
+    assert 0 <= ledger["asked"] - ledger["fates"]["sent"] <= 4
+
+
+def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(tmp_path):
+    life = Lineage(str(tmp_path), "rg_0")
+    life.begin_ledger()
+    life.keep({"asked": 10**9, "fates": {}})
+    life.keep({"asked": 1, "fates": {}})
+    assert life.left_ledger(life.path(0)) == {"asked": 1, "fates": {}}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\x00" * 50])
+def test_a_ledger_that_is_none_is_not_used(tmp_path, text):
+    life = Lineage(str(tmp_path), "rg_0")
+    life.path(0).parent.mkdir()
+    life.path(0).with_name("ledger.json").write_text(text)
+    assert life.left_ledger(life.path(4)) is None
+
+
+def test_without_a_ledger_there_is_none(tmp_path):
+    life = Lineage(str(tmp_path), "rg_0")
+    assert life.left_ledger(life.path(4)) is None
+
+
+def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logged):
+    (tmp_path / "file").write_text("")
+    life = Lineage(str(tmp_path / "file"), "rg_0")
+    life.begin_ledger()
+    life.keep({"asked": 1})
+    assert life.newest(4) is None
+    life.release()
+    assert json.dumps(logged.text).count("cannot be kept") == 1

@@ -1,0 +1,331 @@
+"""A disk that fails under load and becomes well again: what fits the memory is kept.
+
+The disk is full by a limit on the size of files, which can be set on a process from
+outside and taken back.
+"""
+
+import asyncio
+import contextlib
+import json
+import resource
+import signal
+import threading
+import uuid
+
+import pytest
+from faulty import faulty_server, listed
+from parts import GUARD_S, build_env, until
+from world import World
+
+from rg_env.rollouts import dump_writer as dumps_module
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
+from rg_env.rollouts.run_dumps import Dumps
+
+LANES = 8
+LINE_BYTES = 5000
+BEING_WRITTEN = 1
+"""Groups that the thread of the dumps may hold at any moment."""
+
+
+def record(number, text="x" * (LINE_BYTES // 2)):
+    """Return a group of two, of which the first is right."""
+    rollouts = [
+        RolloutRecord(
+            conversation=[{"role": "assistant", "content": text}],
+            score=score,
+            reward=score,
+            outcome="right" if score else "wrong",
+            answer="4",
+            finish_reason="stop",
+            prompt_tokens=1,
+            completion_tokens=1,
+        )
+        for score in (1.0, 0.0)
+    ]
+    return GroupRecord("gcd", rollouts, "4", {"index": number})
+
+
+class Load:
+    """Groups that are recorded by several tasks at once, without a pause.
+
+    Attributes:
+        recorded: Number of groups whose record has returned.
+    """
+
+    def __init__(self, folder):
+        self.dumps = Dumps(folder, keep_good=True, keep_failed=False, threshold=0.0)
+        self.recorded = self._begun = 0
+
+    async def _lane(self):
+        while True:
+            number, self._begun = self._begun, self._begun + 1
+            await self.dumps.record(record(number), {})
+            self.recorded += 1
+
+    async def __aenter__(self):
+        self._lanes = [asyncio.create_task(self._lane()) for _ in range(LANES)]
+        return self
+
+    async def __aexit__(self, *error):
+        for lane in self._lanes:
+            lane.cancel()
+        await asyncio.gather(*self._lanes, return_exceptions=True)
+        await self.dumps.close()
+
+    async def more(self, groups):
+        """Wait until some more groups are recorded."""
+        enough = self.recorded + groups
+        await until(lambda: self.recorded >= enough, "groups are recorded")
+
+
+def indices(*folders):
+    """Return the numbers of the groups in complete files, sorted."""
+    paths = [path for folder in folders for path in folder.glob("*.jsonl")]
+    return sorted(group["index"] for path in paths for group in read_groups(path))
+
+
+def removed(folder):
+    """Move a folder away and put a file in its place, under its writer."""
+    while folder.is_dir():  # its writer may have made it again meanwhile
+        folder.rename(folder.with_name(f"away_{uuid.uuid4()}"))
+        with contextlib.suppress(IsADirectoryError):
+            folder.write_text("in the way")
+
+
+def full(folder):
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2 * LINE_BYTES, hard))
+
+
+def mended(folder):
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    if folder.is_file():
+        folder.unlink()
+
+
+@contextlib.contextmanager
+def episode(folder, how):
+    """Break the disk of a dump folder, and mend it."""
+    how(folder)
+    try:
+        yield
+    finally:
+        mended(folder)
+
+
+@pytest.mark.parametrize("how", [removed, full])
+def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
+    tmp_path, logged, monkeypatch, how
+):
+    folder = tmp_path / "dumps"
+    monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 10**6)
+
+    async def run():
+        async with Load(folder) as load:
+            for _ in range(2):
+                await load.more(20)
+                with episode(folder, how):
+                    await load.more(40)
+                    assert load.dumps.groups_waiting >= 30
+                await load.more(20)
+                assert load.dumps.groups_waiting <= BEING_WRITTEN
+        return load
+
+    load = asyncio.run(run())
+    # What was moved away holds whole files, and a copy of the open one.
+    found = indices(folder, *tmp_path.glob("away_*"))
+    assert found == list(range(len(found)))
+    assert len(found) == load.dumps.saved.groups_total >= load.recorded
+    assert load.dumps.groups_lost == 0
+    assert logged.text.count("takes no groups") == 2
+    assert logged.text.count("takes groups again") == 2
+
+
+def test_an_episode_beyond_the_memory_counts_what_it_costs(
+    tmp_path, logged, monkeypatch
+):
+    folder = tmp_path / "dumps"
+    monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 10)
+
+    async def run():
+        async with Load(folder) as load:
+            await load.more(20)
+            with episode(folder, full):
+                await load.more(100)
+                assert 10 <= load.dumps.groups_waiting <= 10 + BEING_WRITTEN
+            await load.more(20)
+        return load
+
+    load = asyncio.run(run())
+    found = indices(folder)
+    assert load.dumps.groups_lost >= 50
+    # Those that the end cancelled are written, though nobody waited for them.
+    assert load._begun == len(found) + load.dumps.groups_lost
+    assert logged.text.count("the next are lost") == 1
+    assert f"takes groups again; {load.dumps.groups_lost} were lost" in logged.text
+
+
+def test_a_group_is_on_disk_when_its_record_returns(tmp_path):
+    async def run():
+        load = Load(tmp_path)
+        for number in range(5):
+            await load.dumps.record(record(number), {})
+            (part,) = tmp_path.iterdir()
+            assert [line["index"] for line in read_groups(part)][-1] == number
+        await load.dumps.close()
+
+    asyncio.run(run())
+
+
+def test_a_long_group_is_encoded_beside_the_event_loop(tmp_path, monkeypatch):
+    """The loop goes on between two of its rollouts, however long all of it takes."""
+    turns = []
+
+    async def run():
+        load = Load(tmp_path)
+        loop = asyncio.get_running_loop()
+
+        def breathe():
+            assert threading.current_thread() is not threading.main_thread()
+            future = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, True), loop)
+            turns.append(future.result(GUARD_S))
+
+        load.dumps.saved._breathe = breathe
+        await load.dumps.record(record(0, "x" * 10**6), {})
+        await load.dumps.close()
+
+    asyncio.run(run())
+    assert turns == [True, True]
+    assert indices(tmp_path) == [0]
+
+
+def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 3)
+    folder = tmp_path / "dumps"
+
+    async def run():
+        env = build_env(data_dumps_dir=str(folder), dump_rollouts=True)
+        removed(folder)
+        for number in range(5):
+            await env._dumps.record(record(number), {})
+        await env.wandb_log()
+        mended(folder)
+        await env.close()
+        return env.metrics.events
+
+    events = asyncio.run(run())
+    assert (events["dump_groups_waiting"], events["dump_groups_lost"]) == (3, 2)
+
+
+# -- in a run --------------------------------------------------------------------------
+
+
+def size_of_part(folder):
+    return sum(path.stat().st_size for path in folder.glob("*_rollouts_*.part"))
+
+
+async def served_through_a_full_disk(folder):
+    """Serve while the disk of the dump files is full and then taken away."""
+    dumps, away = folder / "dumps", folder / "away"
+    saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
+    async with (
+        faulty_server(listed(), latency_s=0.2) as server,
+        World(folder) as world,
+        world.with_api(**saving),
+    ):
+        life = world.start(server.url, dump_failed_rollouts="true")
+        await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
+        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (50_000, -1))
+        await until(lambda: "takes no groups" in life.said, "the disk is full")
+        before = server.requests
+        await until(lambda: server.requests > before + 30, "it goes on")
+        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (-1, -1))
+        await until(lambda: "takes groups again" in life.said, "the disk is well")
+        dumps.rename(away)
+        await until(lambda: size_of_part(dumps) > 0, "the folder is made again")
+        status, _, _ = await life.end(signal.SIGTERM)
+        return {
+            "status": status,
+            "said": life.said,
+            "state": world.last_state(),
+            "lines": [
+                json.loads(line)
+                for path in (*dumps.glob("*.jsonl"), *away.glob("*.jsonl"))
+                if "UNSENT" not in path.name
+                for line in path.read_text().splitlines()
+            ],
+            "unfinished": list(dumps.glob("*.part")),
+        }
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    return asyncio.run(served_through_a_full_disk(folder))
+
+
+def test_a_run_goes_on_while_the_disk_is_full_and_says_so_once(served):
+    assert served["status"] == 143
+    kinds_of_files = 2
+    assert 1 <= served["said"].count("takes no groups") <= kinds_of_files
+    assert served["said"].count("takes no groups") == served["said"].count(
+        "takes groups again; 0 were lost"
+    )
+    assert "Traceback" not in served["said"]
+
+
+def test_a_run_over_a_full_disk_leaves_every_group_and_true_counters(served):
+    counted = [served["state"][name]["groups_total"] for name in ("saved", "failed")]
+    assert sum(counted) == len(served["lines"]) > 30
+    assert len({line["index"] for line in served["lines"]}) == len(served["lines"])
+    assert served["unfinished"] == []
+
+
+def newest_ledger(folder):
+    paths = folder.rglob("ledger.json")
+    return json.loads(max(paths, key=lambda path: path.stat().st_mtime_ns).read_bytes())
+
+
+async def killed_while_groups_wait(folder):
+    """Return the ledger that a kill leaves, and that of the next life at its end."""
+    dumps = folder / "dumps"
+    saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
+    async with (
+        faulty_server(listed(), latency_s=0.2) as server,
+        World(folder) as world,
+        world.with_api(**saving),
+    ):
+        life = world.start(server.url)
+        await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
+        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (50_000, -1))
+        await until(lambda: "takes no groups" in life.said, "the disk is full")
+        before = server.requests
+        await until(lambda: server.requests > before + 30, "groups wait")
+        await life.end(signal.SIGKILL)
+        left = newest_ledger(folder)
+        life = world.start(server.url)
+        asked = left["asked"]
+        await until(
+            lambda: newest_ledger(folder)["asked"] > asked, "the next life asks"
+        )
+        await life.end(signal.SIGTERM)
+        return left, newest_ledger(folder), life.said
+
+
+def test_groups_that_waited_for_the_disk_at_a_kill_are_counted_lost(tmp_path):
+    left, ended, said = asyncio.run(killed_while_groups_wait(tmp_path))
+    assert left["dump_groups_waiting"] > 0
+    assert ended["dump_groups_waiting"] == 0
+    assert ended["dump_groups_lost"] == left["dump_groups_waiting"]
+    assert f"{left['dump_groups_waiting']} groups that waited" in said
+
+
+def test_losses_are_those_of_all_lives(tmp_path):
+    dumps = Load(tmp_path).dumps
+    dumps.take_over_losses({"dump_groups_lost": 2, "dump_groups_waiting": 3})
+    assert dumps.losses() == {"dump_groups_lost": 5, "dump_groups_waiting": 0}
+    dumps.take_over_losses({"asked": 1})
+    assert dumps.groups_lost == 0
+    asyncio.run(dumps.close())

@@ -1,0 +1,483 @@
+"""Inference servers that misbehave: a fault ends in another try, never in a lost item.
+
+Sockets and servers are real; the model is simulated.
+"""
+
+import asyncio
+import json
+import logging
+
+import pytest
+from aiohttp import web
+from faulty import FaultyServer, always, faulty_server, listed
+from parts import (
+    ENTRY_OF_FOUR,
+    FAST_TASKS,
+    Exact,
+    build_env,
+    env_config,
+    free_port,
+    ready_env,
+    server_config,
+    until,
+)
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import evaluation_run, serve_loop
+from rg_env.inference import circuit_breaker, generation, native_servers, outages
+from rg_env.inference.circuit_breaker import FAILURES_IN_A_ROW
+from rg_env.inference.generation import InferenceFailed, NoServer, Sampling
+from rg_env.inference.reply_arrival import tell_of_replies
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.simulation.inference_server import serve_app
+
+TIMEOUT_S = 1
+"""Of requests: the least that the host takes, a whole number."""
+
+KINDS = {
+    "status_500": {"status_500"},
+    "status_503": {"status_503"},
+    "status_429": {"status_429"},
+    "hang": {"TimeoutError"},
+    "reset": {"ServerDisconnectedError", "ClientOSError"},
+    "truncated": {"ClientPayloadError", "ClientOSError"},
+    "not_json": {"JSONDecodeError"},
+    "wrong_shape": {"TypeError"},
+    "empty_object": {"KeyError"},
+    "no_choices": {"UnusableReplyError"},
+    "too_few": {"unusable"},
+    "no_logprobs": {"TypeError"},
+    "null_logprob": {"unusable"},
+    "nan_logprob": {"unusable"},
+    "bad_token": {"ValueError"},
+    "abort_one": {"unusable"},
+    "abort_all": {"UnusableReplyError"},
+    "empty_one": {"unusable"},
+}
+"""What a failed request may be counted as, by the server's fault."""
+
+KINDS_OF_SGLANG = KINDS | {
+    "wrong_shape": {"unusable"},
+    "empty_object": {"unusable"},
+    "no_logprobs": {"unusable"},
+    "bad_token": {"TypeError"},
+}
+
+HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    """Pauses of a twentieth, so that no test waits for them."""
+    monkeypatch.setattr(circuit_breaker, "FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(generation, "FIRST_BACKOFF_S", 0.02)
+    monkeypatch.setattr(generation, "LOOK_FOR_SERVER_S", (0.005, 0.01))
+    monkeypatch.setattr(outages, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(outages, "LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr(outages, "LOOK_EVERY_S", 0.02)
+
+
+def env_of(*urls, kind="vllm", timeout=TIMEOUT_S, health_check=False, **changes):
+    servers = [
+        server_config(url, kind, timeout=timeout, health_check=health_check)
+        for url in urls
+    ]
+    return ReasoningGymEnv(env_config(**changes), servers)
+
+
+def beside(work, *scripts, **settings):
+    """Do work beside a server for each script; it needs no setup to ask them.
+
+    Args:
+        work: Takes the environment and the servers.
+        scripts: Of the servers.
+        settings: Of `env_of`.
+    """
+
+    async def run(*servers):
+        if len(servers) < len(scripts):
+            async with faulty_server(scripts[len(servers)]) as server:
+                return await run(*servers, server)
+        env = env_of(*(server.url for server in servers), **settings)
+        try:
+            return await work(env, *servers)
+        finally:
+            await env.close()
+
+    return asyncio.run(run())
+
+
+async def ask(env):
+    """Ask for four completions, as a group does."""
+    prompt = await env._render(env._messages("2 + 2"))
+    return await env._ask(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
+
+
+async def ask_often(env, times, at_once=8):
+    places = asyncio.Semaphore(at_once)
+
+    async def one():
+        async with places:
+            return await ask(env)
+
+    return await asyncio.gather(*(one() for _ in range(times)))
+
+
+def an_item(env):
+    return env._messages("2 + 2"), ENTRY_OF_FOUR, Exact()
+
+
+async def collect(env):
+    """Work on one item until it is answered, as the loop of `serve` does."""
+    item = an_item(env)
+    while True:
+        _, left = await env.collect_trajectories(item)
+        if not left:
+            return
+        (item,) = left
+
+
+def said(logged):
+    return [r.getMessage() for r in logged.records if r.levelno >= logging.WARNING]
+
+
+def of_items(server):
+    """Return how often a server was asked for more than a trial's one token."""
+    return len(server.arrivals) - server.trials
+
+
+# -- one request that fails ------------------------------------------------------------
+
+
+NATIVE = pytest.mark.parametrize("kind", ["vllm", "sglang"])
+
+
+@NATIVE
+@pytest.mark.parametrize("fault", KINDS)
+def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
+    fault, kind, logged
+):
+    async def work(env, server):
+        return await ask(env), env._watch, server.requests
+
+    made, watched, requests = beside(work, listed(fault), kind=kind)
+    assert len(made) == 4 and requests == 2
+    assert watched.failures == watched.kinds.total() == 1
+    expected = KINDS_OF_SGLANG if kind == "sglang" else KINDS
+    assert set(watched.kinds) <= expected[fault]
+    assert said(logged) == []
+
+
+@NATIVE
+@pytest.mark.parametrize("fault", HARMLESS)
+def test_what_can_be_used_is_not_asked_for_again(fault, kind):
+    async def work(env, server):
+        return len(await ask(env)), env._watch.failures, server.requests
+
+    assert beside(work, listed(fault), kind=kind) == (4, 0, 1)
+
+
+@pytest.mark.parametrize("fault", ["status_500", "reset", "truncated"])
+def test_an_endpoint_of_text_is_tried_again_as_well(fault):
+    async def work(env, server):
+        return len(await ask(env)), env._watch.failures, server.requests
+
+    assert beside(work, listed(fault), kind="openai") == (4, 1, 2)
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "openai"])
+def test_a_busy_server_is_asked_again_when_it_said_and_not_before(kind):
+    async def work(env, server):
+        await ask(env)
+        return server.arrivals
+
+    first, second = beside(work, listed("status_429"), kind=kind)
+    assert second - first >= 1.0
+
+
+def test_requests_that_the_server_refuses_do_not_leave_it_out():
+    async def work(env, server):
+        for _ in range(3):
+            with pytest.raises(InferenceFailed):
+                await ask(env)
+        return env.server.servers[0].server_healthy, server.requests
+
+    assert beside(work, always("status_422")) == (True, 3 * generation.MAX_TRIES)
+
+
+# -- an item whose requests fail -------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["status_500", "reset", "wrong_shape", "abort_all"])
+def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
+    async def work(env, server):
+        item = an_item(env)
+        first = await env.collect_trajectories(item)
+        server.script = listed()
+        second = await env.collect_trajectories(first[1][0])
+        return item, first, second, env.metrics
+
+    item, first, (_, left), metrics = beside(work, always(fault))
+    assert first == (None, [item]) and left == []
+    assert metrics.fates["unanswered"] == 4 and metrics.asked == 8
+
+
+def test_a_server_that_is_not_there_at_the_start_is_waited_for():
+    port = free_port()
+
+    async def work(env):
+        env._watch.start(give_up_after_s=None)
+        collecting = asyncio.ensure_future(collect(env))
+        await until(lambda: env._watch.is_down, "nothing is there")
+        async with serve_app(FaultyServer(listed()).app(), port=port):
+            await collecting
+        return env._watch
+
+    async def run():
+        env = env_of(f"http://127.0.0.1:{port}")
+        try:
+            return await work(env)
+        finally:
+            await env.close()
+
+    watched = asyncio.run(run())
+    assert watched.episodes == 1 and not watched.is_down
+
+
+def test_an_outage_is_one_line_and_its_end_another(logged):
+    async def work(env, server):
+        env._watch.start(give_up_after_s=None)
+        collecting = [asyncio.ensure_future(collect(env)) for _ in range(8)]
+        await until(lambda: server.trials > 3, "it is tried")
+        server.script = listed()
+        await asyncio.gather(*collecting)
+        return env._watch
+
+    watched = beside(work, always("status_500"))
+    begin, end = said(logged)
+    assert "does not answer" in begin and "answers again" in end
+    assert watched.episodes == 1 and set(watched.kinds) == {"status_500"}
+
+
+def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(monkeypatch):
+    monkeypatch.setattr(generation, "LONGEST_WAIT_S", 0.0)
+
+    async def work(env, server):
+        env.server.servers[0].lose("gone")
+        with pytest.raises(NoServer):
+            await ask(env)
+        item = an_item(env)
+        times = 2 * serve_loop.MAX_ITEM_TRIES
+        return item, [await env.collect_trajectories(item) for _ in range(times)]
+
+    item, tries = beside(work, always("reset"))
+    assert all(given == (None, [item]) for given in tries)
+
+
+# -- one of several servers ------------------------------------------------------------
+
+SICK = [
+    ("reset", "vllm"),
+    ("status_500", "vllm"),
+    ("no_choices", "vllm"),
+    ("hang", "vllm"),
+    ("reset", "sglang"),
+    ("reset", "openai"),
+    ("hang", "openai"),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind"), SICK)
+def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
+    async def work(env, sick, well):
+        made = await ask_often(env, 16)
+        (opened,) = said(logged)
+        before = of_items(sick)
+        made += await ask_often(env, 16)
+        during = of_items(sick) - before
+        sick.script = listed()
+        while env.server.servers[0].circuit.is_open:
+            await ask(env)
+        taken_back = of_items(sick)
+        await ask_often(env, 16)
+        return made, opened, before, during, of_items(sick) - taken_back
+
+    made, opened, before, during, after = beside(
+        work, always(fault), listed(), kind=kind
+    )
+    assert [len(group) for group in made] == [4] * 32
+    assert FAILURES_IN_A_ROW <= before < 8 + FAILURES_IN_A_ROW
+    assert during == 0 and after > 0
+    _, closed = said(logged)
+    assert "is left out" in opened and "is back" in closed
+
+
+def test_a_busy_server_rests_while_the_others_are_asked(logged):
+    at_once = 4
+
+    async def work(env, busy, free):
+        made = await ask_often(env, 40, at_once)
+        return len(made), free.requests, busy.arrivals
+
+    made, at_free, at_busy = beside(work, always("status_429"), listed())
+    assert made == at_free == 40
+    for wave, later in zip(at_busy, at_busy[at_once:], strict=False):
+        assert later - wave >= 1.0
+    assert said(logged) == []
+
+
+def test_what_tries_a_server_is_not_told_of_as_a_reply_to_a_group():
+    async def work(env, server):
+        told = []
+        env.server.servers[0].lose("gone")
+        with tell_of_replies(lambda: told.append(server.requests)):
+            await ask(env)
+        return server.trials, told
+
+    assert beside(work, listed()) == (1, [2])
+
+
+def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypatch):
+    monkeypatch.setattr(native_servers, "HEALTH_EVERY_S", 0.02)
+    monkeypatch.setattr(native_servers, "HEALTH_TIMEOUT_S", 0.2)
+
+    async def work(env, gone, there):
+        gone.runs.clear()
+        await ask_often(env, 16)
+        answered_there = there.choices
+        gone.runs.set()
+        while env.server.servers[0].circuit.is_open:
+            await ask(env)
+        return answered_there
+
+    choices = beside(work, listed(), listed(), timeout=3600, health_check=True)
+    assert choices == 16 * 4
+    opened, closed = said(logged)
+    assert "is left out" in opened and "is back" in closed
+
+
+def test_a_server_without_a_page_of_its_health_is_asked(logged, monkeypatch):
+    monkeypatch.setattr(native_servers, "HEALTH_EVERY_S", 0.0)
+    looked = 0
+
+    async def no_such_page(request):
+        nonlocal looked
+        looked += 1
+        return web.Response(status=404)
+
+    async def run():
+        app = web.Application()
+        app.add_routes(
+            [
+                web.get("/health", no_such_page),
+                web.post("/generate", FaultyServer(listed()).generate),
+            ]
+        )
+        async with serve_app(app) as url:
+            env = env_of(url, health_check=True)
+            try:
+                await ask(env)
+                await until(lambda: looked > 5, "its health is looked at")
+                await ask(env)
+            finally:
+                await env.close()
+
+    asyncio.run(run())
+    assert said(logged) == []
+
+
+def test_with_every_server_gone_all_are_named_and_the_first_to_return_is_asked(logged):
+    async def work(env, one, other):
+        env._watch.start(give_up_after_s=None)
+        collecting = asyncio.ensure_future(collect(env))
+        await until(lambda: env._watch.is_down, "both are left out")
+        other.script = listed()
+        await collecting
+        return one.url, other.url
+
+    one, other = beside(work, always("reset"), always("reset"))
+    (down,) = [line for line in said(logged) if "does not answer" in line]
+    assert one in down and other in down
+
+
+def test_the_hosts_own_health_check_leaves_a_server_out_too():
+    env = build_env(kind="openai")
+    (server,) = env.server.servers
+    for _ in range(FAILURES_IN_A_ROW):
+        assert server.server_healthy
+        server.server_healthy = False
+    server.server_healthy = True
+    assert not server.server_healthy
+    asyncio.run(env.close())
+
+
+# -- giving up -------------------------------------------------------------------------
+
+
+def serving_two(fault):
+    return lambda number: "" if number < 2 else fault
+
+
+@pytest.mark.parametrize("fault", ["hang", "reset"])
+def test_process_gives_up_with_all_rows_on_disk(fault, tmp_path):
+    path = tmp_path / "rows.jsonl"
+
+    async def run():
+        async with faulty_server(serving_two(fault)) as server:
+            env = env_of(
+                server.url,
+                data_path_to_save_groups=str(path),
+                ensure_scores_are_not_same=False,
+                include_messages=True,
+                give_up_after_s=0.5,
+                max_num_workers=1,
+            )
+            env.n_groups_to_process = env.group_size_to_process = 4
+            with pytest.raises(SystemExit) as end:
+                await env.process_manager()
+            return end.value.code, env.metrics
+
+    status, metrics = asyncio.run(run())
+    assert (status, len(list(read_groups(path)))) == (1, 2)
+    assert metrics.fates["written"] == 8 and metrics.in_flight == 0
+
+
+def test_evaluate_gives_up_with_all_samples_on_disk(tmp_path):
+    async def run():
+        async with faulty_server(serving_two("reset")) as server:
+            env = env_of(
+                server.url,
+                data_dir_to_save_evals=str(tmp_path),
+                give_up_after_s=0.5,
+                max_eval_workers=1,
+            )
+            with pytest.raises(SystemExit) as end:
+                await env._run_evaluate()
+            return end.value.code
+
+    assert asyncio.run(run()) == 1
+    lines = (tmp_path / "samples.jsonl").read_text().splitlines()
+    scored = [sample for sample in map(json.loads, lines) if "score" in sample]
+    assert (len(scored), len(lines)) == (2, len(FAST_TASKS))
+
+
+def test_an_evaluation_waits_out_an_outage(monkeypatch):
+    monkeypatch.setattr(generation, "LONGEST_WAIT_S", 0.0)
+    enough = 2 * evaluation_run.REQUEST_TRIES * len(FAST_TASKS)
+
+    async def run():
+        async with (
+            faulty_server(always("reset")) as server,
+            ready_env(server.url) as env,
+        ):
+            env.server.servers[0].lose("gone")
+            evaluating = asyncio.ensure_future(env.evaluate())
+            waits = env._watch.kinds
+            await until(lambda: waits["NoServerError"] > enough, "all wait")
+            server.script = listed()
+            await evaluating
+            return dict(env.eval_metrics)
+
+    numbers = asyncio.run(run())
+    assert numbers["eval/failed_requests"] == 0
+    assert numbers["eval/items"] == len(FAST_TASKS)

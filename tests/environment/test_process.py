@@ -1,0 +1,377 @@
+"""`process`: rows and a page, with the simulated server behind the real command."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+import pytest
+from faulty import LONE, NASTY, always, faulty_server
+from parts import (
+    FAST_TASKS,
+    GUARD_S,
+    NOWHERE,
+    build_env,
+    options_of,
+    run_main,
+    start_entry,
+    vllm_reply,
+    vllm_server,
+)
+
+from rg_env.atropos import process_rows
+from rg_env.rollouts.dump_writer import read_groups
+
+GROUPS = 6
+
+
+def process(folder, url, kind="vllm", **changes):
+    """Run `process`; return its status and its rows."""
+    path = folder / "rows.jsonl"
+    given = {"total_steps": GROUPS, "data_path_to_save_groups": path}
+    status = run_main(["process", *options_of(url, kind, **(given | changes))])
+    return status, list(read_groups(path)) if path.exists() else []
+
+
+@pytest.fixture(scope="module")
+def done(simulated, tmp_path_factory):
+    """The folder, status and rows of one run."""
+    folder = tmp_path_factory.mktemp("process")
+    return folder, *process(folder, simulated.url)
+
+
+def test_it_ends_with_status_0_and_as_many_rows_as_asked_for(done):
+    _, status, rows = done
+    assert (status, len(rows)) == (0, GROUPS)
+
+
+def test_a_row_holds_whole_conversations(done):
+    for row in done[2]:
+        assert len(row["messages"]) == 4
+        for conversation in row["messages"]:
+            roles = [message["role"] for message in conversation]
+            assert roles == ["system", "user", "assistant"]
+            assert all(message["content"] for message in conversation)
+
+
+def test_a_row_says_what_was_asked_and_what_became_of_it(done):
+    for row in done[2]:
+        assert row["task"] in FAST_TASKS
+        assert isinstance(row["gold_answer"], str)
+        for name in ("answers", "outcomes", "scores"):
+            assert len(row[name]) == 4
+        for answer, outcome in zip(row["answers"], row["outcomes"], strict=True):
+            assert (answer is None) == (outcome not in ("right", "partial", "wrong"))
+
+
+def test_the_answers_stand_in_their_own_conversations(done):
+    for row in done[2]:
+        for answer, conversation in zip(row["answers"], row["messages"], strict=True):
+            assert answer is None or answer in conversation[-1]["content"]
+
+
+def test_right_answers_score_1_and_are_told_from_the_rest(done):
+    pairs = [
+        (outcome, score)
+        for row in done[2]
+        for outcome, score in zip(row["outcomes"], row["scores"], strict=True)
+    ]
+    assert all((outcome == "right") == (score == 1.0) for outcome, score in pairs)
+
+
+def test_rows_hold_what_a_trainer_needs(done):
+    for row in done[2]:
+        lengths = [len(tokens) for tokens in row["tokens"]]
+        assert [len(mask) for mask in row["masks"]] == lengths
+        assert [len(logprobs) for logprobs in row["inference_logprobs"]] == lengths
+
+
+def test_the_page_shows_tags_as_text(done):
+    page = (done[0] / "rows.html").read_text()
+    assert "&lt;answer&gt;" in page and "&lt;think&gt;" in page
+    assert "<answer>" not in page and "<think>" not in page
+
+
+def test_the_page_shows_the_tasks(done):
+    page = (done[0] / "rows.html").read_text()
+    assert all(row["task"] in page for row in done[2])
+
+
+def test_groups_of_equal_scores_are_kept(tmp_path, simulated):
+    status, rows = process(tmp_path, simulated.url, group_size=1)
+    assert (status, len(rows)) == (0, GROUPS)
+    assert all(len(row["scores"]) == 1 for row in rows)
+
+
+@pytest.mark.parametrize("kind", ["openai", "trl", "sglang"])
+def test_every_type_of_server_gives_rows(tmp_path, simulated, kind):
+    status, rows = process(tmp_path, simulated.url, kind, total_steps=3)
+    assert (status, len(rows)) == (0, 3)
+    assert any(score > 0 for row in rows for score in row["scores"])
+
+
+def test_a_file_that_is_there_already_is_not_touched(tmp_path, simulated):
+    (tmp_path / "rows.jsonl").write_text("mine\n")
+    options = options_of(
+        simulated.url,
+        total_steps=1,
+        data_path_to_save_groups=tmp_path / "rows.jsonl",
+    )
+    assert run_main(["process", *options]) == 0
+    assert (tmp_path / "rows.jsonl").read_text() == "mine\n"
+    assert len(list(read_groups(tmp_path / "rows_1.jsonl"))) == 1
+    assert (tmp_path / "rows_1.html").exists()
+
+
+@pytest.mark.parametrize("groups", [-1, 0])
+def test_no_groups_to_write_are_refused_and_leave_no_file(tmp_path, groups, capsys):
+    status, rows = process(tmp_path, NOWHERE, total_steps=groups)
+    assert (status, rows) == (2, [])
+    assert "env.total_steps" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_works_without_a_wandb_account(tmp_path, simulated, monkeypatch):
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "no_netrc"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    options = [
+        option
+        for option in options_of(
+            simulated.url,
+            total_steps=1,
+            data_path_to_save_groups=tmp_path / "rows.jsonl",
+        )
+        if "use_wandb" not in option
+    ]
+    with start_entry("process", *options, cwd=tmp_path) as child:
+        said, _ = child.communicate(timeout=GUARD_S)
+    assert child.returncode == 0, said
+    assert "W&B has no login" in said
+
+
+# -- servers that are down -------------------------------------------------------------
+
+
+def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
+    tmp_path, logged
+):
+    status, rows = process(tmp_path, NOWHERE, give_up_after_s=1)
+    assert (status, rows) == (1, [])
+    said = [r.getMessage() for r in logged.records if NOWHERE in r.getMessage()]
+    assert any("--openai.base_url" in line for line in said)
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+def test_a_server_that_always_fails_ends_it_with_status_1(tmp_path):
+    async def run():
+        async with vllm_server(lambda body: 500) as url:
+            env = process_env(tmp_path, url, give_up_after_s=1.0)
+            with pytest.raises(SystemExit) as end:
+                await env.process_manager()
+            return end.value.code, env
+
+    status, env = asyncio.run(run())
+    assert status == 1
+    assert env.metrics.in_flight == 0
+    assert set(env.metrics.fates) == {"unanswered"}
+
+
+def process_env(folder, url, groups=GROUPS, kind="vllm", **changes):
+    env = build_env(
+        url,
+        kind,
+        data_path_to_save_groups=str(folder / "rows.jsonl"),
+        ensure_scores_are_not_same=False,
+        include_messages=True,
+        **changes,
+    )
+    env.n_groups_to_process, env.group_size_to_process = groups, env.config.group_size
+    return env
+
+
+def test_rows_that_were_made_before_a_server_died_are_on_disk(tmp_path):
+    served = []
+
+    def two_groups(body):
+        served.append(body)
+        return (
+            vllm_reply(["<answer>1</answer>"] * body["n"]) if served[2:] == [] else 500
+        )
+
+    async def run():
+        async with vllm_server(two_groups) as url:
+            env = process_env(tmp_path, url, give_up_after_s=1.0, max_num_workers=1)
+            with pytest.raises(SystemExit) as end:
+                await env.process_manager()
+            return end.value.code
+
+    assert asyncio.run(run()) == 1
+    assert len(list(read_groups(tmp_path / "rows.jsonl"))) == 2
+
+
+def test_an_interrupted_run_keeps_its_rows_and_makes_the_page(tmp_path, simulated):
+    rows = tmp_path / "rows.jsonl"
+    options = options_of(
+        simulated.url, total_steps=10**6, data_path_to_save_groups=rows
+    )
+    child = start_entry("process", *options)
+    try:
+        while not (rows.exists() and rows.stat().st_size):
+            assert child.poll() is None
+        child.terminate()
+        said, _ = child.communicate(timeout=GUARD_S)
+    finally:
+        child.kill()
+        child.communicate()
+    assert child.returncode == 143
+    assert "Traceback" not in said
+    assert len(list(read_groups(rows))) >= 1
+    assert (tmp_path / "rows.html").exists()
+
+
+def test_html_of_a_model_is_not_live_on_the_page(tmp_path):
+    evil = "<script>alert(1)</script>\n~~~\n<img src=x onerror=alert(2)>\n~~~~\n<b>"
+
+    async def run():
+        async with vllm_server(lambda body: vllm_reply([evil] * body["n"])) as url:
+            env = process_env(tmp_path, url, 1)
+            await env.process_manager()
+
+    asyncio.run(run())
+    text = process_rows.write_page_of(tmp_path / "rows.jsonl").read_text()
+    assert "alert(1)" in text
+    assert not re.search(r"<script>alert|<img src=x|<b>", text)
+
+
+def test_a_missing_item_does_not_end_the_run_with_success(tmp_path):
+    async def run():
+        async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
+            env = process_env(tmp_path, url, 3)
+
+            async def get_next_item():
+                return None
+
+            env.get_next_item = get_next_item
+            with pytest.raises(SystemExit) as end:
+                await env.process_manager()
+            return end.value.code
+
+    assert asyncio.run(run()) == 1
+
+
+def test_groups_are_asked_for_several_at_a_time(tmp_path):
+    async def run():
+        several, now = asyncio.Event(), 0
+
+        async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
+            env = process_env(tmp_path, url, 8, max_num_workers=8)
+            collect = env.collect_trajectories
+
+            async def counted(item):
+                nonlocal now
+                now += 1
+                if now > 1:
+                    several.set()
+                # The first group ends only when there is a second one beside it.
+                await asyncio.wait_for(several.wait(), GUARD_S)
+                try:
+                    return await collect(item)
+                finally:
+                    now -= 1
+
+            env.collect_trajectories = counted
+            await env.process_manager()
+
+    asyncio.run(run())
+
+
+def test_a_row_survives_text_that_is_no_unicode(tmp_path):
+    env = process_env(tmp_path, NOWHERE)
+    env.jsonl_writer.write({"messages": "\ud800", "tokens": [[1]]})
+    asyncio.run(env.close())
+    (row,) = read_groups(tmp_path / "rows.jsonl")
+    assert row["messages"] == "\ud800"
+
+
+def fill_disk_of(writer):
+    with Path("/dev/full").open("ab") as full:
+        os.dup2(full.fileno(), writer._file.fileno())
+
+
+def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):
+    async def run():
+        async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
+            env = process_env(tmp_path, url, 3)
+            fill_disk_of(env.jsonl_writer)
+            with pytest.raises(SystemExit) as end:
+                await env.process_manager()
+            return end.value.code, env.metrics
+
+    status, metrics = asyncio.run(run())
+    assert status == 1 and "No space left" in logged.text
+    assert "env.data_path_to_save_groups" in logged.text
+    assert metrics.fates["written"] == 0 and metrics.in_flight == 0
+
+
+# -- bad bytes -------------------------------------------------------------------------
+
+
+def processed(folder, kind, fault, groups):
+    """Process groups whose first completion is bad; return rows, dumps and the page."""
+
+    async def run():
+        async with faulty_server(always(fault)) as server:
+            env = process_env(
+                folder,
+                server.url,
+                groups,
+                kind=kind,
+                tasks=["gcd"],
+                max_token_length=4096,
+                data_dumps_dir=str(folder / "dumps"),
+                dump_rollouts=True,
+                dump_failed_rollouts=True,
+                rollout_save_score_threshold=0.0,
+            )
+            await env.process_manager()
+
+    asyncio.run(run())
+    path = folder / "rows.jsonl"
+    dumps = [g for p in sorted((folder / "dumps").glob("*")) for g in read_groups(p)]
+    page = process_rows.write_page_of(path)
+    return list(read_groups(path)), dumps, page.read_text(encoding="utf-8")
+
+
+def texts_in_rows(found):
+    return {m[-1]["content"] for row in found for m in row["messages"]}
+
+
+def texts_in_dumps(found):
+    return {r["conversation"][-1]["content"] for g in found for r in g["rollouts"]}
+
+
+def test_text_that_is_no_unicode_is_kept_as_it_is_in_rows_and_dumps(tmp_path):
+    found, dumps, page = processed(tmp_path, "openai", "nasty_text", 3)
+    assert len(found) == 3 and len(dumps) == 3
+    assert LONE in texts_in_rows(found)
+    assert LONE in texts_in_dumps(dumps)
+    assert "half a pair" in page
+
+
+def test_control_characters_are_kept_as_they_are_in_rows_and_dumps(tmp_path):
+    found, dumps, page = processed(tmp_path, "vllm", "nasty_text", 12)
+    assert len(found) == 12 and len(dumps) == 12
+    assert texts_in_rows(found) == texts_in_dumps(dumps)
+    # The tokens of two of them are special and are no text.
+    assert len(texts_in_rows(found) & set(NASTY)) >= 3
+    assert "half a pair" not in page
+
+
+def test_megabytes_of_text_are_kept_in_rows_and_dumps_and_shown(tmp_path):
+    found, dumps, page = processed(tmp_path, "openai", "endless_text", 1)
+    longest = max(texts_in_rows(found), key=len)
+    assert len(longest) == len("<answer>") + 3_000_000
+    assert longest in texts_in_dumps(dumps)
+    assert len(page) > 3_000_000

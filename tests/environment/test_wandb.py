@@ -1,0 +1,124 @@
+"""W&B: a real run, offline, and what it holds."""
+
+import asyncio
+import json
+
+import pytest
+import wandb
+from parts import build_env, options_of, ready_env, run_main
+
+from rg_env.simulation.api_process import running_api
+from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """W&B offline, in a folder of its own."""
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    wandb.teardown()  # it keeps the settings of the first run of a process
+    yield tmp_path
+    wandb.teardown()
+
+
+@pytest.fixture
+def logged_numbers(monkeypatch):
+    """Everything that a run is given to log, which it does all the same."""
+    given = []
+    log = wandb.Run.log
+
+    def listening(run, numbers, *args, **kwargs):
+        given.append(numbers)
+        return log(run, numbers, *args, **kwargs)
+
+    monkeypatch.setattr(wandb.Run, "log", listening)
+    return given
+
+
+async def served(url, **changes):
+    async with running_api() as api:
+        env = build_env(
+            url,
+            rollout_server_url=api,
+            total_steps=4,
+            use_wandb=True,
+            wandb_name="rg",
+            min_items_sent_before_logging=1,
+            **changes,
+        )
+        trainer = StandInTrainer(
+            TrainerConfig(
+                api_url=api,
+                batch_size=16,
+                group_size=4,
+                max_token_len=2048,
+                num_steps=4,
+                step_time_s=0.2,
+            )
+        )
+        training = asyncio.create_task(trainer.run(4))
+        await env.env_manager()
+        await training
+        return env, trainer.counts
+
+
+def test_a_run_logs_its_documented_numbers_and_is_finished(
+    offline, logged_numbers, simulated
+):
+    env, counts = asyncio.run(
+        served(
+            simulated.url,
+            num_rollouts_per_group_for_logging=99,
+            steps_per_eval=1,
+            eval_handling="NONE",
+        )
+    )
+    names = {name for numbers in logged_numbers for name in numbers}
+    plain = {name.removeprefix(f"{env.wandb_prepend}_") for name in names}
+    assert {"train/percent_correct", "train/rollouts"} <= plain
+    assert counts.invalid_groups == 0
+    assert env.metrics.fates["rejected"] == 0
+    assert wandb.run is None
+    assert list(offline.rglob("run-*.wandb"))
+
+
+def test_process_logs_to_a_run_of_its_own(offline, logged_numbers, simulated):
+    options = options_of(
+        simulated.url,
+        use_wandb="true",
+        total_steps=2,
+        data_path_to_save_groups=offline / "rows.jsonl",
+    )
+    assert run_main(["process", *options]) == 0
+    assert any("train/percent_correct" in numbers for numbers in logged_numbers)
+    assert wandb.run is None
+
+
+def test_evaluate_logs_its_result(offline, logged_numbers, simulated):
+    options = options_of(
+        simulated.url, use_wandb="true", data_dir_to_save_evals=offline / "eval"
+    )
+    assert run_main(["evaluate", *options]) == 0
+    (numbers,) = [n for n in logged_numbers if "eval/percent_correct" in n]
+    results = json.loads((offline / "eval" / "metrics.json").read_text())["results"]
+    assert numbers["eval/percent_correct"] == results["all"]["eval/percent_correct"]
+    assert wandb.run is None
+
+
+def test_logging_without_a_run_does_nothing_and_does_not_fail():
+    async def run():
+        async with ready_env() as env:
+            await env.wandb_log({"mine": 1})
+
+    asyncio.run(run())
+
+
+def test_scores_are_logged_once():
+    async def run():
+        async with ready_env() as env:
+            env.percent_correct_buffer = [1.0, 0.0]
+            await env.wandb_log()
+            return env.percent_correct_buffer
+
+    assert asyncio.run(run()) == []

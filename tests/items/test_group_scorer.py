@@ -1,0 +1,105 @@
+"""Scores of a group through real workers: who pays for what, and who does not."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring import Score
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.pool.worker_pool import WorkerPool
+
+SLOW_TASK = "intermediate_integration"
+SLOW_ZERO = (
+    "(sin(x)**2 + cos(x)**2 - 1)"
+    "*exp(x*sin(x))*cos(log(x) + tan(x))*sqrt(x)*sin(exp(x) + cos(x))*log(x + tan(x))"
+)
+"""Added to an integral it leaves it right, which the library needs seconds to see."""
+
+SHORT_DEADLINE_S = 0.3
+GUARD_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    yield pool
+    pool.close()
+
+
+def entry_of(pool: WorkerPool, task: str) -> dict[str, Any]:
+    return pool.call(worker_jobs.make_entry, task, {}, 3, deadline_s=GUARD_S)
+
+
+def scored(
+    pool: WorkerPool,
+    task: str,
+    *answers: str,
+    deadline_s: float = GUARD_S,
+    **rules: Any,
+) -> list[Score]:
+    entry = entry_of(pool, task)
+    answers = tuple(entry["answer"] if a == "gold" else a for a in answers)
+    scorer = GroupScorer(pool, deadline_s, ScoringRules(**rules))
+    return asyncio.run(scorer.score_group(TaskHandle(task), entry, answers))
+
+
+def test_scores_come_in_the_order_of_the_answers(pool: WorkerPool) -> None:
+    scores = scored(pool, "gcd", "no", "gold", "no", "gold")
+    assert [score.value for score in scores] == [0.0, 1.0, 0.0, 1.0]
+
+
+def test_no_answers_give_no_scores(pool: WorkerPool) -> None:
+    assert scored(pool, "gcd") == []
+
+
+def test_only_the_answer_that_misses_the_deadline_pays_for_it(pool: WorkerPool) -> None:
+    scored(pool, SLOW_TASK, "gold")  # the library's first call is slow by itself
+    slow = f"{entry_of(pool, SLOW_TASK)['answer']} + {SLOW_ZERO}"
+    scores = scored(pool, SLOW_TASK, "gold", slow, deadline_s=SHORT_DEADLINE_S)
+    assert [(score.value, score.outcome) for score in scores] == [
+        (1.0, "right"),
+        (0.0, "timeout"),
+    ]
+
+
+def test_an_answer_over_the_limit_is_refused_unread(pool: WorkerPool) -> None:
+    (score,) = scored(pool, "gcd", "1" * 101, max_answer_chars=100)
+    assert (score.value, score.outcome) == (0.0, "refused")
+
+
+def test_code_in_an_answer_is_refused(pool: WorkerPool) -> None:
+    (score,) = scored(pool, "countdown", "__import__('os').getpid()")
+    assert (score.value, score.outcome) == (0.0, "refused")
+
+
+def test_an_exception_of_the_scorer_is_a_zero_that_says_so(pool: WorkerPool) -> None:
+    (score,) = scored(pool, "prime_factorization", "two times three")
+    assert (score.value, score.outcome) == (0.0, "scorer_error")
+
+
+def test_without_fixes_the_library_s_own_score_counts(pool: WorkerPool) -> None:
+    (fixed,) = scored(pool, "complex_arithmetic", "nan")
+    (own,) = scored(pool, "complex_arithmetic", "nan", scorer_fixes=False)
+    assert (fixed.value, own.value) == (0.0, 1.0)
+
+
+def test_a_pool_that_is_closed_gives_no_scores_at_all() -> None:
+    gone = WorkerPool(1)
+    gone.close()
+    scorer = GroupScorer(gone, GUARD_S, ScoringRules())
+    with pytest.raises(ScoringUnavailable):
+        asyncio.run(scorer.score_group(TaskHandle("gcd"), {"answer": "1"}, ["1"]))
+
+
+def test_a_handle_scores_alone_also_after_it_was_pickled(pool: WorkerPool) -> None:
+    entry = entry_of(pool, "gcd")
+    handle = pickle.loads(pickle.dumps(TaskHandle("gcd")))
+    assert handle.score_answer(entry["answer"], entry) == 1.0
+    assert handle.score_answer(None, entry) == 0.0

@@ -1,0 +1,298 @@
+"""The stream of items that the workers make ahead."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import jobs_for_items
+import pytest
+
+from rg_env.answers.rules import ScoringRules
+from rg_env.items import item_source as items_module
+from rg_env.items import worker_jobs
+from rg_env.items.item_source import ItemSource, NoItems
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.asked_questions import AskedQuestions
+from rg_env.tasks.item_stream import ItemStream
+from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.selection import TaskChoice
+
+GOOD = TaskChoice("gcd")
+BAD = TaskChoice("gcd", params={"min_numbers": -1})
+"""The library refuses to build this dataset."""
+
+
+def with_source(
+    work: Callable[[ItemSource], Awaitable[Any]],
+    choices: list[TaskChoice],
+    *,
+    num_workers: int = 1,
+    lookahead: int = 4,
+) -> Any:
+    """Run some work on a source over real workers."""
+
+    async def run() -> Any:
+        pool = WorkerPool(num_workers, preload=worker_jobs.PRELOAD)
+        try:
+            source = ItemSource(
+                pool,
+                ItemStream(Sampler([choice.weight for choice in choices], 7), choices),
+                lookahead=lookahead,
+                making_at_once=num_workers,
+                item_deadline_s=30.0,
+                scoring_deadline_s=30.0,
+                rules=ScoringRules(),
+            )
+            result = await work(source)
+            source.cancel_ahead()
+            return result
+        finally:
+            pool.close()
+
+    return asyncio.run(run())
+
+
+async def indices(source: ItemSource, count: int = 8) -> list[int]:
+    return [(await source.next_item()).handle.index for _ in range(count)]
+
+
+def test_items_come_in_the_order_of_the_stream() -> None:
+    assert with_source(indices, [GOOD]) == list(range(8))
+
+
+@pytest.mark.parametrize(("num_workers", "lookahead"), [(1, 1), (2, 12)])
+def test_how_far_ahead_items_are_made_changes_none(
+    num_workers: int, lookahead: int
+) -> None:
+    async def questions(source: ItemSource) -> list[str]:
+        return [(await source.next_item()).entry["question"] for _ in range(8)]
+
+    made = with_source(questions, [GOOD], num_workers=num_workers, lookahead=lookahead)
+    assert made == with_source(questions, [GOOD])
+
+
+def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted() -> None:
+    async def work(source: ItemSource) -> None:
+        got = await indices(source)
+        assert got == sorted(set(got))
+        assert source.failures["gcd"] == source.position - len(got) > 0
+
+    with_source(work, [GOOD, BAD])
+
+
+def test_a_task_that_is_left_out_is_skipped_and_said(
+    logged: pytest.LogCaptureFixture,
+) -> None:
+    async def work(source: ItemSource) -> None:
+        source.leave_out({"lcm": "it is broken"})
+        tasks = {(await source.next_item()).handle.task for _ in range(8)}
+        assert tasks == {"gcd"}
+
+    with_source(work, [GOOD, TaskChoice("lcm")])
+    assert "lcm is left out: it is broken" in logged.text
+
+
+def test_a_position_that_was_saved_gives_the_item_that_would_have_come() -> None:
+    async def work(source: ItemSource) -> None:
+        await indices(source, 3)
+        state = source.state_dict()
+        expected = await indices(source, 3)
+        source.load_state_dict(state)
+        assert await indices(source, 3) == expected
+
+    with_source(work, [GOOD])
+
+
+def test_a_source_that_can_make_nothing_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(items_module, "MAX_FAILURES_IN_A_ROW", 5)
+
+    async def work(source: ItemSource) -> None:
+        with pytest.raises(NoItems):
+            await source.next_item()
+
+    with_source(work, [BAD])
+
+
+# -- late items ------------------------------------------------------------------------
+
+SLOW = TaskChoice("lcm", params={"sleep_s": 3.0})
+
+
+@pytest.fixture
+def test_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the entries of `jobs_for_items` instead of the library's."""
+    monkeypatch.setattr(
+        items_module.worker_jobs, "make_entry", jobs_for_items.make_entry
+    )
+
+
+async def tasks_of(source: ItemSource, count: int) -> list[str]:
+    return [(await source.next_item()).handle.task for _ in range(count)]
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_slow_task_does_not_hold_up_the_others() -> None:
+    async def work(source: ItemSource) -> None:
+        source.patience_s = 0.05
+        assert await tasks_of(source, 6) == ["gcd"] * 6
+        assert source.events["items_overtaken"] >= 1
+
+    with_source(work, [GOOD, SLOW], num_workers=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready() -> None:
+    async def work(source: ItemSource) -> None:
+        source.patience_s = 0.05
+        got: list[str] = []
+        while "lcm" not in got:
+            got += await tasks_of(source, 1)
+            await asyncio.sleep(0.05)
+        assert "gcd" in got
+
+    choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.5})]
+    with_source(work, choices, num_workers=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready() -> None:
+    seconds = {"quick": 0.3, "slow": 4.0, "other": 0.8}
+    quick, slow = (
+        TaskChoice("lcm", params={"sleep_s": seconds[name]})
+        for name in ("quick", "slow")
+    )
+    other = TaskChoice("gcd", params={"sleep_s": seconds["other"]})
+
+    async def work(source: ItemSource) -> None:
+        source.load_state_dict(
+            {
+                "drawn": 3,
+                "outstanding": [[place, place, None] for place in range(3)],
+                "asked": AskedQuestions().state_dict(),
+            }
+        )
+        source.patience_s = 0.05
+        assert (await source.next_item()).handle.params == quick.params
+        await asyncio.sleep(1.0)
+        assert (await source.next_item()).handle.params == other.params
+
+    with_source(work, [quick, slow, other], num_workers=8, lookahead=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_without_a_run_the_order_is_kept_whatever_it_costs() -> None:
+    choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.2})]
+    assert with_source(indices, choices, num_workers=3) == list(range(8))
+
+
+# -- questions -------------------------------------------------------------------------
+
+
+async def questions_of(source: ItemSource, count: int) -> list[str]:
+    return [(await source.next_item()).entry["question"] for _ in range(count)]
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_question_of_the_evaluation_is_never_asked() -> None:
+    kept = {f"gcd {number}" for number in range(4)}
+
+    async def work(source: ItemSource) -> None:
+        source.keep_for_evaluation(kept)
+        assert not kept & set(await questions_of(source, 20))
+        assert source.events["evaluations_avoided"] > 0
+
+    with_source(work, [TaskChoice("gcd", params={"space": 8})])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_question_is_not_repeated_while_the_task_has_others() -> None:
+    async def work(source: ItemSource) -> None:
+        asked = await questions_of(source, 60)
+        assert len(set(asked)) >= 59
+        assert source.events["repeats_avoided"] > 0
+
+    with_source(work, [TaskChoice("gcd", params={"space": 500})])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_task_with_few_questions_repeats_them_and_it_is_counted() -> None:
+    async def work(source: ItemSource) -> None:
+        assert set(await questions_of(source, 20)) == {"gcd 0", "gcd 1"}
+        assert source.events["repeats_asked"] >= 18
+
+    with_source(work, [TaskChoice("gcd", params={"space": 2})])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index() -> None:
+    async def work(source: ItemSource) -> None:
+        made = [await source.next_item() for _ in range(12)]
+        assert [item.handle.index for item in made] == list(range(12))
+        assert all(item.handle.seed >= 2**29 for item in made)
+        assert source.events["items_unusable"] > 0
+
+    with_source(work, [TaskChoice("gcd", params={"unusable_below": 2**29})])
+
+
+# -- resuming --------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("test_entries")
+@pytest.mark.parametrize("lookaheads", [(4, 4), (1, 12), (12, 1)])
+def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
+    lookaheads: tuple[int, int],
+) -> None:
+    choices = [TaskChoice("gcd", params={"space": 40}), TaskChoice("lcm")]
+    first, second = lookaheads
+    whole = with_source(lambda s: questions_of(s, 40), choices)
+
+    async def begin(source: ItemSource) -> tuple[list[str], str]:
+        asked = await questions_of(source, 20)
+        return asked, json.dumps(source.state_dict())
+
+    asked, state = with_source(begin, choices, lookahead=first)
+
+    async def resume(source: ItemSource) -> list[str]:
+        source.load_state_dict(json.loads(state))
+        return await questions_of(source, 20)
+
+    assert asked + with_source(resume, choices, lookahead=second) == whole
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"drawn": -1},
+        {"drawn": "3"},
+        {"outstanding": [[99, 0, None]]},
+        {"outstanding": [[0, 5, None]]},
+        {"outstanding": [[0, 0, 1.5]]},
+        {"outstanding": [[0]]},
+        {"asked": {"gcd": "?"}},
+    ],
+)
+def test_a_state_of_another_form_is_refused_and_nothing_changes(
+    changes: dict[str, Any],
+) -> None:
+    async def work(source: ItemSource) -> None:
+        await indices(source, 2)
+        before = source.state_dict()
+        with pytest.raises(ValueError, match="items need"):
+            source.load_state_dict(before | changes)
+        assert source.state_dict() == before
+
+    with_source(work, [GOOD])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_two_callers_at_once_get_different_items() -> None:
+    async def work(source: ItemSource) -> None:
+        made = await asyncio.gather(*(source.next_item() for _ in range(8)))
+        assert sorted(item.handle.index for item in made) == list(range(8))
+
+    with_source(work, [GOOD])

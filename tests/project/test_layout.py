@@ -1,0 +1,174 @@
+"""Which room may know which, read from the source, and what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rg_env.items import worker_jobs
+from rg_env.pool.worker_pool import WorkerPool
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRY = ("__init__.py", "reasoning_gym_environment.py")
+LIBRARY_DOOR = "rg_env/tasks/library.py"
+HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
+GUARD_S = 120.0
+
+LEAVES = {"errors", "logs", "off_loop", "retrying"}
+PURE = {"tasks", "answers", "rollouts"}
+MAY_IMPORT: dict[str, set[str]] = {
+    **{leaf: set() for leaf in LEAVES},
+    "tasks": {"errors"},
+    "answers": {"errors"},
+    "rollouts": {"off_loop"},
+    "sandbox": set(),
+    "pool": {"sandbox"},
+    "items": {"errors", "tasks", "answers", "pool"},
+    "inference": {"answers", "off_loop", "retrying"},
+    "reports": {"errors", "tasks", "answers", "rollouts", "items"},
+    "simulation": {"tasks", "items", "pool"},
+    "atropos": LEAVES | PURE | {"pool", "items", "inference", "reports"},
+    "cli": LEAVES | PURE | {"pool", "items", "reports", "simulation", "atropos"},
+}
+"""Room to the other rooms that it may know; the entry may know all."""
+
+MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "simulation"}
+LIGHT_ROOMS = LEAVES | PURE | {"sandbox", "pool", "items", "reports"}
+
+LOADS_THE_LIBRARY = "rg_env/items/library_preload.py"
+"""The one module whose import loads reasoning-gym: that is what it is for."""
+
+FILES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [*(ROOT / name for name in ENTRY), *(ROOT / "rg_env").rglob("*.py")]
+)
+
+
+def is_import_call(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return name in ("import_module", "__import__")
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    """Every dotted name that a file imports, those inside functions included.
+
+    A relative import begins with its dots. From a call of `import_module`, the name
+    if it is written out.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif is_import_call(node) and isinstance(node.args[0], ast.Constant):
+            yield str(node.args[0].value)
+
+
+def imports_of(file: str) -> set[str]:
+    return set(imported_names(ast.parse((ROOT / file).read_text(), file)))
+
+
+def room_of(dotted: str) -> str:
+    """Return the second part of a dotted name, "" where there is none."""
+    return dotted.partition(".")[2].partition(".")[0]
+
+
+def own_room(file: str) -> str:
+    return room_of(file.removesuffix(".py").replace("/", "."))
+
+
+def top_names(file: str) -> set[str]:
+    return {name.split(".")[0] for name in imports_of(file)}
+
+
+def module_name(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def modules_after_importing(*names: str) -> set[str]:
+    """Top-level names that a new process holds once it has imported `names`."""
+    script = (
+        "import importlib, json, sys\n"
+        "for name in sys.argv[1:]: importlib.import_module(name)\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *names],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        timeout=GUARD_S,
+        check=True,
+    )
+    return set(json.loads(done.stdout))
+
+
+def test_every_room_has_its_rule() -> None:
+    rooms = {own_room(f) for f in FILES if f.startswith("rg_env/")}
+    assert rooms - {"__init__"} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if own_room(f) in MAY_IMPORT])
+def test_a_room_knows_only_the_rooms_before_it(file: str) -> None:
+    room = own_room(file)
+    known = {room_of(n) for n in imports_of(file) if n.split(".")[0] == "rg_env"}
+    assert known - {room} <= MAY_IMPORT[room]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_import_is_relative(file: str) -> None:
+    assert not [name for name in imports_of(file) if name.startswith(".")]
+
+
+def test_the_library_has_one_door() -> None:
+    assert [f for f in FILES if "reasoning_gym" in top_names(f)] == [LIBRARY_DOOR]
+
+
+def test_the_host_is_imported_by_the_outer_rooms_alone() -> None:
+    files = {f for f in FILES if "atroposlib" in top_names(f)}
+    assert {own_room(f) for f in files - set(ENTRY)} <= MAY_IMPORT_THE_HOST
+
+
+def test_inner_rooms_do_not_import_the_entry() -> None:
+    importers = [f for f in FILES if "reasoning_gym_environment" in top_names(f)]
+    assert importers == ["__init__.py"]
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f.endswith("/__init__.py")])
+def test_the_package_file_of_a_room_imports_nothing(file: str) -> None:
+    assert imports_of(file) == set()
+
+
+def test_importing_the_package_and_its_rooms_is_cheap() -> None:
+    packages = [module_name(f) for f in FILES if f.endswith("/__init__.py")]
+    assert not modules_after_importing(*packages) & HEAVY
+
+
+def test_importing_every_inner_module_brings_neither_host_nor_library() -> None:
+    light = [f for f in FILES if own_room(f) in LIGHT_ROOMS and f != LOADS_THE_LIBRARY]
+    modules = [module_name(f) for f in light]
+    assert not modules_after_importing(*modules) & HEAVY
+
+
+def test_a_worker_that_made_an_entry_holds_the_library_and_not_the_host() -> None:
+    import reasoning_gym_environment  # noqa: F401 - the owner of the pool holds it all
+
+    pool = WorkerPool(1, preload=["rg_env.items.worker_jobs"])
+    try:
+        pool.call(worker_jobs.make_entry, "chain_sum", {}, 1, deadline_s=GUARD_S)
+        source = "sorted(__import__('sys').modules)"
+        held = {
+            name.split(".")[0] for name in pool.call(eval, source, deadline_s=GUARD_S)
+        }
+    finally:
+        pool.close()
+    assert held & HEAVY == {"reasoning_gym"}

@@ -1,0 +1,227 @@
+"""Names, signatures and defaults that people use from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from atroposlib.envs.base import BaseEnv, BaseEnvConfig, EvalHandlingEnum
+from atroposlib.envs.server_handling.server_manager import APIServerConfig
+
+import reasoning_gym_environment as entry
+from rg_env.simulation.engine import TOKENIZER_FOLDER
+
+Env = entry.ReasoningGymEnv
+
+COROUTINES = {
+    "setup": ["self"],
+    "get_next_item": ["self"],
+    "collect_trajectories": ["self", "item"],
+    "score": ["self", "rollout_group_data"],
+    "rollout_and_score_eval": ["self", "test_item"],
+    "evaluate": ["self", "*args", "**kwargs"],
+    "add_rollouts_for_wandb": ["self", "scored_data", "item=None"],
+    "create_rollout_table": ["self", "wandb_metrics"],
+    "wandb_log": ["self", "wandb_metrics=None"],
+    "close": ["self"],
+    "_save_rollouts_to_jsonl": ["self"],
+    "_save_failed_rollouts_to_jsonl": ["self"],
+}
+FUNCTIONS = {
+    "__init__": ["self", "config", "server_configs", "slurm=False", "testing=False"],
+    "save_checkpoint": ["self", "step", "data=None"],
+    "load_checkpoint": ["self"],
+    "get_curriculum_stats": ["self"],
+    "_get_task_names": ["self"],
+    "_validate_discovered_tasks": ["self", "names", "package"],
+    "_extract_final_answer": ["self", "text"],
+    "_score_answer_with_both_formats": [
+        *("self", "model_answer", "rg_item", "dataset_obj")
+    ],
+}
+ATTRIBUTES = {
+    "task_names": list,
+    "test_items_with_scorers": list,
+    "rollouts_to_save_buffer": list,
+    "failed_rollouts_to_save_buffer": list,
+    "processed_item_count": int,
+    "failed_processed_item_count": int,
+    "save_file_batch_num": int,
+    "failed_save_file_batch_num": int,
+    "percent_correct_buffer": list,
+    "eval_metrics": list,
+    "task_complexity_levels": MutableMapping,
+    "task_performance_history": dict,
+    "task_group_counts": dict,
+    "run_uuid": str,
+    "datadumps_dir": str,
+    "rng": random.Random,
+    "iter": int,
+}
+CURRICULUM_STATS = {
+    "total_tasks_tracked",
+    "tasks_with_adjustments",
+    "target_accuracy",
+    "avg_recent_accuracy",
+    "avg_complexity",
+    "min_complexity",
+    "max_complexity",
+}
+
+CLASS_DEFAULTS = {
+    "dump_rollouts": False,
+    "dump_failed_rollouts": False,
+    "rollout_save_score_threshold": 0.7,
+    "debug_logging": False,
+    "suppress_base_env_logs": True,
+    "seed": 42,
+    "mask_too_long_completions": True,
+    "num_eval_samples_per_task": 5,
+    "eval_seed": 123,
+    "complexity_mode": None,
+    "curriculum_target_accuracy": 0.7,
+}
+MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
+STARTING_POINT = {
+    "tokenizer_name": MODEL,
+    "group_size": 8,
+    "use_wandb": True,
+    "rollout_server_url": "http://localhost:8000",
+    "total_steps": 250,
+    "seed": 1918,
+    "batch_size": 1024,
+    "steps_per_eval": 25,
+    "max_token_length": 8192,
+    "inference_weight": 4.0,
+    "wandb_name": "reasoning_gym_think",
+    "eval_handling": EvalHandlingEnum.NONE,
+    "eval_limit_ratio": 0.1,
+    "num_rollouts_per_group_for_logging": 4,
+    "num_rollouts_to_keep": 50,
+    "rollout_save_score_threshold": 0.51,
+    "complexity_mode": "random",
+    "min_batch_allocation": 0.1,
+}
+"""Where `config_init()` differs from the class."""
+
+STARTING_SERVER = {
+    "model_name": MODEL,
+    "base_url": "http://localhost:9004/v1",
+    "api_key": "x",
+    "num_max_requests_at_once": 128,
+    "num_requests_for_eval": 256,
+    "server_type": "vllm",
+}
+
+
+def written_parameters(name: str) -> list[str]:
+    """Parameters of a method as they are written, without their types."""
+    parameters = inspect.signature(getattr(Env, name)).parameters.values()
+    untyped = (p.replace(annotation=inspect.Parameter.empty) for p in parameters)
+    return [str(parameter) for parameter in untyped]
+
+
+@pytest.fixture(scope="module")
+def attributes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Attributes of a real environment of one task that was set up, and its stats."""
+    config = entry.ReasoningGymEnvConfig(
+        tokenizer_name=str(TOKENIZER_FOLDER),
+        tasks=["chain_sum"],
+        num_workers=1,
+        use_wandb=False,
+        data_dumps_dir=str(tmp_path_factory.mktemp("dumps")),
+    )
+
+    async def read() -> dict[str, Any]:
+        env = Env(config, Env.config_init()[1])
+        try:
+            await env.setup()
+            found = {name: getattr(env, name) for name in ATTRIBUTES}
+            return {**found, "stats": env.get_curriculum_stats()}
+        finally:
+            await env.close()
+
+    return asyncio.run(read())
+
+
+def test_the_module_exports_three_names() -> None:
+    names = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
+    assert sorted(entry.__all__) == names
+    assert isinstance(entry.system_prompt, str)
+
+
+def test_the_environment_is_the_hosts_and_names_its_config() -> None:
+    assert issubclass(Env, BaseEnv) and Env.name == "reasoning_gym"
+    assert issubclass(entry.ReasoningGymEnvConfig, BaseEnvConfig)
+    assert Env.env_config_cls is entry.ReasoningGymEnvConfig
+
+
+@pytest.mark.parametrize("name", COROUTINES)
+def test_this_hook_is_a_coroutine_with_its_parameters(name: str) -> None:
+    assert inspect.iscoroutinefunction(getattr(Env, name))
+    assert written_parameters(name) == COROUTINES[name]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_this_helper_is_called_without_await(name: str) -> None:
+    assert not inspect.iscoroutinefunction(getattr(Env, name))
+    assert written_parameters(name) == FUNCTIONS[name]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_the_attribute_is_of_its_kind(name: str, attributes: dict[str, Any]) -> None:
+    assert isinstance(attributes[name], ATTRIBUTES[name])
+
+
+def test_the_task_names_are_the_chosen_ones(attributes: dict[str, Any]) -> None:
+    assert attributes["task_names"] == ["chain_sum"]
+
+
+def test_the_evaluation_items_are_entries_with_scorers(
+    attributes: dict[str, Any],
+) -> None:
+    items = attributes["test_items_with_scorers"]
+    assert len(items) == CLASS_DEFAULTS["num_eval_samples_per_task"]
+    for rg_item, dataset in items:
+        assert {"question", "answer", "metadata"} <= set(rg_item)
+        assert callable(dataset.score_answer)
+
+
+def test_curriculum_stats_have_their_keys(attributes: dict[str, Any]) -> None:
+    assert set(attributes["stats"]) >= CURRICULUM_STATS
+
+
+def test_config_init_is_called_on_the_class() -> None:
+    assert inspect.ismethod(Env.config_init) and Env.config_init.__self__ is Env
+    assert str(inspect.signature(Env.config_init)).startswith("()")
+
+
+@pytest.mark.parametrize("field", CLASS_DEFAULTS)
+def test_the_class_default_is_the_originals(field: str) -> None:
+    found = entry.ReasoningGymEnvConfig.model_fields[field].default
+    assert (type(found), found) == (type(CLASS_DEFAULTS[field]), CLASS_DEFAULTS[field])
+
+
+def test_config_init_sets_these_values_and_no_others() -> None:
+    config, _ = Env.config_init()
+    assert type(config) is entry.ReasoningGymEnvConfig
+    found = {name: getattr(config, name) for name in STARTING_POINT}
+    assert found == STARTING_POINT
+    assert config.model_fields_set <= set(STARTING_POINT)
+
+
+def test_config_init_names_one_server_in_a_list() -> None:
+    _, servers = Env.config_init()
+    assert isinstance(servers, list) and len(servers) == 1
+    assert type(servers[0]) is APIServerConfig
+    assert servers[0].model_dump(include=set(STARTING_SERVER)) == STARTING_SERVER
+
+
+def test_the_dumps_go_to_the_folder_beside_the_entry(repo_root: Path) -> None:
+    folder = entry.ReasoningGymEnvConfig().data_dumps_dir
+    assert Path(folder) == repo_root / "data_dumps"

@@ -1,0 +1,113 @@
+"""Records: a dumped group explains itself and can be made again."""
+
+import json
+
+import pytest
+
+from rg_env.rollouts.group_record import (
+    SCHEMA_VERSION,
+    GroupRecord,
+    RolloutRecord,
+    is_worth_keeping,
+)
+from rg_env.tasks import library
+
+PROVENANCE = {"split": "train", "index": 17, "seed": 99, "level": None, "params": {}}
+
+
+def rollout(score=1.0, reward=None):
+    return RolloutRecord(
+        conversation=[
+            {"role": "system", "content": "Think."},
+            {"role": "user", "content": "2 + 3?"},
+            {"role": "assistant", "content": "<answer>5</answer>"},
+        ],
+        score=score,
+        reward=score if reward is None else reward,
+        outcome="right" if score == 1.0 else "wrong",
+        answer="5",
+        finish_reason="stop",
+        prompt_tokens=12,
+        completion_tokens=7,
+    )
+
+
+def group(*scores, provenance=PROVENANCE):
+    return GroupRecord("gcd", [rollout(score) for score in scores], "5", provenance)
+
+
+def line(record):
+    return record.line({"reasoning_gym": "0.1.25"}, "2026-01-31T12:00:00+00:00")
+
+
+def test_a_line_has_what_readers_of_the_original_expect():
+    written = line(group(1.0, 0.0))
+    assert written["item_id"] == "gcd"
+    assert [r["score"] for r in written["rollouts"]] == [1.0, 0.0]
+    assert written["rollouts"][0]["conversation"][-1]["role"] == "assistant"
+
+
+def test_a_line_says_where_its_item_came_from():
+    written = line(group(1.0))
+    assert {key: written[key] for key in PROVENANCE} == PROVENANCE
+    assert written["gold_answer"] == "5"
+    assert written["versions"] == {"reasoning_gym": "0.1.25"}
+    assert written["time"] == "2026-01-31T12:00:00+00:00"
+    assert written["schema_version"] == SCHEMA_VERSION
+
+
+def test_a_rollout_keeps_its_score_beside_what_the_trainer_got():
+    record = GroupRecord("gcd", [rollout(1.0, reward=0.25)], "5", PROVENANCE)
+    (written,) = line(record)["rollouts"]
+    assert (written["score"], written["reward"]) == (1.0, 0.25)
+    assert (written["prompt_tokens"], written["completion_tokens"]) == (12, 7)
+    assert (written["outcome"], written["answer"]) == ("right", "5")
+
+
+def test_a_line_is_plain_json():
+    written = line(group(1.0, 0.0))
+    assert json.loads(json.dumps(written)) == written
+
+
+def test_a_line_makes_its_item_again():
+    params = {"min_numbers": 3, "max_numbers": 3}
+    entry = library.make_entry("gcd", params, 99)
+    record = GroupRecord(
+        "gcd", [rollout()], entry["answer"], {**PROVENANCE, "params": params}
+    )
+    written = json.loads(json.dumps(line(record)))
+    again = library.make_entry(written["task"], written["params"], written["seed"])
+    assert (again["question"], again["answer"]) == (entry["question"], entry["answer"])
+
+
+def test_an_item_from_outside_has_no_provenance():
+    written = line(group(1.0, provenance={}))
+    assert written["task"] == "gcd"
+    assert "seed" not in written
+
+
+def test_the_mean_score_is_over_the_task_s_scores():
+    assert group(1.0, 0.5, 0.0).mean_score == 0.5
+
+
+@pytest.mark.parametrize(
+    ("scores", "failed"), [((0.0, 0.0), True), ((0.0, 0.01), False), ((1.0,), False)]
+)
+def test_a_group_failed_if_every_score_is_zero(scores, failed):
+    assert group(*scores).is_failed is failed
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "kept"),
+    [
+        ([0.0, 0.8], 0.7, True),
+        ([0.0, 0.7], 0.7, False),
+        ([1.0, 1.0], 0.7, True),
+        ([0.0, 1.0], 1.0, True),
+        ([0.99, 0.99], 1.0, False),
+        ([0.0, 0.0], 0.0, False),
+        ([0.0, 0.1], 0.0, True),
+    ],
+)
+def test_a_group_is_kept_for_one_rollout_above_the_threshold(scores, threshold, kept):
+    assert is_worth_keeping(scores, threshold) is kept

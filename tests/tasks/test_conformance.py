@@ -1,0 +1,182 @@
+"""What holds for every task of the registry, through real worker processes.
+
+Every exception stands in a table here. A table is exact: a row that is not needed any
+more fails as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jobs_for_conformance
+import pytest
+
+from rg_env.answers.scoring import WRONG_AT_MOST, Score
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import TaskHandle
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks import make_fallback
+from rg_env.tasks.fallback_tasks import TASKS
+
+Entry = dict[str, Any]
+
+SEEDS = (3, 18)
+"""With 3 the text "..." is paid by propositional_logic; with 18 ab's gold is empty."""
+
+HIGHEST_SEED = 2**32 - 1
+DEADLINE_S = 60.0
+
+SOLUTION_IN_METADATA: dict[str, Callable[[Entry], str]] = {
+    "graph_color": lambda metadata: json.dumps(metadata["possible_answer"]),
+    "propositional_logic": lambda metadata: metadata["example_answer"],
+    "rubiks_cube": lambda metadata: metadata["example_correct_answer"],
+}
+"""Tasks whose gold answer is None, and where the entry holds a right one."""
+
+NO_SOLUTION = {
+    "boxnet": "gold is None and the metadata hold the problem alone",
+    "rush_hour": "gold is None and the metadata hold the problem alone",
+}
+
+PAYS_FOR_NOTHING: dict[str, str] = {}
+"""Faults of the library's scorers: tasks that pay for an answer that says nothing."""
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[WorkerPool]:
+    pool = WorkerPool(2, preload=["rg_env.items.worker_jobs"])
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="session")
+def other_pool() -> Iterator[WorkerPool]:
+    pool = WorkerPool(1, preload=["rg_env.items.worker_jobs"])
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="module", params=TASKS)
+def task(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def for_every_seed(pool: WorkerPool, job: Callable[..., Any], task: str) -> list[Entry]:
+    """Run a job on every seed, all at once, shape (len(SEEDS),)."""
+    leading = (task, {}) if job is worker_jobs.make_entry else (task,)
+    calls = [pool.submit(job, *leading, s, deadline_s=DEADLINE_S) for s in SEEDS]
+    return [call.result() for call in calls]
+
+
+@pytest.fixture(scope="module")
+def entries(pool: WorkerPool, task: str) -> list[Entry]:
+    return for_every_seed(pool, worker_jobs.make_entry, task)
+
+
+def score(pool: WorkerPool, task: str, entry: Entry, *answers: str) -> list[Score]:
+    return pool.call(
+        worker_jobs.score_answers, task, {}, entry, answers, deadline_s=DEADLINE_S
+    )
+
+
+def right_answer(task: str, entry: Entry) -> str | None:
+    """Return an answer known to be right, None where the library knows none."""
+    if task in SOLUTION_IN_METADATA:
+        return SOLUTION_IN_METADATA[task](entry["metadata"])
+    answer: str | None = entry["answer"]
+    return answer
+
+
+def assert_is_entry(entry: Entry) -> None:
+    assert isinstance(entry["question"], str) and entry["question"].strip()
+    assert isinstance(entry["answer"], str | None)
+    assert isinstance(entry["metadata"], dict)
+
+
+def test_the_fallback_list_is_what_the_registry_holds(pool: WorkerPool) -> None:
+    library = pool.call(worker_jobs.describe_library, deadline_s=DEADLINE_S)
+    written = Path(make_fallback.__file__).with_name("fallback_tasks.py").read_text()
+    assert written == make_fallback.fallback_source(library)
+
+
+def test_the_tables_name_tasks_that_exist() -> None:
+    assert {*SOLUTION_IN_METADATA, *NO_SOLUTION, *PAYS_FOR_NOTHING} <= set(TASKS)
+
+
+def test_an_entry_has_question_answer_and_metadata(entries: list[Entry]) -> None:
+    for entry in entries:
+        assert_is_entry(entry)
+
+
+def test_the_highest_seed_makes_an_entry(pool: WorkerPool, task: str) -> None:
+    arguments = (task, {}, HIGHEST_SEED)
+    assert_is_entry(
+        pool.call(worker_jobs.make_entry, *arguments, deadline_s=DEADLINE_S)
+    )
+
+
+def test_gold_is_missing_in_the_listed_tasks_alone(
+    task: str, entries: list[Entry]
+) -> None:
+    is_listed = task in SOLUTION_IN_METADATA or task in NO_SOLUTION
+    assert [entry["answer"] is None for entry in entries] == [is_listed] * len(SEEDS)
+
+
+def test_the_right_answer_scores_one(
+    pool: WorkerPool, task: str, entries: list[Entry]
+) -> None:
+    for entry in entries:
+        answer = right_answer(task, entry)
+        if answer is None:
+            assert task in NO_SOLUTION
+        else:
+            assert score(pool, task, entry, answer) == [Score(1.0, "right", answer)]
+
+
+def test_an_entry_made_again_is_the_same(
+    pool: WorkerPool, task: str, entries: list[Entry]
+) -> None:
+    assert for_every_seed(pool, worker_jobs.make_entry, task) == entries
+
+
+def test_an_entry_is_the_same_in_other_processes(
+    other_pool: WorkerPool, task: str, entries: list[Entry]
+) -> None:
+    assert for_every_seed(other_pool, worker_jobs.make_entry, task) == entries
+
+
+def test_an_entry_is_what_a_new_dataset_makes(
+    pool: WorkerPool, task: str, entries: list[Entry]
+) -> None:
+    job = jobs_for_conformance.build_entry_afresh
+    assert for_every_seed(pool, job, task) == entries
+
+
+def test_saying_nothing_pays_in_the_listed_tasks_alone(
+    pool: WorkerPool, task: str, entries: list[Entry]
+) -> None:
+    paid = 0.0
+    for entry in entries:
+        texts = [text for text in ("", "...") if text != entry["answer"]]
+        scores = score(pool, task, entry, *texts)
+        paid = max(paid, *(s.value for s in scores))
+    assert (paid > WRONG_AT_MOST) == (task in PAYS_FOR_NOTHING)
+
+
+def test_no_answer_scores_zero(task: str, entries: list[Entry]) -> None:
+    handle = TaskHandle(task)
+    assert {handle.score_answer(None, entry) for entry in entries} == {0.0}
+
+
+def test_scores_survive_the_way_between_processes(
+    pool: WorkerPool, task: str, entries: list[Entry]
+) -> None:
+    for seed, entry in zip(SEEDS, entries, strict=True):
+        gold = right_answer(task, entry) or "no solution"
+        answers = [gold, f"{gold} or so"]
+        job = jobs_for_conformance.score_where_made
+        made = pool.call(job, task, seed, answers, deadline_s=DEADLINE_S)
+        assert score(pool, task, entry, *answers) == made

@@ -1,0 +1,142 @@
+"""The stream of items before they are made."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from rg_env.tasks.adaptive import AdaptiveWeights
+from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.difficulty import Difficulty
+from rg_env.tasks.item_stream import ItemStream, evaluation_specs
+from rg_env.tasks.level_settings import LevelRule
+from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.scales import load_shipped
+from rg_env.tasks.selection import TaskChoice
+
+SCALES = load_shipped().scales
+TASKS = ["chain_sum", "gcd", "lcm"]
+CHOICES = [TaskChoice(task) for task in TASKS]
+
+
+def difficulty(mode="random", low=0.0, high=1.0):
+    rules = {task: LevelRule(mode, low, high) for task in TASKS}
+    return Difficulty(SCALES, rules, Curriculum(0.7))
+
+
+def stream(levels=None, adaptive=None, choices=CHOICES, **sampler):
+    weights = [choice.weight for choice in choices]
+    return ItemStream(Sampler(weights, 42, **sampler), choices, levels, adaptive)
+
+
+def specs(source, count=200):
+    return [source.next_spec() for _ in range(count)]
+
+
+def test_without_difficulty_the_parameters_are_the_defaults():
+    source = stream()
+    assert {(s.level, *source.params_of(s)) for s in specs(source)} == {(None,)}
+
+
+def test_random_levels_spread_over_the_range():
+    levels = sorted(
+        spec.level for spec in specs(stream(difficulty("random", 0.2, 0.6)))
+    )
+    assert 0.2 <= levels[0] < 0.25
+    assert 0.55 < levels[-1] <= 0.6
+
+
+def test_a_level_sets_the_parameters_of_its_step():
+    steps = SCALES["gcd"].steps
+    for level, step in ((0.0, steps[0]), (1.0, steps[-1])):
+        source = stream(difficulty("fixed", level, level))
+        found = [source.params_of(s) for s in specs(source) if s.task == "gcd"]
+        assert all(params == step.params for params in found)
+
+
+def test_a_level_between_two_steps_mixes_them_by_the_fraction():
+    steps = SCALES["chain_sum"].steps
+    level = 0.25 / (len(steps) - 1)
+    source = stream(difficulty("fixed", level, level))
+    drawn = Counter(
+        json.dumps(source.params_of(s), sort_keys=True)
+        for s in specs(source, 3_000)
+        if s.task == "chain_sum"
+    )
+    upper = drawn[json.dumps(steps[1].params, sort_keys=True)]
+    assert len(drawn) == 2
+    assert upper / drawn.total() == pytest.approx(0.25, abs=0.05)
+
+
+def test_the_users_parameters_win_over_the_level():
+    choices = [TaskChoice("gcd", params={"max_numbers": 9})]
+    source = stream(difficulty("fixed", 1.0, 1.0), choices=choices)
+    params = source.params_of(source.next_spec())
+    assert params["max_numbers"] == 9
+    assert set(params) > {"max_numbers"}
+
+
+def test_a_curriculum_level_is_that_of_the_moment_of_drawing():
+    levels = difficulty("curriculum")
+    source = stream(levels)
+    before = specs(source, 30)
+    levels.curriculum.set_level("gcd", 0.9)
+    after = specs(source, 30)
+    assert {s.level for s in before} == {0.3}
+    assert {s.level for s in after if s.task == "gcd"} == {0.9}
+
+
+def test_a_level_set_from_outside_holds_in_every_mode():
+    for mode in ("default", "random", "fixed"):
+        levels = difficulty(mode)
+        levels.curriculum.levels["gcd"] = 0.8
+        found = {s.level for s in specs(stream(levels)) if s.task == "gcd"}
+        assert found == {0.8}, mode
+
+
+def test_a_spec_can_be_had_again_from_what_was_decided_of_it():
+    source = stream(difficulty("curriculum"))
+    drawn = specs(source, 50)
+    again = stream(difficulty("curriculum"))
+    assert [again.spec_of(s.position, s.choice, s.level) for s in drawn] == drawn
+
+
+def test_seeds_do_not_depend_on_levels_or_weights():
+    def seeds(source):
+        return [source.seed_of(spec) for spec in specs(source)]
+
+    adaptive = AdaptiveWeights(dict.fromkeys(TASKS, 1.0))
+    for _ in range(30):
+        adaptive.record("gcd", False)
+    assert seeds(stream()) == seeds(stream(difficulty(), adaptive))
+
+
+def test_adaptive_weights_multiply_those_of_the_choices():
+    adaptive = AdaptiveWeights(dict.fromkeys(TASKS, 1.0), floor=0.1)
+    for _ in range(200):
+        adaptive.record("gcd", False)
+    drawn = Counter(s.task for s in specs(stream(adaptive=adaptive), 4_000))
+    assert drawn["gcd"] / drawn["lcm"] == pytest.approx(0.1, abs=0.04)
+
+
+def test_attempts_of_a_draw_share_no_seed_with_any_other():
+    source = stream()
+    drawn = specs(source, 5_000)
+    seeds = [source.seed_of(spec, attempt) for spec in drawn for attempt in range(4)]
+    assert len(set(seeds)) == len(seeds)
+
+
+# -- evaluation ------------------------------------------------------------------------
+
+
+def test_evaluation_keeps_the_defaults_where_levels_move():
+    for mode in ("random", "curriculum"):
+        found = evaluation_specs(CHOICES, 5, 123, difficulty(mode))
+        assert found == evaluation_specs(CHOICES, 5, 123)
+
+
+def test_evaluation_is_at_the_level_that_is_fixed():
+    found = evaluation_specs(CHOICES, 4, 123, difficulty("fixed", 1.0, 1.0))
+    hardest = [s.params for s in found if s.task == "gcd"]
+    assert hardest == [SCALES["gcd"].steps[-1].params] * 4
+    assert {s.level for s in found} == {1.0}
