@@ -4,9 +4,9 @@ from datetime import datetime, timezone
 
 import pytest
 
-from rg_env.inference.guarded_server import DEFAULT_REST_S, retry_after_s
 from rg_env.inference import circuit_breaker
 from rg_env.inference.circuit_breaker import FAILURES_IN_A_ROW, FIRST_PAUSE_S, Circuit
+from rg_env.inference.guarded_server import DEFAULT_REST_S, retry_after_s
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
