@@ -2,18 +2,20 @@
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
 
-The class below is the host's hooks, each of which calls a room of `rg_env/`:
+The class below is the framework's hooks, each of which calls a collaborator:
 
-    sampler -> entry (worker) -> prompt -> inference server -> extraction
-            -> score (worker) -> shaping -> trainer, dump files, metrics
+    items: draw, make (worker) -> rollout_requests: prompt, completions
+        -> group_scoring: extract, score (worker), shape -> delivery: trainer, rows
+                        -> dump files, metrics, levels and weights
+        -> ledger: what became of every rollout
 
-A scored group goes to the trainer with exactly `group_size` rollouts, in one order.
+docs/architecture.md walks through it. A scored group goes to the trainer with exactly
+`group_size` rollouts, in one order.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import os
 import sys
@@ -37,42 +39,53 @@ if __name__ == "__main__":
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
-import wandb  # noqa: E402
-from atroposlib.envs.base import ScoredDataGroup  # noqa: E402
-from atroposlib.envs.server_handling.server_manager import (  # noqa: E402
+from atroposlib.envs.base import BaseEnv, ScoredDataGroup
+from atroposlib.envs.server_handling.server_manager import (
     APIServerConfig,
     ServerBaseline,
 )
 
-from rg_env import logs  # noqa: E402
-from rg_env.answers.prompt import SYSTEM_PROMPT, Message, build_messages  # noqa: E402
-from rg_env.answers.scoring import Score  # noqa: E402
-from rg_env.atropos import (  # noqa: E402
-    checkpoint_files,
+from rg_env import logs, patience
+from rg_env.answers.prompt import SYSTEM_PROMPT
+from rg_env.atropos import (
     defaults,
     evaluation_run,
-    group_forms,
     process_rows,
+    start_checks,
+    wandb_run,
 )
-from rg_env.atropos.accounting import AccountingEnv  # noqa: E402
-from rg_env.atropos.config import ReasoningGymEnvConfig  # noqa: E402
-from rg_env.atropos.old_names import LegacyViews  # noqa: E402
-from rg_env.atropos.server_configs import server_list  # noqa: E402
-from rg_env.errors import SettingError  # noqa: E402
-from rg_env.inference.generation import Completion, Inference, InferenceFailed, Sampling  # noqa: E402
-from rg_env.inference.outages import OutageWatch  # noqa: E402
-from rg_env.inference.prompts import Prompt, Prompts, render_prompt  # noqa: E402
-from rg_env.inference.reply_arrival import tell_of_replies  # noqa: E402
-from rg_env.items import worker_jobs  # noqa: E402
-from rg_env.items.group_scorer import ScoringUnavailable  # noqa: E402
-from rg_env.items.item_source import PATIENCE_S, NoItems  # noqa: E402
-from rg_env.items.run_items import RunItems, prepare_items  # noqa: E402
-from rg_env.pool.worker_pool import WorkerPool  # noqa: E402
-from rg_env.reports.evaluation_summary import summarise  # noqa: E402
-from rg_env.rollouts import shaping  # noqa: E402
-from rg_env.rollouts.group_record import GroupRecord  # noqa: E402
-from rg_env.rollouts.run_dumps import Dumps  # noqa: E402
-from rg_env.tasks.feedback import Feedback  # noqa: E402
+from rg_env.atropos.api_client import ApiClient
+from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
+from rg_env.atropos.checkpoint_files import Stateful, collect, write
+from rg_env.atropos.checkpoint_lineage import Lineage
+from rg_env.atropos.checkpoints import Checkpoints
+from rg_env.atropos.collection import GroupCollection
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.delivery import DeliveryHooks, GroupDelivery, GroupRules
+from rg_env.atropos.flight_limits import FlightLimits
+from rg_env.atropos.group_scoring import GroupScoring
+from rg_env.atropos.groups_in_flight import GroupsInFlight
+from rg_env.atropos.lifetime import EXIT_FAILED, Lifetime
+from rg_env.atropos.old_names import OldNames
+from rg_env.atropos.process_run import ProcessRun
+from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.atropos.serve_loop import ServeLoop
+from rg_env.atropos.server_configs import server_list
+from rg_env.atropos.steps_due import steps_due
+from rg_env.errors import SettingError
+from rg_env.inference.generation import Inference
+from rg_env.inference.native_servers import SERVER_CLASSES, close_servers
+from rg_env.inference.outages import OutageWatch
+from rg_env.items import worker_jobs
+from rg_env.items.item_source import PATIENCE_S, NoItems
+from rg_env.items.run_items import prepare_items
+from rg_env.off_loop import off_loop
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.reports.evaluation_summary import summarise
+from rg_env.reports.metrics import Metrics
+from rg_env.reports.run_numbers import run_numbers
+from rg_env.rollouts.run_dumps import Dumps
+from rg_env.tasks.feedback import Feedback
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
 
@@ -82,26 +95,46 @@ system_prompt = SYSTEM_PROMPT
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
-HOST_VERSION = metadata.version("atroposlib")  # too slow to ask for every group
-SCORING_TRIES = 2
-MAX_LONG_PROMPTS_IN_A_ROW = 200
+FRAMEWORK_VERSION = metadata.version("atroposlib")  # too slow to ask for every group
+SUMMARY_EVERY_S = 30.0
+
+FRAMEWORK_LISTS = (
+    "completion_lengths",
+    "failed_task_duration",
+    "mainloop_timings",
+    "succeeded_task_duration",
+    "task_duration",
+    "task_successful",
+    "workers_added_list",
+)
+"""What the framework collects between two steps."""
+
+MAX_FRAMEWORK_VALUES = 10_000
 
 
-class ReasoningGymEnv(LegacyViews, AccountingEnv):
+class ReasoningGymEnv(OldNames, BaseEnv):
     """Asks a model the tasks of reasoning-gym and scores what it answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
     library's entry, and an object with `score_answer(answer, entry) -> float`.
 
     Attributes:
-        percent_correct_buffer: Scores in [0, 1] since W&B was last written.
+        ledger: What became of every rollout.
+        metrics: Counters of the run.
         eval_metrics: Name and value of each number of the newest evaluation.
-        task_complexity_levels: Task to difficulty level in [0, 1]; writing to it moves
-            the task there.
+        process_mode: Whether `process` or `evaluate` runs; they give up in time.
+        n_groups_to_process: Rows that `process` writes.
+        group_size_to_process: Rollouts of each.
     """
 
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
+    process_mode = False
+    n_groups_to_process: int
+    group_size_to_process: int
+    server_cls: Any
+    eval_runner: Any
+    items_sent_this_step: int
 
     def __init__(
         self,
@@ -119,31 +152,62 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         servers = server_list(
             server_configs, tokenizer_name=config.tokenizer_name, slurm=slurm
         )
-        defaults.check_folders(config)
+        start_checks.check_folders(config)
+        if self.server_cls is BaseEnv.server_cls:  # no subclass names its own client
+            self.server_cls = SERVER_CLASSES[servers[0].server_type]
         of_servers = [server.tokenizer_name for server in servers]
-        with defaults.refusing_bad_tokenizer(config.tokenizer_name, of_servers):
+        with start_checks.refusing_bad_tokenizer(config.tokenizer_name, of_servers):
             super().__init__(config, servers, slurm=False, testing=testing)
-        host_writer = vars(self)["jsonl_writer"]
-        self.jsonl_writer: Any = process_rows.take_over(host_writer, config)
+        self._build_collaborators(servers[0].server_type)
+
+    def _build_collaborators(self, server_type: str) -> None:
+        """Build what the hooks call, from what knows least to what knows most."""
+        config = self.config
+        self.jsonl_writer: Any = process_rows.take_over(self.jsonl_writer, config)
+        self._lifetime = Lifetime()
+        self._api = ApiClient(config.rollout_server_url)
+        self._session = ApiSession(self._api)
         self._watch = OutageWatch(self.server.servers)
         self._inference = Inference(
-            self.server,
-            self.tokenizer,
-            servers[0].server_type,
-            on_retry=self._watch.note_retry,
+            self.server, self.tokenizer, server_type, on_retry=self._watch.note_retry
         )
-        self._prompts = Prompts(self.tokenizer)
+        self._requests = RolloutRequests(
+            config, self.tokenizer, self._inference, self._watch
+        )
         self._dumps = Dumps(
             Path(config.data_dumps_dir),
             keep_good=config.dump_rollouts,
             keep_failed=config.dump_failed_rollouts,
             threshold=config.rollout_save_score_threshold,
         )
+        self._checkpoints = Checkpoints(self._dumps)
+        self.ledger = self._checkpoints.ledger
+        self.metrics = Metrics(self.ledger)
         self._feedback = Feedback(config.curriculum_target_accuracy)
-        self._pool: WorkerPool | None = None
-        self._questions: RunItems | None = None
-        self._keeps_busy = False
-        self.percent_correct_buffer: list[float] = []
+        self._scoring = GroupScoring(
+            config,
+            self._scorer,
+            self._dumps,
+            self.metrics,
+            self._feedback,
+            self._versions,
+        )
+        self._groups = GroupsInFlight(self, self.ledger, self._note_error)
+        # The framework's names for the same.
+        self.workers = self._groups.workers
+        self.running_items = self._groups.running_items
+        self.backlog = self._groups.backlog
+        self._collection = GroupCollection(
+            self._watch, self.metrics, self._groups.again
+        )
+        self._delivery = GroupDelivery(
+            self._api, self._session, self.tokenizer, self.jsonl_writer
+        )
+        self._serve_loop = ServeLoop(
+            self, self._session, self._groups, self._flight_limits
+        )
+        self._is_run = False
+        self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
 
     @classmethod
@@ -158,7 +222,7 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
 
         raise SystemExit(main(cls, sys.argv[1:]))
 
-    # -- setting up and ending ---------------------------------------------------------
+    # -- beginning and ending ----------------------------------------------------------
 
     async def setup(self) -> None:
         """Start the workers, read the library, choose the tasks, make the eval items.
@@ -168,8 +232,8 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
                 chat template, or no prompt stays below max_token_length.
             LibraryError: reasoning-gym cannot be used.
         """
-        with defaults.refusing_no_template(self.config.tokenizer_name):
-            self._check_limit()
+        with start_checks.refusing_no_template(self.config.tokenizer_name):
+            self._requests.check_limit(self.limit_tokens, self.max_token_len)
         self._pool = WorkerPool(
             self.config.worker_count,
             memory_limit_bytes=self.config.worker_memory_bytes,
@@ -178,12 +242,62 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         give_up = self.config.give_up_after_s if self.process_mode else None
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()
-        self._questions = await prepare_items(self._pool, self.config, self._feedback)
-        if self._keeps_busy or self.process_mode:
-            self._questions.items.patience_s = PATIENCE_S
+        self._items = await prepare_items(self._pool, self.config, self._feedback)
+        if self._is_run:
+            self._items.items.patience_s = PATIENCE_S
         else:
-            await self._questions.trials.finished()
+            await self._items.trials.finished()
         logger.info("workers are confined by: %s", ", ".join(self._pool.hardening))
+
+    async def close(self) -> None:
+        """End everything this environment began, in this order; may be called twice."""
+        await self._lifetime.close(
+            self._end_groups,
+            self._dumps.close,
+            self._close_rows,
+            self._close_checkpoints,
+            self._close_servers,
+            self._session.leave,
+            wandb_run.finish,
+            self._watch.stop,
+            self._stop_making_items,
+            self._close_pool,
+            self._say_summary,
+        )
+
+    async def _end_groups(self) -> None:
+        await self._groups.end(self.eval_runner, *self.eval_workers)
+
+    async def _close_rows(self) -> None:
+        if self.jsonl_writer is not None:
+            # After the row that is perhaps being written there.
+            await off_loop(self.jsonl_writer.close)
+
+    async def _close_checkpoints(self) -> None:
+        self._checkpoints.end(self.save_checkpoint, self.curr_step)
+
+    async def _close_servers(self) -> None:
+        await close_servers(self.server.servers)
+
+    async def _stop_making_items(self) -> None:
+        if self._items is not None:
+            self._items.items.cancel_ahead()
+            self._items.trials.stop()
+
+    async def _close_pool(self) -> None:
+        if self._pool is not None:
+            await asyncio.to_thread(self._pool.close)
+
+    async def _say_summary(self) -> None:
+        if self.ledger.asked:
+            logger.info("%s", self.metrics.summary())
+
+    @property
+    def exit_status(self) -> int:
+        """0, 1 after a failure, 128 + n after signal n."""
+        return self._lifetime.exit_status
+
+    # -- the three commands ------------------------------------------------------------
 
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step.
@@ -193,76 +307,143 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """
         if not self._inference.can_train:
             kind = self._inference.server_type
-            raise SettingError(defaults.CANNOT_TRAIN.format(kind))
-        self._keeps_busy = True
-        await super().env_manager()
+            raise SettingError(start_checks.CANNOT_TRAIN.format(kind))
+        self._is_run = True
+        await self._lifetime.run(self._serve(), self.close)
 
-    async def close(self) -> None:
-        """End everything this environment began; may be called twice."""
-        if self._is_closed:
-            return
-        try:
-            await super().close()
-        finally:
-            await self._watch.stop()
-            if self._questions is not None:
-                self._questions.items.cancel_ahead()
-                self._questions.trials.stop()
-            if self._pool is not None:
-                await asyncio.to_thread(self._pool.close)
-            if self.metrics.asked:
-                logger.info("%s", self.metrics.summary())
+    async def _serve(self) -> None:
+        await self._serve_loop.begin()
+        if self.checkpoint_interval > 0:
+            self._checkpoints.begin(self._lineage())
+            # From here on the files are this life's, should it be killed at once.
+            self._checkpoints.save_or_say(self.save_checkpoint, self.curr_step)
+        await self._serve_loop.run(self._note_turn)
+        # No step is seen to pass that would log what came since the last one.
+        await self._log_if_enough_was_sent()
 
-    async def _keep_unsent(self, groups: Sequence[Any], reason: str) -> None:
-        for unsent in groups:
-            await self._dumps.keep_unsent(unsent, reason)
+    async def process_manager(self) -> None:
+        """`process`: write a number of groups, several at a time."""
+        self.process_mode = self._is_run = True
+        self.config.group_size = self.group_size_to_process
+        await self._lifetime.run(self._process(), self.close)
 
-    def _dump_losses(self) -> dict[str, int]:
-        return self._dumps.losses()
+    async def _process(self) -> None:
+        total = self.n_groups_to_process
+        if total < 1:
+            raise SettingError(
+                "env.total_steps: `process` writes that many groups, at least 1, found"
+                f" {total}"
+            )
+        await self._set_up_alone()
+        self.curr_step = 0
+        run = ProcessRun(self, self._groups, self.jsonl_writer, self._gives_up)
+        await run.write(total, at_once=self.max_num_workers)
+        if run.written < total:
+            self._lifetime.exit_status = EXIT_FAILED
 
-    def _take_over_dump_losses(self, ledger: Mapping[str, Any]) -> None:
-        self._dumps.take_over_losses(ledger)
+    async def _run_evaluate(self) -> None:
+        """`evaluate`: one evaluation."""
+        self.process_mode = self._is_run = True
+        await self._lifetime.run(self._evaluate_alone(), self.close)
 
-    async def _close_files(self) -> None:
-        await self._dumps.close()
-        self.metrics.tell()
-        await super()._close_files()
+    async def _evaluate_alone(self) -> None:
+        await self._set_up_alone()
+        await self.evaluate()
+        await self.wandb_log({})
+
+    async def _set_up_alone(self) -> None:
+        await self.setup()
+        if self.config.use_wandb:
+            await self._start_wandb(self.config.wandb_name or self.name)
 
     def _gives_up(self) -> bool:
         return self._watch.gave_up.is_set()
 
-    # -- items -------------------------------------------------------------------------
+    # -- the trainer and its API -------------------------------------------------------
 
-    def _messages(self, question: str) -> tuple[Message, Message]:
-        own = self.config.system_prompt or SYSTEM_PROMPT
-        before = self.config.custom_thinking_prompt
-        return build_messages(question, f"{before}\n\n{own}" if before else own)
+    @property
+    def env_id(self) -> int | None:
+        """The API's number for this environment, None before it is registered."""
+        return self._session.env_id
+
+    @env_id.setter
+    def env_id(self, env_id: int | None) -> None:
+        self._session.env_id = env_id
+
+    @property
+    def status_dict(self) -> dict[str, Any]:
+        """The API's newest status of this environment."""
+        return self._session.status
+
+    @status_dict.setter
+    def status_dict(self, status: dict[str, Any]) -> None:
+        self._session.status = status
 
     @property
     def limit_tokens(self) -> int:
         """The longest sequence that may be generated, in tokens.
 
-        The host drops a whole group when one of its sequences reaches the trainer's
-        limit, so a sequence must stay below it.
+        The framework drops a whole group when one of its sequences reaches the
+        trainer's limit, so a sequence must stay below it.
         """
         limit: int = self.config.max_token_length
         return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
 
-    def _check_limit(self) -> None:
-        """Refuse a limit below which no prompt stays.
+    async def setup_wandb(self) -> None:
+        """Start W&B with the trainer's project and group, once a trainer is there."""
+        if self.config.use_wandb:
+            self.wandb_group, self.wandb_project = await self._session.wandb_place()
+            await self._start_wandb(self.config.wandb_name)
+
+    async def _start_wandb(self, name: str | None) -> None:
+        settings = self.config.model_dump(mode="json")
+        await wandb_run.start(name, self.wandb_project, self.wandb_group, settings)
+
+    async def register_env(self) -> None:
+        """Register at the API, once its trainer has started.
+
+        The first registration of a resumed run loads its checkpoint.
 
         Raises:
-            SettingError: The shortest question reaches it.
+            SettingError: Neither the settings nor the trainer say how long the run is.
         """
-        prompt = render_prompt(self.tokenizer, self._messages("?"))
-        if len(prompt.tokens) >= self.limit_tokens:
-            is_ours = self.config.max_token_length == self.limit_tokens
-            name = "env.max_token_length" if is_ours else "the trainer's max_token_len"
-            limit = self.limit_tokens if is_ours else self.max_token_len
+        is_first = self.env_id is None
+        registration = await self._session.register(
+            name=self.config.wandb_name or self.name,
+            weight=self.config.inference_weight,
+            group_size=self.config.group_size,
+            max_token_length=self.config.max_token_length,
+            min_batch_allocation=self.config.min_batch_allocation,
+        )
+        if is_first:
+            # It names the checkpoints, which a later registration must not part.
+            self.wandb_prepend = registration.name
+        self.curr_step = registration.starting_step
+        self.checkpoint_dir = registration.checkpoint_dir
+        self.checkpoint_interval = registration.checkpoint_interval
+        if self.config.total_steps == -1:
+            self.config.total_steps = registration.num_steps
+        if self.config.total_steps == -1:
             raise SettingError(
-                f"{name}: {limit} tokens leave no room for an answer: the prompt of"
-                f" the shortest question takes {len(prompt.tokens)}"
+                "env.total_steps: -1 takes the trainer's number of steps, which has"
+                " none either; set one of the two"
             )
+        await self._end_killed_instances()
+        if is_first and self.curr_step > 0:
+            self.load_checkpoint()
+
+    async def _end_killed_instances(self) -> None:
+        """Remember our registration, and end those of killed instances like us.
+
+        The API would count them in for ever, and wait for their part of every batch.
+        """
+        if self.checkpoint_interval <= 0 or self.env_id is None:
+            return
+        url, lineage = self._api.url, self._lineage()
+        lineage.note_registration(url, self.env_id)
+        for env_id in lineage.killed_env_ids(url, self.env_id):
+            logger.warning("the API is told that environment %d was killed", env_id)
+            await self._session.disconnect(env_id)
 
     async def get_server_info(self) -> None:
         """Take over the trainer's batch size and limit of length.
@@ -270,11 +451,89 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         Raises:
             SettingError: No group fits the one, or no prompt the other.
         """
-        await super().get_server_info()
-        self._check_limit()
+        limits = await self._session.trainer_limits()
+        if limits.batch_size != -1:
+            self.config.batch_size = limits.batch_size
+        if limits.max_token_len != -1:
+            self.max_token_len = limits.max_token_len
+        if self.max_token_len <= 0:
+            logger.warning(
+                "the trainer sets no limit of length: groups of any length are sent"
+            )
+        start_checks.check_batch(self.config.batch_size, self.config.group_size)
+        self._requests.check_limit(self.limit_tokens, self.max_token_len)
 
-    async def _render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
-        return await self._prompts.render(messages)
+    async def get_status(self) -> None:
+        """Read the API's status; register again where it has forgotten us."""
+        while True:
+            try:
+                await self._session.renew_status()
+                break
+            except ApiForgotUsError as error:
+                logger.warning("the API has lost us (%s); registering again", error)
+                await self.register_env()
+                await self.get_server_info()
+        await self.server.update_weight(self.status_dict["env_weight"])
+
+    # -- groups in flight --------------------------------------------------------------
+
+    def _flight_limits(self) -> FlightLimits:
+        return FlightLimits(
+            max_workers=self.max_num_workers,
+            group_size=self.config.group_size,
+            batch_size=self.config.batch_size,
+            own_batch_size=self.derived_batch_size,
+            max_batches_offpolicy=self.config.max_batches_offpolicy,
+            min_batch_allocation=self.config.min_batch_allocation,
+        )
+
+    def _evaluation_runs(self) -> bool:
+        return self.eval_runner is not None and not self.eval_runner.done()
+
+    async def add_train_workers(self) -> None:
+        """Start groups until as many are in flight as may be; cancel none."""
+        added = 0
+        while self._serve_loop.may_start(evaluates=self._evaluation_runs()):
+            item = self.backlog.pop() if self.backlog else await self.get_next_item()
+            if item is None:
+                break
+            self._groups.start(item, self.handle_env)
+            added += 1
+            # Replies often come in bursts: what else is due does not wait for them all.
+            await asyncio.sleep(0)
+        self.workers_added_list.append(added)
+
+    async def handle_env(self, item_uuid: str) -> Any:
+        """Take an item all its way; return its group, None where there is none."""
+        item = self.running_items[item_uuid]["item"]
+        group, took_s = await self._groups.carry(item_uuid)
+        self.task_duration.append(took_s)
+        self.task_successful.append(int(group is not None))
+        if group is None:
+            self.failed_task_duration.append(took_s)
+        else:
+            self.succeeded_task_duration.append(took_s)
+            self.last_completed_item = item
+        return group
+
+    def _note_turn(self, seconds: float) -> None:
+        """Keep what the framework collects from growing for days."""
+        self.mainloop_timings.append(seconds)
+        for name in FRAMEWORK_LISTS:
+            del getattr(self, name)[:-MAX_FRAMEWORK_VALUES]
+
+    async def _note_error(self, error: Exception) -> None:
+        await self._collection.note_error(error)
+
+    async def cleanup(self) -> None:
+        """Log a summary once in a while; this is called after every group."""
+        await super().cleanup()
+        now = time.monotonic()
+        if now - self._last_summary >= SUMMARY_EVERY_S:
+            self._last_summary = now
+            await self._say_summary()
+
+    # -- a group -----------------------------------------------------------------------
 
     async def get_next_item(self) -> Item:
         """Return the next item of the stream whose prompt leaves room for an answer.
@@ -282,22 +541,20 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         Raises:
             NoItems: No item could be made, or no prompt fitted, for too long.
         """
-        items = self._asked().items
-        for _ in range(MAX_LONG_PROMPTS_IN_A_ROW):
+        items = self._made().items
+        for _ in range(patience.LONG_PROMPTS_IN_A_ROW):
             made = await items.next_item()
-            messages = self._messages(made.entry["question"])
-            prompt = await self._render(messages)
+            messages = self._requests.messages(made.entry["question"])
+            prompt = await self._requests.prompt(messages)
             if len(prompt.tokens) < self.limit_tokens:
                 logger.debug("next item %r", made.handle)
                 return messages, made.entry, made.handle
             self.metrics.events["prompts_too_long"] += 1
             logger.debug("%r: its prompt leaves no room", made.handle)
         raise NoItems(
-            f"{MAX_LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
+            f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
             f" {self.limit_tokens} tokens; raise env.max_token_length or the trainer's"
         )
-
-    # -- rollouts ----------------------------------------------------------------------
 
     async def collect_trajectories(
         self, item: Item
@@ -309,63 +566,19 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             item, to be tried again, if the inference servers did not answer.
         """
         size = self.config.group_size
-        self.metrics.asked += size
-        try:
-            scored = await self._scored(await self._rollouts(item))
-        except InferenceFailed as error:
-            self.metrics.record_fate("unanswered", size)
-            await self._watch.note_failure(str(error))
-            return None, [item] if self._watch.is_down else self._again(item)
-        except ScoringUnavailable as error:
-            self.metrics.record_fate("unscored", size)
-            logger.error("a group is lost: %s", error)
-            return None, self._again(item)
-        except asyncio.CancelledError:
-            self.metrics.record_fate("cancelled", size)
-            raise
-        except Exception as error:  # noqa: BLE001 - the host would drop it and spin
-            self.metrics.record_fate("failed", size)
-            await self._note_error(error)
-            return None, self._again(item)
-        if scored is None:
-            self.metrics.record_fate("no_signal", size)
-        return scored, []
-
-    async def _rollouts(self, item: Item) -> list[dict[str, Any]]:
-        messages, entry, dataset = item
-        prompt = await self._render(messages)
-        sampling = Sampling(
-            max_tokens=max(1, self.limit_tokens - len(prompt.tokens)),
-            temperature=self.config.temperature,
-            top_p=self.config.top_p,
-            split="train",
+        self.ledger.ask(size)
+        collected = await self._collection.collect(
+            item, size, self._ask_for_rollouts, self.score
         )
-        answered = functools.partial(self._note_answered, asyncio.current_task())
-        with tell_of_replies(answered):
-            completions = await self._ask(prompt, self.config.group_size, sampling)
-        answered()
-        return [
-            group_forms.build_rollout(prompt, c, entry, dataset) for c in completions
-        ]
+        self.ledger.settle(*collected.endings)
+        if collected.cancelled is not None:
+            raise collected.cancelled
+        return collected.group, list(collected.again)
 
-    async def _ask(
-        self, prompt: Prompt, n: int, sampling: Sampling
-    ) -> list[Completion]:
-        """Ask the servers, unless it is time to give up on them."""
-        return await self._watch.unless_given_up(
-            self._inference.generate(prompt, n, sampling)
+    async def _ask_for_rollouts(self, item: Item) -> list[dict[str, Any]]:
+        return await self._requests.for_training(
+            item, self.limit_tokens, self._groups.note_answered
         )
-
-    async def _scored(self, rollouts: list[dict[str, Any]]) -> ScoredDataGroup | None:
-        """Score a group; a broken pool gets another try before that is an error."""
-        for _ in range(SCORING_TRIES - 1):
-            try:
-                return await self.score(rollouts)
-            except ScoringUnavailable:
-                self.metrics.events["scoring_retries"] += 1
-        return await self.score(rollouts)
-
-    # -- scores ------------------------------------------------------------------------
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]
@@ -385,65 +598,94 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         """
         if not rollout_group_data:
             return None
-        scores = await group_forms.score_rollouts(self._scorer(), rollout_group_data)
-        rewards = shaping.penalise_length(
-            [score.value for score in scores],
-            [self._penalised_length(rollout) for rollout in rollout_group_data],
-            self.limit_tokens,
-        )
-        record = group_forms.build_record(rollout_group_data, scores, rewards)
-        self._count(record, scores)
-        await self._dumps.record(record, self._versions())
-        if self.config.ensure_scores_are_not_same and not shaping.has_signal(rewards):
-            return None
-        overrides = shaping.truncation_overrides(
-            [rollout.get("finish_reason") for rollout in rollout_group_data],
-            mask_truncated=self.config.mask_too_long_completions,
-        )
-        return group_forms.build_trainer_group(
-            rollout_group_data,
-            record,
-            overrides,
-            temperature=self.config.temperature,
-            with_messages=self.config.include_messages,
-        )
-
-    def _penalised_length(self, rollout: Mapping[str, Any]) -> int:
-        if self.config.length_penalty_counts == "completion":
-            return group_forms.completion_tokens(rollout)
-        return len(rollout["tokens"])
-
-    def _count(self, record: GroupRecord, scores: Sequence[Score]) -> None:
-        self.metrics.record_group(record)
-        for line in self.metrics.new_warnings(record):
-            logger.warning("%s", line)
-        self.percent_correct_buffer.extend(record.scores)
-        change = self._feedback.take(
-            record.task,
-            record.mean_score,
-            record.provenance.get("level"),
-            shaping.has_signal([rollout.reward for rollout in record.rollouts]),
-        )
-        if change is not None:
-            logger.info("%s", change)
-        logger.debug("group of %s, gold %.200r", record.task, record.gold_answer)
-        for rollout, score in zip(record.rollouts, scores, strict=True):
-            logger.debug(
-                "  %s, answer %.200r: %s, score %.3f, reward %.3f",
-                rollout.outcome,
-                rollout.answer,
-                score.formats or "not asked",
-                rollout.score,
-                rollout.reward,
-            )
+        return await self._scoring.trainer_group(rollout_group_data, self.limit_tokens)
 
     def _versions(self) -> dict[str, str]:
-        versions = {"atroposlib": HOST_VERSION}
-        if self._questions is not None:
-            versions["reasoning_gym"] = self._questions.library.version
+        versions = {"atroposlib": FRAMEWORK_VERSION}
+        if self._items is not None:
+            versions["reasoning_gym"] = self._items.library.version
         return versions
 
-    # -- evaluation --------------------------------------------------------------------
+    async def handle_send_to_api(
+        self,
+        scored_data: Any,
+        item: Any = None,
+        do_send_to_api: bool = True,
+        abort_on_any_max_length_exceeded: bool = True,
+    ) -> None:
+        """Check a group, or several, write the rows, and send what is left.
+
+        Args:
+            scored_data: A group, or a list of groups of which some may be None.
+            item: Whose group it is.
+            do_send_to_api: Whether it goes to the API.
+            abort_on_any_max_length_exceeded: Whether a group is rejected for one
+                sequence that reaches the trainer's limit.
+        """
+
+        async def add_to_table(group: Any) -> None:
+            await self.add_rollouts_for_wandb(group, item)
+
+        delivered = await self._delivery.deliver(
+            scored_data,
+            GroupRules(
+                group_size=self.config.group_size,
+                needs_signal=self.config.ensure_scores_are_not_same,
+                is_for_trainer=do_send_to_api,
+                limit_tokens=(
+                    self.max_token_len if abort_on_any_max_length_exceeded else 0
+                ),
+            ),
+            DeliveryHooks(
+                send=self._send_scored_data_to_api,
+                add_to_table=add_to_table,
+                keep_unsent=self._dumps.keep_unsent,
+            ),
+            with_messages=self.config.include_messages,
+        )
+        self.ledger.settle(*delivered.endings)
+        self.completion_lengths += delivered.lengths
+        self.items_sent_this_step += sum(
+            ending.fate in ("sent", "unsent") for ending in delivered.endings
+        )
+        if delivered.error is not None:
+            raise delivered.error
+
+    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
+        """Send a group, or a list of groups; see `GroupDelivery.send`."""
+        await self._delivery.send(scored_data)
+
+    # -- steps and evaluation ----------------------------------------------------------
+
+    async def env_step_checks(self) -> None:
+        """Evaluate, save and log when the step that asks for it is passed."""
+        now = self.status_dict["current_step"]
+        if now == self.curr_step:
+            return
+        due = steps_due(
+            self.curr_step,
+            now,
+            evaluate_every=self.config.steps_per_eval,
+            save_every=self.checkpoint_interval,
+        )
+        if due.evaluation:
+            self._start_evaluation()
+        if due.checkpoint is not None:
+            self._checkpoints.save_or_say(self.save_checkpoint, due.checkpoint)
+        self.curr_step = now
+        await self._log_if_enough_was_sent()
+
+    async def _log_if_enough_was_sent(self) -> None:
+        if self.items_sent_this_step >= self.config.min_items_sent_before_logging:
+            self.items_sent_this_step = 0
+            await self.wandb_log({})
+
+    def _start_evaluation(self) -> None:
+        if self._evaluation_runs():
+            logger.warning("the last evaluation still runs; this one is left out")
+            return
+        self.eval_runner = asyncio.get_running_loop().create_task(self.evaluate())
+        self.eval_runner.add_done_callback(evaluation_run.log_failure)
 
     async def rollout_and_score_eval(self, test_item: Any) -> float:
         """Ask one evaluation item once and return its score, in [0, 1].
@@ -456,21 +698,12 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             ScoringUnavailable: The worker pool gave no score.
         """
         _, score = await self._eval_rollout(*tuple(test_item)[-2:])
-        return score.value
+        return float(score.value)
 
-    async def _eval_rollout(
-        self, entry: Mapping[str, Any], dataset: Any
-    ) -> tuple[dict[str, Any], Score]:
-        prompt = await self._render(self._messages(entry["question"]))
-        sampling = Sampling(
-            max_tokens=max(1, self.limit_tokens - len(prompt.tokens)),
-            temperature=self.config.eval_temperature,
-            top_p=1.0,
-            split="eval",
-        )
-        completions = await self._ask(prompt, 1, sampling)
-        rollout = group_forms.build_rollout(prompt, completions[0], entry, dataset)
-        return rollout, (await group_forms.score_rollouts(self._scorer(), [rollout]))[0]
+    async def _eval_rollout(self, entry: Mapping[str, Any], dataset: Any) -> Any:
+        """Return the rollout of an evaluation item, and its score."""
+        rollout = await self._requests.for_evaluation(entry, dataset, self.limit_tokens)
+        return rollout, await self._scoring.one_score(rollout)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Ask all evaluation items; write, show and keep the results.
@@ -479,12 +712,12 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         answer and does not end the evaluation.
         """
         began = time.time()
-        library = self._asked().library
-        await self._asked().trials.finished()
+        made = self._made()
+        await made.trials.finished()
         results = await evaluation_run.evaluate_items(
             self.test_items_with_scorers,
             self._eval_rollout,
-            category_of=lambda task: library.tasks[task].category,
+            category_of=lambda task: made.library.tasks[task].category,
             max_in_flight=self.config.max_eval_workers,
             watch=self._watch,
         )
@@ -502,61 +735,73 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
             )
             logger.info("results: %s", self.config.data_dir_to_save_evals)
         if self.process_mode and (summary.overall is None or self._gives_up()):
-            self.exit_status = 1
+            self._lifetime.exit_status = EXIT_FAILED
 
-    # -- numbers and state -------------------------------------------------------------
+    # -- numbers -----------------------------------------------------------------------
+
+    async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
+        """Keep a few rollouts of a group for the W&B table, if W&B is on."""
+        if not self.config.use_wandb:
+            return
+        wanted = self.config.num_rollouts_per_group_for_logging
+        for group in scored_data if isinstance(scored_data, list) else [scored_data]:
+            rows = await wandb_run.table_rows(group, wanted, self.tokenizer)
+            self.rollouts_for_wandb.append(rows)
+        excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
+        del self.rollouts_for_wandb[: max(0, excess)]
 
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
         """Log the scores, the ledger, the outcomes and a table of all tasks."""
         numbers = dict(wandb_metrics or {})
-        if self.percent_correct_buffer:
-            buffer = self.percent_correct_buffer
-            numbers["train/percent_correct"] = sum(buffer) / len(buffer)
-            self.percent_correct_buffer = []
+        scores, self.percent_correct_buffer = self.percent_correct_buffer, []
+        numbers |= run_numbers(self.metrics, self._feedback, scores, self._events())
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
-        self.metrics.events["dump_groups_lost"] = self._dumps.groups_lost
-        self.metrics.events["dump_groups_waiting"] = self._dumps.groups_waiting
-        self.metrics.events["failed_requests"] = self._watch.failures
-        for kind, count in self._watch.kinds.items():
-            self.metrics.events[f"failed_requests_{kind}"] = count
-        self.metrics.events["api_retries"] = self._api.retries
-        if self._questions is not None:
-            self.metrics.events |= self._questions.items.events
-        numbers.update(self.metrics.wandb_scalars())
-        if self._feedback.moves_something:
-            stats = self.get_curriculum_stats()
-            numbers.update({f"curriculum/{name}": n for name, n in stats.items()})
         if self.config.use_wandb:
-            columns, lines = self.metrics.task_table()
-            numbers["train/tasks"] = wandb.Table(list(columns), data=lines)
-            columns, lines = self._feedback.table()
-            numbers["curriculum/tasks"] = wandb.Table(list(columns), data=lines)
+            numbers["train/tasks"] = wandb_run.table(*self.metrics.task_table())
+            numbers["curriculum/tasks"] = wandb_run.table(*self._feedback.table())
+        numbers |= await wandb_run.numbers_of_servers(self.server.servers)
         await super().wandb_log(numbers)
+
+    def _events(self) -> dict[str, int]:
+        """Return what the collaborators have counted since the run began."""
+        items = {} if self._items is None else dict(self._items.items.events)
+        return {
+            "dump_groups_lost": self._dumps.groups_lost,
+            "dump_groups_waiting": self._dumps.groups_waiting,
+            "failed_requests": self._watch.failures,
+            **{f"failed_requests_{kind}": n for kind, n in self._watch.kinds.items()},
+            "api_retries": self._api.retries,
+            **items,
+        }
 
     def get_curriculum_stats(self) -> dict[str, Any]:
         """Return the number of tasks seen, their recent scores and their levels."""
         return self._feedback.stats()
 
-    def _state_owners(self) -> dict[str, checkpoint_files.Stateful]:
+    # -- checkpoints -------------------------------------------------------------------
+
+    def _lineage(self) -> Lineage:
+        name = self.wandb_prepend or self.name
+        return self._checkpoints.lineage(self.checkpoint_dir, name)
+
+    def _state_owners(self) -> dict[str, Stateful]:
         adaptive = self._feedback.adaptive
         moved = {} if adaptive is None else {"adaptive": adaptive}
         return {
-            "items": self._asked().items,
+            "items": self._made().items,
             "progress": self._feedback.progress,
             "curriculum": self._feedback.curriculum,
             **moved,
-            "metrics": self.metrics,
+            "metrics": self.ledger,
             "saved": self._dumps.saved,
             "failed": self._dumps.failed,
         }
 
     def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
-        state = checkpoint_files.collect(
-            self._state_owners(), self.config.stream_settings
-        )
-        super().save_checkpoint(step, {**state, **(data or {})})
+        state = collect(self._state_owners(), self.config.stream_settings)
+        write(self._lineage().path(step), {**state, **(data or {})})
 
     def load_checkpoint(self) -> None:
         """Continue from the newest checkpoint that is not after the current step.
@@ -564,16 +809,18 @@ class ReasoningGymEnv(LegacyViews, AccountingEnv):
         Raises:
             BadCheckpoint: The file is broken or of another kind; nothing was loaded.
         """
-        source = self._checkpoints().newest(self.curr_step)
+        source = self._checkpoints.restore(
+            self._lineage(),
+            self.curr_step,
+            self._state_owners(),
+            self.config.stream_settings,
+        )
         if source is None:
             name = self.wandb_prepend or self.name
             where = f"{self.checkpoint_dir or '.'} at or before step {self.curr_step}"
             logger.warning("no checkpoint of %s in %s: starting anew", name, where)
-            return
-        settings = self.config.stream_settings
-        checkpoint_files.restore(self._state_owners(), settings, source)
-        self._continue_ledger(source)
-        logger.info("continuing from %s at item %d", source, self.iter)
+        else:
+            logger.info("continuing from %s at item %d", source, self.iter)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ async def run(groups: int, url: str, folder: str) -> dict[str, Any]:
         env = ReasoningGymEnv(config, [server])
         serving = asyncio.create_task(env.env_manager())
         async with child(f"--train={api}", f"--groups={groups}") as trainer:
-            while not env.metrics.fates["sent"]:  # noqa: ASYNC110
+            while not env.ledger.fates["sent"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             watching = asyncio.create_task(watch_loop(delays_ms))
             began = time.perf_counter()
@@ -134,8 +134,8 @@ async def run(groups: int, url: str, folder: str) -> dict[str, Any]:
             "max": round(max(delays_ms), 1),
         },
         "outcomes": dict(env.metrics.outcomes),
-        "fates": dict(env.metrics.fates),
-        "rollouts without a fate": env.metrics.in_flight,
+        "fates": dict(env.ledger.fates),
+        "rollouts without a fate": env.ledger.in_flight,
         "files left by texts": len(os.listdir(folder)),  # noqa: PTH208
     }
 

@@ -225,7 +225,7 @@ def build_env(options: argparse.Namespace, url: str, api: str, folder: str) -> A
 
 async def sent(env: Any, groups: int) -> None:
     """Wait until the environment has sent so many groups."""
-    while env.metrics.fates["sent"] < groups * env.config.group_size:  # noqa: ASYNC110
+    while env.ledger.fates["sent"] < groups * env.config.group_size:  # noqa: ASYNC110
         await asyncio.sleep(TICK_S)
 
 
@@ -255,7 +255,7 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
             "p99": round(quantiles[989], 2),
             "max": round(max(delays_ms), 1),
         },
-        "fates": dict(env.metrics.fates),
+        "fates": dict(env.ledger.fates),
     }
 
 

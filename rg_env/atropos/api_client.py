@@ -26,15 +26,13 @@ from tenacity import (
     wait_random,
 )
 
+from rg_env import patience
 from rg_env.retrying import tried_again
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-REQUEST_TIMEOUT_S = 60.0
-FIRST_WAIT_S = 0.5
-LONGEST_WAIT_S = 10.0
 KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which the API closes an idle connection: a group that is sent
 while its connection is being closed is lost and has to be sent again."""
@@ -84,7 +82,7 @@ class ApiClient:
             method: GET or POST.
             path: Below the URL, with a slash before it.
             payload: What becomes the JSON of the body, if any.
-            needs: Keys without which the reply is none of the API.
+            needs: Keys without which the reply is not one that the Atropos API gives.
 
         Raises:
             ApiUnreachable: No answer, or none of the API.
@@ -97,7 +95,9 @@ class ApiClient:
             headers = {"Content-Type": "application/json"}
         reply = await self._exchange(method, path, body, headers)
         if not isinstance(reply, dict) or any(key not in reply for key in needs):
-            raise ApiUnreachable(f"{method} {path}: the reply is none of the API")
+            raise ApiUnreachable(
+                f"{method} {path}: the reply is not one that the Atropos API gives"
+            )
         return reply
 
     async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
@@ -109,7 +109,7 @@ class ApiClient:
     ) -> Any:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S),
+                timeout=aiohttp.ClientTimeout(total=patience.API_REQUEST_TIMEOUT_S),
                 connector=aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S),
             )
         try:
@@ -146,8 +146,11 @@ class ApiClient:
         def retrying() -> AsyncRetrying:
             return AsyncRetrying(
                 retry=retry_if_exception_type(worth_repeating),
-                wait=wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
-                + wait_random(0, FIRST_WAIT_S),
+                wait=wait_exponential(
+                    multiplier=patience.API_FIRST_PAUSE_S,
+                    max=patience.API_LONGEST_PAUSE_S,
+                )
+                + wait_random(0, patience.API_FIRST_PAUSE_S),
                 before_sleep=self._say_down,
                 reraise=True,
             )

@@ -1,32 +1,41 @@
-"""A group's last steps: the host's checks, the row for people, the send to the API.
+"""The delivery of groups: their checks, the rows for people, the send to the API.
 
-Mends B7 (`group_overrides: None` loses the group) and B9 (JSON and gzip at level 9 on
-the event loop). Encoding, compressing and writing a long group is done off the event
-loop; the API gets the same fields in the same order.
+What became of each group is returned, whatever happens on the way.
 
-Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: the above, a limit of
-length that the trainer does not set is said once, not for every group.
+Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
+error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
+Counting, encoding, compressing and writing a long group is done off it; the API gets
+the same fields in the same order.
+
+Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: the above, rows for W&B
+are made after the send, a limit of length that the trainer does not set is said once,
+not for every group.
 """
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.atropos.api_client import ApiFaulted, ApiRefused, ApiUnreachable
-from rg_env.atropos.api_session import ConnectedEnv
+from rg_env import patience
+from rg_env.atropos.api_client import (
+    ApiClient,
+    ApiFaulted,
+    ApiRefused,
+    ApiUnreachable,
+)
+from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.generation import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
 from rg_env.rollouts.group_json import encode_groups
+from rg_env.rollouts.ledger import Ending, Fate
+from rg_env.rollouts.row_writer import RowWriter
 
 logger = logging.getLogger(__name__)
-
-SEND_GIVE_UP_AFTER_S = 120.0
-
-MAX_REFUSALS = 3
-"""A group that was spoiled on its way, or met a proxy, is accepted the next time."""
 
 FEW_TOKENS = 8192
 """So many are counted, encoded and compressed in a millisecond, in place."""
@@ -58,11 +67,23 @@ SET_IF_ABSENT = (
     "distill_logprobs",
 )
 
+Group = dict[str, Any]
+
+
+def listed(groups: Any) -> list[Group]:
+    """Return one group, or several of which some may be None, as a list of groups."""
+    several = groups if isinstance(groups, list) else [groups]
+    return [group for group in several if group is not None]
+
+
+def rollouts_in(groups: Any) -> int:
+    """Return the rollouts of a group, of several, of None."""
+    return sum(len(group["tokens"]) for group in listed(groups) if group)
+
 
 def is_short(groups: Any) -> bool:
     """Say whether one group, or several, can be encoded in place."""
-    listed = groups if isinstance(groups, list) else [groups]
-    rows = (row for group in listed for row in group.get("tokens", ()))
+    rows = (row for group in listed(groups) for row in group.get("tokens", ()))
     return sum(map(len, rows)) <= FEW_TOKENS
 
 
@@ -71,112 +92,247 @@ def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
     return [len(mask) - list(mask).count(PROMPT_MASK) for mask in masks]
 
 
-class SendingEnv(ConnectedEnv):
-    """An environment that sends its groups."""
+@dataclasses.dataclass(frozen=True)
+class GroupRules:
+    """What a group must be, to be delivered.
 
-    async def handle_send_to_api(
+    Attributes:
+        group_size: Rollouts of a group that does not say its own number.
+        needs_signal: Whether a group is turned away whose scores are all equal.
+        is_for_trainer: Whether every rollout needs a token that is trained on.
+        limit_tokens: Every sequence must stay below it; 0 or less for no limit.
+    """
+
+    group_size: int
+    needs_signal: bool
+    is_for_trainer: bool
+    limit_tokens: int
+
+
+def fault_of(
+    group: Group, lengths: Sequence[int], rules: GroupRules
+) -> tuple[str | None, bool]:
+    """Return why a group cannot be delivered, and whether its lengths count.
+
+    Args:
+        group: The group; keys that the API expects are set where they are absent.
+        lengths: Trained tokens of each rollout, shape (G,).
+        rules: What it must be.
+
+    Returns:
+        The reason, None if there is none; and whether the group is whole enough for
+        its lengths to be among the run's numbers.
+    """
+    overrides = group.get("group_overrides") or {}
+    size = overrides.get("group_size", rules.group_size)
+    found = group.get("tokens", [])
+    if len(found) != size:
+        return f"it has {len(found)} rollouts instead of {size}", False
+    if rules.needs_signal and len(set(group["scores"])) == 1:
+        return "its scores are all the same", False
+    for key in SET_IF_ABSENT:
+        group.setdefault(key, None)
+    if rules.is_for_trainer and 0 in lengths:
+        return "a completion has no token that could be trained on", True
+    longest = max(map(len, found), default=0)
+    if 0 < rules.limit_tokens <= longest:
+        reached = f"{longest} tokens reach the trainer's limit, {rules.limit_tokens}"
+        return reached, True
+    return None, True
+
+
+@dataclasses.dataclass
+class _Parcel:
+    """A group on its way, and what would be its fate if the way ended here."""
+
+    group: Group
+    fate: Fate = "rejected"
+
+    @property
+    def ending(self) -> Ending:
+        return Ending(self.fate, len(self.group["tokens"]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Delivered:
+    """What became of the groups of one delivery.
+
+    Attributes:
+        endings: Of each group, in their order.
+        lengths: Trained tokens of each rollout that was looked at.
+        error: What ended the delivery early, to be raised when this is counted.
+    """
+
+    endings: Sequence[Ending]
+    lengths: Sequence[int]
+    error: BaseException | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DeliveryHooks:
+    """What the environment, or a subclass of it, does during a delivery.
+
+    Attributes:
+        send: Sends a group, or a list of groups, to the API; raises ApiRefused.
+        add_to_table: Takes a delivered group into the table for W&B.
+        keep_unsent: Keeps a group that the API did not take, with the reason.
+    """
+
+    send: Callable[[Any], Awaitable[None]]
+    add_to_table: Callable[[Group], Awaitable[None]]
+    keep_unsent: Callable[[Group, str], Awaitable[None]]
+
+
+class GroupDelivery:
+    """Delivers groups to the API, to a file of rows, or to both.
+
+    Args:
+        client: How the API is reached.
+        session: This environment, as the API knows it.
+        tokenizer: Decodes a sequence whose row needs messages and has none.
+        rows: Writes the rows for people; None where nobody asked for any.
+    """
+
+    def __init__(
         self,
-        scored_data: Any,
-        item: Any = None,
-        do_send_to_api: bool = True,
-        abort_on_any_max_length_exceeded: bool = True,
+        client: ApiClient,
+        session: ApiSession,
+        tokenizer: Any,
+        rows: RowWriter | None,
     ) -> None:
+        self._client = client
+        self._session = session
+        self._tokenizer = tokenizer
+        self._rows = rows
+
+    async def deliver(
+        self,
+        groups: Any,
+        rules: GroupRules,
+        hooks: DeliveryHooks,
+        *,
+        with_messages: bool,
+    ) -> Delivered:
         """Check a group, or several, write the rows, and send what is left.
 
         Args:
-            scored_data: A group, or a list of groups of which some may be None.
-            item: Whose group it is.
-            do_send_to_api: Whether it goes to the API.
-            abort_on_any_max_length_exceeded: Whether a group is rejected for one
-                sequence that reaches the trainer's limit.
+            groups: A group, or a list of groups of which some may be None.
+            rules: What a group must be; those for the trainer are sent to the API.
+            hooks: What the environment does.
+            with_messages: Whether a group without messages gets some.
+
+        Returns:
+            What became of each group, also after an error or a cancel.
         """
-        is_list = isinstance(scored_data, list)
+        parcels = [_Parcel(group) for group in listed(groups)]
+        lengths: list[int] = []
+        error: BaseException | None = None
+        try:
+            left = await self._checked(parcels, rules, lengths, with_messages)
+            if left and rules.is_for_trainer:
+                await self._send(left, hooks, as_list=isinstance(groups, list))
+            for parcel in left:
+                await hooks.add_to_table(parcel.group)
+        except asyncio.CancelledError as cancelled:
+            error, ended = cancelled, "cancelled"
+        except Exception as failed:  # noqa: BLE001 - of a subclass, a disk or W&B
+            error, ended = failed, "failed"
+        if error is not None:
+            may_end = {"rejected", "written"} if rules.is_for_trainer else {"rejected"}
+            for parcel in parcels:
+                if parcel.fate in may_end:
+                    parcel.fate = ended  # type: ignore[assignment]
+        return Delivered([parcel.ending for parcel in parcels], lengths, error)
+
+    async def _checked(
+        self,
+        parcels: Sequence[_Parcel],
+        rules: GroupRules,
+        lengths: list[int],
+        with_messages: bool,
+    ) -> list[_Parcel]:
+        """Return the parcels that pass the checks, their rows written."""
         left = []
-        for group in scored_data if is_list else [scored_data]:
-            if group is None:
-                continue
+        for parcel in parcels:
+            group = parcel.group
             masks = group.get("masks", ())
             if is_short(group):
-                lengths = count_trained(masks)
+                own = count_trained(masks)
             else:
-                lengths = await off_loop(count_trained, masks)
-            fault = self._fault(
-                group, lengths, do_send_to_api, abort_on_any_max_length_exceeded
-            )
+                own = await off_loop(count_trained, masks)
+            fault, is_whole = fault_of(group, own, rules)
+            lengths += own if is_whole else []
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
                 continue
-            if self.config.include_messages and group.get("messages") is None:
+            if with_messages and group.get("messages") is None:
                 group["messages"] = await off_loop(self._decoded_messages, group)
-            try:
-                await self._write_row(group)
-            except OSError as error:
-                if not do_send_to_api:
-                    raise
-                # The trainer's group is worth more than the copy of it.
-                self._say_row_lost(error)
-            left.append(group)
-        if left and do_send_to_api:
-            self.items_sent_this_step += len(left)
-            try:
-                await self._send_scored_data_to_api(
-                    left if is_list or len(left) > 1 else left[0]
-                )
-            except ApiRefused as error:
-                logger.error("a group was not sent: %s", error)
-        for group in left:
-            await self.add_rollouts_for_wandb(group, item)
-
-    def _fault(
-        self,
-        group: dict[str, Any],
-        lengths: list[int],
-        is_for_trainer: bool,
-        aborts_if_too_long: bool,
-    ) -> str | None:
-        """Say why a group cannot be sent; notes its lengths if it has a size."""
-        overrides = group.get("group_overrides") or {}
-        size = overrides.get("group_size", self.config.group_size)
-        found = group.get("tokens", [])
-        if len(found) != size:
-            return f"it has {len(found)} rollouts instead of {size}"
-        if self.config.ensure_scores_are_not_same and len(set(group["scores"])) == 1:
-            return "its scores are all the same"
-        for key in SET_IF_ABSENT:
-            group.setdefault(key, None)
-        self.completion_lengths += lengths
-        if is_for_trainer and 0 in lengths:
-            return "a completion has no token that could be trained on"
-        longest = max(map(len, found), default=0)
-        if aborts_if_too_long and 0 < self.max_token_len <= longest:
-            return f"{longest} tokens reach the trainer's limit, {self.max_token_len}"
-        return None
+            await self._write_row(group, is_only_copy=not rules.is_for_trainer)
+            parcel.fate = "written"
+            left.append(parcel)
+        return left
 
     def _decoded_messages(self, group: Mapping[str, Any]) -> list[Any]:
-        texts = map(self.tokenizer.decode, group["tokens"])
+        texts = map(self._tokenizer.decode, group["tokens"])
         return [[{"role": "user", "content": text}] for text in texts]
 
-    async def _write_row(self, group: Mapping[str, Any]) -> None:
-        if self.jsonl_writer is not None:
-            await off_loop(self.jsonl_writer.write, group)
-            logger.info("wrote a group to %s", self.config.data_path_to_save_groups)
+    async def _write_row(self, group: Group, *, is_only_copy: bool) -> None:
+        """Write a group's row.
 
-    def _say_row_lost(self, error: OSError) -> None:
-        lost = self.jsonl_writer.rows_lost
+        Raises:
+            OSError: The disk does not take it, and nobody else has the group.
+        """
+        if self._rows is None:
+            return
+        try:
+            await off_loop(self._rows.write, group)
+        except OSError as error:
+            if is_only_copy:
+                raise
+            # The trainer's group is worth more than the copy of it.
+            self._say_row_lost(self._rows.rows_lost, error)
+        else:
+            logger.info("wrote a group to %s", self._rows.path)
+
+    @staticmethod
+    def _say_row_lost(lost: int, error: OSError) -> None:
         if lost & (lost - 1) == 0:  # the first, second, fourth, eighth, ...
             logger.error(
                 "env.data_path_to_save_groups: row %d is lost: %s", lost, error
             )
 
-    async def _send_scored_data_to_api(self, scored_data: Any) -> None:
+    async def _send(
+        self, parcels: Sequence[_Parcel], hooks: DeliveryHooks, *, as_list: bool
+    ) -> None:
+        """Send groups; those that the API does not take are kept on disk."""
+        for parcel in parcels:
+            parcel.fate = "unsent"
+        groups = [parcel.group for parcel in parcels]
+        try:
+            await hooks.send(groups if as_list or len(groups) > 1 else groups[0])
+        except (asyncio.CancelledError, ApiRefused) as error:
+            was_refused = isinstance(error, ApiRefused)
+            reason = str(error) if was_refused else "the run ended"
+            for group in groups:
+                await hooks.keep_unsent(group, reason)
+            if not was_refused:
+                raise
+            logger.error("a group was not sent: %s", error)
+        else:
+            for parcel in parcels:
+                parcel.fate = "sent"
+
+    # -- the send ----------------------------------------------------------------------
+
+    async def send(self, groups: Any) -> None:
         """Send a group, or several, as the API takes them.
 
         An API that is away, or that waits for its trainer, is waited for. One that is
         there and fails at this group alone is given up.
 
         Raises:
-            ApiRefused: The API refused the group `MAX_REFUSALS` times, or failed at
-                it for `SEND_GIVE_UP_AFTER_S`.
+            ApiRefused: The API refused the group `SEND_TRIES_IF_REFUSED` times, or
+                failed at it for `SEND_GIVE_UP_AFTER_S`.
         """
         failing_since: float | None = None
         refusals = 0
@@ -184,35 +340,35 @@ class SendingEnv(ConnectedEnv):
         async def attempt() -> None:
             nonlocal failing_since, refusals
             try:
-                await self._send_where_known(scored_data)
+                await self._send_where_known(groups)
             except ApiUnreachable:
                 failing_since = None
                 raise
             except ApiFaulted as error:
                 now = time.monotonic()
                 failing_since = failing_since or now
-                if now - failing_since < SEND_GIVE_UP_AFTER_S:
+                if now - failing_since < patience.SEND_GIVE_UP_AFTER_S:
                     raise
                 raise ApiRefused(f"{error}, for {now - failing_since:.0f} s") from error
             except ApiRefused as error:
                 refusals += 1
-                if refusals < MAX_REFUSALS:
+                if refusals < patience.SEND_TRIES_IF_REFUSED:
                     raise ApiFaulted(str(error)) from error
                 raise
 
-        await self._api.patiently(attempt, even_if_refused=False)
+        await self._client.patiently(attempt, even_if_refused=False)
 
-    async def _send_where_known(self, scored_data: Any) -> None:
+    async def _send_where_known(self, groups: Any) -> None:
         """Send once, to an API that knows us.
 
         One that was restarted or reset and gets a group before its trainer has
         registered ignores the trainer from then on.
         """
-        env_id, is_list = self.env_id, isinstance(scored_data, list)
+        env_id, is_list = self._session.env_id, isinstance(groups, list)
         payload = [
             {key: value for key, value in group.items() if key in API_KEYS}
             | {"env_id": env_id}
-            for group in (scored_data if is_list else [scored_data])
+            for group in listed(groups)
         ]
         whole = payload if is_list else payload[0]
         if is_short(payload):
@@ -220,10 +376,10 @@ class SendingEnv(ConnectedEnv):
         else:
             body, headers = await off_loop(encode_groups, whole, breathe)
         try:
-            await self._own_status()
+            await self._session.read_status()
         except (ApiFaulted, ApiRefused) as error:
             raise ApiUnreachable(f"it does not know us: {error}") from error
-        if env_id != self.env_id:
+        if env_id != self._session.env_id:
             raise ApiUnreachable("registered anew while a group was on its way")
         path = "/scored_data_list" if is_list else "/scored_data"
-        await self._api.send(path, body, headers)
+        await self._client.send(path, body, headers)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
+from rg_env import patience
 from rg_env.answers.scoring import Score
 from rg_env.inference.generation import InferenceFailed, NoServer
 from rg_env.inference.outages import OutageWatch
@@ -15,7 +17,7 @@ from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.evaluation_summary import EvalResult, EvalSummary
 from rg_env.reports.progress_bar import WorkProgress
 
-REQUEST_TRIES = 3
+logger = logging.getLogger(__name__)
 
 EvalRollout = Callable[
     [Mapping[str, Any], Any], Awaitable[tuple[dict[str, Any], Score]]
@@ -69,7 +71,7 @@ async def _evaluated(
     """Evaluate one item; a request that keeps failing gives a result without score."""
     outcome = "request_failed"
     tries = 0
-    while tries < REQUEST_TRIES and not watch.gave_up.is_set():
+    while tries < patience.EVALUATION_TRIES and not watch.gave_up.is_set():
         try:
             done, score = await rollout(entry, dataset)
         except NoServer as error:  # for which no item can be blamed
@@ -117,3 +119,12 @@ def show(summary: EvalSummary) -> None:
         console.print(
             f"{summary.failed_requests} items have no score: their requests failed"
         )
+
+
+def log_failure(evaluation: asyncio.Task[Any]) -> None:
+    """Log the error of an evaluation that ran beside the training, if it had one.
+
+    Mends B11 of docs/host_defects.md: such an error is never seen.
+    """
+    if not evaluation.cancelled() and evaluation.exception() is not None:
+        logger.error("an evaluation failed", exc_info=evaluation.exception())

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class FlightLimits:
     """What bounds the groups in flight.
 
     Attributes:
@@ -32,7 +32,7 @@ class Limits:
     min_batch_allocation: float | None
 
 
-def groups_for_own_share(limits: Limits, status: Mapping[str, int]) -> int:
+def groups_for_own_share(limits: FlightLimits, status: Mapping[str, int]) -> int:
     """Return the groups that keep this environment's minimum share of the queue full.
 
     An environment with a minimum must go on while others fill the queue, because the
@@ -49,7 +49,7 @@ def groups_for_own_share(limits: Limits, status: Mapping[str, int]) -> int:
 
 
 def groups_to_the_end(
-    limits: Limits, status: Mapping[str, int], total_steps: int
+    limits: FlightLimits, status: Mapping[str, int], total_steps: int
 ) -> int:
     """Return how many groups the queue lacks until it holds the end of the run.
 
@@ -63,7 +63,7 @@ def groups_to_the_end(
 
 
 def groups_to_start(
-    limits: Limits,
+    limits: FlightLimits,
     status: Mapping[str, int],
     asking: int,
     in_flight: int,
@@ -92,7 +92,7 @@ def groups_to_start(
 
 
 def queue_holds_the_end(
-    limits: Limits, status: Mapping[str, int], total_steps: int
+    limits: FlightLimits, status: Mapping[str, int], total_steps: int
 ) -> bool:
     """Say whether the batches made and queued already go past the run's last step."""
     return groups_to_the_end(limits, status, total_steps) <= 0

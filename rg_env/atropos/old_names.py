@@ -1,7 +1,8 @@
 """Names that callers of the original use, each a view of the real thing.
 
 They stand together here so that they shape nothing else: what a name means is decided
-in the room that owns it.
+in the room that owns it. Those that need no run work on an object that was never set
+up, even on one made by `ReasoningGymEnv.__new__`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.answers.extraction import extract_answer
+from rg_env.answers.rules import ScoringRules
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.errors import LibraryError
 from rg_env.items.group_scorer import GroupScorer, shared_pool
 from rg_env.items.run_items import RunItems
@@ -26,35 +29,36 @@ from rg_env.tasks.feedback import Feedback
 
 logger = logging.getLogger(__name__)
 
+DEADLINE_S = 5.0
+"""Of scoring, where there are no settings."""
 
-class LegacyViews:
-    """Old names over the rooms' own state."""
+
+class OldNames:
+    """Old names over the state of the collaborators."""
 
     config: ReasoningGymEnvConfig
     _dumps: Dumps
-    _questions: RunItems | None
-    _pool: WorkerPool | None
     _feedback: Feedback
+    _scoring: GroupScoring
+    _items: RunItems | None = None
+    _pool: WorkerPool | None = None
 
-    def _scorer(self) -> GroupScorer:
-        """Return a scorer over this environment's workers, or the shared one's."""
-        return GroupScorer(
-            self._pool or shared_pool(),
-            self.config.scoring_deadline_s,
-            self.config.scoring_rules,
-        )
+    def _made(self) -> RunItems:
+        """Return what the run asks.
 
-    def _asked(self) -> RunItems:
-        if self._questions is None:
+        Raises:
+            RuntimeError: There was no `setup()` yet.
+        """
+        if self._items is None:
             raise RuntimeError("this needs setup() first")
-        return self._questions
+        return self._items
 
     # -- the stream --------------------------------------------------------------------
 
     @property
     def task_names(self) -> list[str]:
         """The chosen tasks, sorted; empty before `setup`."""
-        return [] if self._questions is None else self._questions.task_names
+        return [] if self._items is None else self._items.task_names
 
     @property
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
@@ -62,22 +66,22 @@ class LegacyViews:
 
         In a run, `setup` does not wait for them; `evaluate` does.
         """
-        items = [] if self._questions is None else self._questions.trials.made
-        return [(item.entry, item.handle) for item in items]
+        made = [] if self._items is None else self._items.trials.made
+        return [(item.entry, item.handle) for item in made]
 
     @property
     def iter(self) -> int:
         """Draws used up so far; where the stream continues."""
-        return 0 if self._questions is None else self._questions.items.position
+        return 0 if self._items is None else self._items.items.position
 
     @iter.setter
     def iter(self, position: int) -> None:
-        self._asked().items.position = position
+        self._made().items.position = position
 
     @property
     def rng(self) -> random.Random:
         """The generator that decides the next draw, as new."""
-        return self._asked().sampler.rng_at(self.iter)
+        return self._made().sampler.rng_at(self.iter)
 
     # -- the dump files ----------------------------------------------------------------
 
@@ -136,6 +140,15 @@ class LegacyViews:
     # -- progress ----------------------------------------------------------------------
 
     @property
+    def percent_correct_buffer(self) -> list[float]:
+        """Scores in [0, 1] since W&B was last written."""
+        return self._scoring.scores_since_log
+
+    @percent_correct_buffer.setter
+    def percent_correct_buffer(self, scores: list[float]) -> None:
+        self._scoring.scores_since_log = scores
+
+    @property
     def task_performance_history(self) -> dict[str, deque[float]]:
         """Task to its newest group means, oldest first."""
         return self._feedback.progress.history
@@ -162,8 +175,8 @@ class LegacyViews:
         If the registry cannot be read, the error says how to repair the install and
         the names are those of the fallback list.
         """
-        if self._questions is not None:
-            return list(self._questions.library.tasks)
+        if self._items is not None:
+            return list(self._items.library.tasks)
         try:
             return list(library.describe().tasks)
         except LibraryError as error:
@@ -203,3 +216,11 @@ class LegacyViews:
             return 0.0
         answer = model_answer.strip()
         return self._scorer().score_blocking(dataset_obj, rg_item, answer).value
+
+    def _scorer(self) -> GroupScorer:
+        """Return a scorer over this environment's workers, or the shared one's."""
+        pool = self._pool or shared_pool()
+        config = vars(self).get("config")
+        if config is None:  # made by `__new__`, as tests of the original do
+            return GroupScorer(pool, DEADLINE_S, ScoringRules())
+        return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)

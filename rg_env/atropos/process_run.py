@@ -1,64 +1,66 @@
-"""`process` and `evaluate`, which need no trainer.
+"""`process`: a number of groups as rows, several at a time, without a trainer.
 
-Mends B14 (one group at a time, an end with status 0 when an item is missing, requests
-for ever when scores are equal) and B15 (no W&B run, no close).
+Mends B14 of docs/host_defects.md: one group at a time, an end with status 0 when an
+item is missing, requests for ever when scores are equal.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
-from rg_env.atropos.lifetime import EXIT_FAILED, finish_or_cancel
-from rg_env.atropos.serve_loop import ServingEnv
-from rg_env.errors import SettingError
+from rg_env import patience
+from rg_env.atropos.groups_in_flight import GroupsInFlight
+from rg_env.atropos.hooks import ProcessHooks
+from rg_env.atropos.lifetime import finish_or_cancel
 from rg_env.reports.progress_bar import WorkProgress
+from rg_env.rollouts.row_writer import RowWriter
 
 logger = logging.getLogger(__name__)
 
-MAX_FRUITLESS_GROUPS = 200
-"""Groups in a row that give no row before `process` ends with a failure."""
 
+class ProcessRun:
+    """One run of `process`.
 
-class ProcessingEnv(ServingEnv):
-    """An environment that also writes groups and evaluates without a trainer.
+    Args:
+        hooks: The environment.
+        groups: Takes an item to its group.
+        rows: Where the rows go.
+        gives_up: Says whether waiting for the inference servers has taken too long.
 
     Attributes:
-        process_mode: Whether `process` or `evaluate` runs; they give up in time.
-        n_groups_to_process: Rows that `process` writes.
-        group_size_to_process: Rollouts of each.
+        written: Rows written so far.
     """
 
-    process_mode = False
-    _is_ending = False
-    n_groups_to_process: int
-    group_size_to_process: int
-
-    def _gives_up(self) -> bool:
-        """Say whether waiting for the inference servers has taken too long."""
-        return False
-
-    async def process_manager(self) -> None:
-        """`process`: write a number of groups, several at a time."""
-        self.process_mode = True
-        self.config.group_size = self.group_size_to_process
-        await self._run_to_its_end(self._process())
-
-    async def _process(self) -> None:
-        if self.n_groups_to_process < 1:
-            raise SettingError(
-                "env.total_steps: `process` writes that many groups, at least 1, found"
-                f" {self.n_groups_to_process}"
-            )
-        await self._set_up_alone()
+    def __init__(
+        self,
+        hooks: ProcessHooks,
+        groups: GroupsInFlight,
+        rows: RowWriter,
+        gives_up: Callable[[], bool],
+    ) -> None:
+        self._hooks = hooks
+        self._groups = groups
+        self._rows = rows
+        self._gives_up = gives_up
         self._next_item_lock = asyncio.Lock()
         self._row_lock = asyncio.Lock()
-        self.curr_step = self._begun = self._fruitless = 0
-        total = self.n_groups_to_process
+        self._is_ending = False
+        self._begun = self._fruitless = 0
+        self.written = 0
+
+    async def write(self, total: int, at_once: int) -> None:
+        """Write rows.
+
+        Args:
+            total: How many; there may be fewer, see `written`.
+            at_once: Groups in flight.
+        """
         with WorkProgress("process", total, "groups") as progress:
             lanes = [
-                asyncio.ensure_future(self._process_lane(progress))
-                for _ in range(min(total, self.max_num_workers))
+                asyncio.ensure_future(self._write_in_turn(total, progress))
+                for _ in range(min(total, at_once))
             ]
             try:
                 await asyncio.wait(lanes, return_when=asyncio.FIRST_EXCEPTION)
@@ -66,71 +68,56 @@ class ProcessingEnv(ServingEnv):
                 self._is_ending = True
                 await finish_or_cancel(lanes)
             for lane in lanes:
-                self._end_of(lane)
-        if self.curr_step < total:
-            self.exit_status = EXIT_FAILED
-            logger.error("only %d of %d groups were written", self.curr_step, total)
+                self._read_end(lane)
+        if self.written < total:
+            logger.error("only %d of %d groups were written", self.written, total)
 
-    def _end_of(self, lane: asyncio.Future[None]) -> None:
-        """Read how a lane ended; a disk that takes no row is said in a line."""
+    def _read_end(self, lane: asyncio.Future[None]) -> None:
+        """Raise what ended a lane; a disk that takes no row is said in a line."""
         try:
             lane.result()
         except OSError as error:
-            path = self.config.data_path_to_save_groups
+            path = self._rows.path
             logger.error("env.data_path_to_save_groups: %s: %s", path, error)
 
-    async def _set_up_alone(self) -> None:
-        await self.setup()
-        if self.config.use_wandb:
-            await self._start_wandb(self.config.wandb_name or self.name)
-
-    def _may_begin(self) -> bool:
-        if self._fruitless == MAX_FRUITLESS_GROUPS:
+    def _may_begin(self, total: int) -> bool:
+        if self._fruitless == patience.FRUITLESS_GROUPS_IN_A_ROW:
             logger.error("%d groups in a row gave no row: ending", self._fruitless)
             self._fruitless += 1
-        is_fruitless = self._fruitless > MAX_FRUITLESS_GROUPS
-        is_begun = self._begun >= self.n_groups_to_process
-        may_not = is_fruitless or is_begun or self._is_ending or self._gives_up()
-        return not may_not
+        is_fruitless = self._fruitless > patience.FRUITLESS_GROUPS_IN_A_ROW
+        is_begun = self._begun >= total
+        return not (is_fruitless or is_begun or self._is_ending or self._gives_up())
 
-    async def _process_lane(self, progress: WorkProgress) -> None:
-        """Process groups one after the other until enough are begun."""
-        while self._may_begin():
+    async def _write_in_turn(self, total: int, progress: WorkProgress) -> None:
+        """Write groups one after the other until enough are begun."""
+        while self._may_begin(total):
             self._begun += 1
-            if await self._process_group():
-                self.curr_step += 1
+            if await self._write_one():
+                self.written += 1
+                self._hooks.curr_step = self.written
                 self._fruitless = 0
                 progress.advance()
-                await self.wandb_log()
+                await self._hooks.wandb_log()
             else:
                 self._begun -= 1
                 self._fruitless += 1
 
-    async def _process_group(self) -> bool:
+    async def _write_one(self) -> bool:
         """Collect and write one group; say whether a row was written."""
         async with self._next_item_lock:
-            item = self.backlog.pop() if self.backlog else await self.get_next_item()
+            backlog = self._groups.backlog
+            item = backlog.pop() if backlog else await self._hooks.get_next_item()
         if item is None:
             return False
-        group = await self._collected(item)
+        group = await self._groups.collected(item)
         if group is None:
             return False
         async with self._row_lock:  # the row that is counted is this group's
-            rows_before = self.jsonl_writer.rows
-            await self.handle_send_to_api(
+            rows_before = self._rows.rows
+            await self._hooks.handle_send_to_api(
                 group,
                 item,
                 do_send_to_api=False,
                 abort_on_any_max_length_exceeded=False,
             )
-            return bool(self.jsonl_writer.rows > rows_before)
-
-    async def _run_evaluate(self) -> None:
-        """`evaluate`: one evaluation."""
-        self.process_mode = True
-        await self._run_to_its_end(self._evaluate_alone())
-
-    async def _evaluate_alone(self) -> None:
-        await self._set_up_alone()
-        await self.evaluate()
-        await self.wandb_log({})
+            return self._rows.rows > rows_before

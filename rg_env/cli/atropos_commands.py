@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from rg_env.atropos import defaults, process_rows
+from rg_env.atropos import process_rows, start_checks
 from rg_env.cli import options
 from rg_env.errors import SettingError
 
@@ -63,7 +63,7 @@ def _wandb_choice(command: Command, chosen: Mapping[str, Any], wanted: bool) -> 
     Raises:
         SettingError: It is wanted and there is no login.
     """
-    if not wanted or defaults.has_wandb_login():
+    if not wanted or start_checks.has_wandb_login():
         return wanted
     if command.wandb_needs_login or chosen.get("use_wandb") is not None:
         raise SettingError(

@@ -15,7 +15,7 @@ import sys
 import typing
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from rich.columns import Columns
@@ -23,11 +23,12 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 
+from rg_env.answers.extraction import FormatFailure
 from rg_env.atropos import process_rows
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.cli.simulated_server_command import READY, level_setting
 from rg_env.errors import SettingError
-from rg_env.reports.metrics import FORMAT_FAILURES, Metrics
+from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.engine import TOKENIZER_FOLDER
@@ -137,7 +138,7 @@ def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str)
 
 
 def _totals(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
-    failures = sum(metrics.outcomes[name] for name in FORMAT_FAILURES)
+    failures = sum(metrics.outcomes[name] for name in get_args(FormatFailure))
     scored = max(1, sum(metrics.outcomes.values()))
     counts = trainer.counts
     return (
@@ -219,11 +220,11 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
     console.print("\nGroups (n) and mean score by task, of the simulated policy:")
     console.print(Columns(tables, padding=(0, 2)))
     outcomes = ", ".join(f"{name} {n}" for name, n in metrics.outcomes.most_common())
-    fates = ", ".join(f"{n} {fate}" for fate, n in metrics.fates.most_common())
+    fates = ", ".join(f"{n} {fate}" for fate, n in metrics.ledger.fates.most_common())
     console.print(
         f"\nOutcomes of {sum(metrics.outcomes.values())} rollouts: {outcomes}"
     )
-    console.print(f"Of {metrics.asked} rollouts asked: {fates}")
+    console.print(f"Of {metrics.ledger.asked} rollouts asked: {fates}")
     console.print(_totals(metrics, trainer, options.steps))
     if options.complexity_mode == "curriculum":
         console.print(
@@ -245,7 +246,9 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
         console.print(f"Or look at one group: {look}", soft_wrap=True)
     if counts.invalid_groups:
         console.print(f"Invalid groups: {json.dumps(counts.faults)}")
-    return counts.groups > 0 and not counts.invalid_groups and not metrics.in_flight
+    return (
+        counts.groups > 0 and not counts.invalid_groups and not metrics.ledger.in_flight
+    )
 
 
 async def _demo(env_cls: Any, options: argparse.Namespace) -> bool:

@@ -27,6 +27,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from rg_env import patience
 from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError, describe
 from rg_env.inference.native_replies import NativeReply, end_of, is_usable
 from rg_env.inference.prompts import Prompt
@@ -35,18 +36,6 @@ from rg_env.retrying import tried_again
 
 TRAINABLE_TYPES = frozenset({"vllm", "sglang"})
 """Server types whose replies carry what a trainer needs."""
-
-MAX_TRIES = 3
-"""Requests for one group, each for the choices that are missing, before it failed."""
-
-FIRST_BACKOFF_S = 0.5
-LONGEST_BACKOFF_S = 10.0
-LONGEST_WAIT_S = 60.0
-"""For a server to ask. A group that waited longer could be cancelled, and its item be
-lost after a few times; one that failed because none is there is free to come back."""
-
-LOOK_FOR_SERVER_S = (0.05, 0.2)
-"""By chance in between, so that all that wait do not ask at one moment."""
 
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
@@ -170,7 +159,7 @@ class Inference:
             Exactly `n` completions, each at most prompt plus `max_tokens` long.
 
         Raises:
-            InferenceFailed: No usable reply, or too few choices, in `MAX_TRIES`.
+            InferenceFailed: No usable reply, or too few choices, in `COMPLETION_TRIES`.
         """
         limit = len(prompt.tokens) + sampling.max_tokens
         usable: list[Completion] = []
@@ -187,8 +176,11 @@ class Inference:
     def _tries(self) -> AsyncRetrying:
         return AsyncRetrying(
             retry=retry_if_exception(_may_try_again),
-            stop=stop_after_attempt(MAX_TRIES),
-            wait=wait_random_exponential(FIRST_BACKOFF_S, LONGEST_BACKOFF_S),
+            stop=stop_after_attempt(patience.COMPLETION_TRIES),
+            wait=wait_random_exponential(
+                patience.COMPLETION_FIRST_PAUSE_S,
+                patience.COMPLETION_LONGEST_PAUSE_S,
+            ),
             before_sleep=self._note_retry,
             reraise=True,
         )
@@ -201,7 +193,7 @@ class Inference:
         """Wait until a server is to be asked, trying those that are left out.
 
         Raises:
-            NoServer: None was for `LONGEST_WAIT_S`.
+            NoServer: None was for `LONGEST_WAIT_FOR_SERVER_S`.
         """
         began = time.monotonic()
         servers = self._server.servers
@@ -211,9 +203,9 @@ class Inference:
                     server.try_if_due()
             if any(getattr(server, "server_healthy", True) for server in servers):
                 return
-            if time.monotonic() - began > LONGEST_WAIT_S:
+            if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
                 raise NoServer("NoServerError: every server is left out")
-            await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
+            await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
 
     async def _request(
         self, prompt: Prompt, n: int, sampling: Sampling
@@ -225,7 +217,7 @@ class Inference:
             try:
                 return await ask(prompt, arguments)
             except ServerLeftOutError:
-                await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
+                await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
             except Exception as error:
                 # As many kinds as ways to fail: aiohttp's, openai's, pydantic's,
                 # KeyError on a malformed reply, all of them in the host's retry error.

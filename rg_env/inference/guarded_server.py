@@ -123,7 +123,8 @@ class GuardedServer(APIServer):
         finally:
             self.circuit.end_trial(passed=passed)
 
-    async def _stop_trial(self) -> None:
+    async def close(self) -> None:
+        """Stop a trial that is under way; may be called twice."""
         if self._trial is not None:
             self._trial.cancel()
             await asyncio.gather(self._trial, return_exceptions=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import aiohttp
@@ -27,6 +27,7 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
+from rg_env import patience
 from rg_env.inference.guarded_server import TRIAL_TEXT, GuardedServer, describe
 from rg_env.inference.native_replies import (
     Generated,
@@ -183,7 +184,7 @@ class NativeServer(GuardedServer, RecentTimings):
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""
-        await self._stop_trial()
+        await super().close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -225,6 +226,11 @@ class TextServer(GuardedServer, RecentTimings, OpenAIServer):
         super().__init__(*args, **kwargs)
         self.openai.max_retries = 0
 
+    async def close(self) -> None:
+        """Close the connections; may be called twice."""
+        await super().close()
+        await self.openai.close()
+
 
 class TrlServer(GuardedServer, RecentTimings, TrlVllmServer):
     """The host's client of TRL's server."""
@@ -237,3 +243,19 @@ SERVER_CLASSES: dict[str, type[APIServer]] = {
     "trl": TrlServer,
 }
 """By `server_type`."""
+
+
+async def close_servers(servers: Iterable[Any]) -> None:
+    """End the health checks of clients and close their connections."""
+    clients = list(servers)
+    checks = [getattr(client, "check_task", None) for client in clients]
+    running = [check for check in checks if check is not None and not check.done()]
+    for check in running:
+        check.cancel()
+    if running:
+        await asyncio.wait(running, timeout=patience.CLOSE_GRACE_S)
+    for client in clients:
+        if isinstance(client, GuardedServer):
+            await client.close()
+        elif hasattr(client, "openai"):  # a subclass named its own client
+            await client.openai.close()

@@ -1,10 +1,10 @@
-"""Whether the inference servers answer, said once per episode.
+"""Whether the inference servers answer, said once per outage.
 
 The host's clients wait without a word while a server is unhealthy. This watches their
 health and the failed requests, names the URLs when nothing is answered and when that is
 over, and tells `process` and `evaluate` when to give up.
 
-A request that fails while others are answered is no episode: it is counted by its kind,
+A request that fails while others are answered is no outage: it is counted by its kind,
 and each kind is named ever more seldom. Of several servers, one that is left out is
 named when that begins and when it is over.
 """
@@ -20,19 +20,13 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from rg_env import patience
 from rg_env.inference.generation import InferenceFailed
 from rg_env.inference.guarded_server import GuardedServer
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-LOOK_EVERY_S = 1.0
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
-
-DOWN_AFTER_S = 2.0
-"""Nothing but failures for so long is an episode."""
 
 _STATUS = re.compile(r"(?:status|code|ClientResponseError):? *([45]\d\d)\b")
 _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
@@ -68,7 +62,7 @@ class OutageWatch:
         gave_up: Set once it is time to end.
         failures: Failed requests since the run began, those tried again included.
         kinds: The same by kind.
-        episodes: Times that no server answered.
+        outages: Times that no server answered.
     """
 
     def __init__(self, servers: Sequence[Any]) -> None:
@@ -80,7 +74,7 @@ class OutageWatch:
         self.gave_up = asyncio.Event()
         self.failures = 0
         self.kinds: Counter[str] = Counter()
-        self.episodes = 0
+        self.outages = 0
         for server in servers if len(servers) > 1 else ():
             if isinstance(server, GuardedServer):
                 server.circuit.on_change = partial(self._say_circuit, server)
@@ -93,7 +87,7 @@ class OutageWatch:
 
     @property
     def is_down(self) -> bool:
-        """Whether an episode is going on."""
+        """Whether an outage is going on."""
         return self._is_said
 
     def start(self, *, give_up_after_s: float | None) -> None:
@@ -135,7 +129,7 @@ class OutageWatch:
 
     async def _look(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
             reason = self._all_out()
             if reason is not None:
                 self._begin_failing()
@@ -170,7 +164,7 @@ class OutageWatch:
     async def note_failure(self, reason: str) -> None:
         """A request failed; wait a growing while before the caller tries again."""
         self._begin_failing()
-        if self._failing_s() >= DOWN_AFTER_S or self._all_out() is not None:
+        if self._failing_s() >= patience.OUTAGE_AFTER_S or self._all_out() is not None:
             self._say_down(self._all_out() or reason)
         self._say_kind(reason, self._count(reason))
         self._check_patience(reason)
@@ -209,13 +203,17 @@ class OutageWatch:
 
     def _pause_s(self) -> float:
         """Return half the time that nothing was answered, within bounds."""
-        return min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, self._failing_s() / 2))
+        longest_s, first_s = (
+            patience.OUTAGE_LONGEST_PAUSE_S,
+            patience.OUTAGE_FIRST_PAUSE_S,
+        )
+        return min(longest_s, max(first_s, self._failing_s() / 2))
 
     def _say_down(self, reason: str) -> None:
         if self._is_said:
             return
         self._is_said = True
-        self.episodes += 1
+        self.outages += 1
         logger.error(
             "inference at %s does not answer (%.300s); start the server or set"
             " --openai.base_url; trying again%s",

@@ -140,8 +140,8 @@ def test_a_status_of_a_former_registration_is_not_gone_by(env_id, gone_by):
             env.env_id = env_id  # registered anew while it was asked for
             return {"env_weight": 0.5}
 
-        env.env_id, env._status_of = 0, status_of
-        await env._own_status()
+        env.env_id, env._session._ask_status = 0, status_of
+        await env._session.read_status()
         env.env_id = None
         await env.close()
         return env.status_dict
@@ -157,7 +157,7 @@ def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
         async with serve_app(api.app()) as url:
             env = build_env(rollout_server_url=url)
             env.env_id = 0
-            polling = asyncio.create_task(env._keep_status())
+            polling = asyncio.create_task(env._serve_loop._keep_status())
             for _ in range(20):
                 await env._send_scored_data_to_api(group(text="x"))
                 await asyncio.sleep(0.1)
@@ -174,13 +174,13 @@ def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
 
 def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id():
     def registers_anew(env):
-        ask = env._own_status
+        ask = env._session.read_status
 
         async def status():
             env.env_id = 7
             return await ask()
 
-        env._own_status = status
+        env._session.read_status = status
 
     api = sent(group(text="x"), registers_anew)
     assert [g["env_id"] for g in api.groups] == [7]
@@ -402,7 +402,7 @@ def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
     async def work():
         counts.append(gc.get_freeze_count())
 
-    asyncio.run(env._run_to_its_end(work()))
+    asyncio.run(env._lifetime.run(work(), env.close))
     assert counts[0] > 10_000 and gc.get_freeze_count() == 0
 
 
@@ -413,5 +413,6 @@ def test_the_collectors_settings_are_put_back_after_a_run():
     async def work():
         during.append(gc.get_threshold())
 
-    asyncio.run(build_env()._run_to_its_end(work()))
+    env = build_env()
+    asyncio.run(env._lifetime.run(work(), env.close))
     assert during != [before] and gc.get_threshold() == before

@@ -23,15 +23,19 @@ from parts import (
     vllm_server,
 )
 
+from rg_env import patience
 from rg_env.atropos import checkpoint_files, group_forms, process_rows
 from rg_env.atropos.api_client import ApiClient, ApiFaulted, ApiRefused, ApiUnreachable
 from rg_env.atropos.checkpoint_files import BadCheckpoint
-from rg_env.atropos.flight_limits import Limits, groups_to_start, queue_holds_the_end
+from rg_env.atropos.flight_limits import (
+    FlightLimits,
+    groups_to_start,
+    queue_holds_the_end,
+)
 from rg_env.atropos.server_configs import server_list, slurm_urls
 from rg_env.errors import SettingError
-from rg_env.inference import outages
 from rg_env.inference.generation import InferenceFailed, Sampling
-from rg_env.inference.outages import OutageWatch
+from rg_env.inference.outages import OutageWatch, kind_of
 from rg_env.inference.prompts import render_prompt
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.row_writer import RowWriter
@@ -41,7 +45,7 @@ from rg_env.simulation.inference_server import serve_app
 
 # -- workers ---------------------------------------------------------------------------
 
-LIMITS = Limits(
+LIMITS = FlightLimits(
     max_workers=8,
     group_size=8,
     batch_size=64,
@@ -415,22 +419,22 @@ def test_a_group_that_the_api_refuses_is_counted_and_does_not_end_the_run():
     async def work(env):
         scored = await env.score([rollout(RIGHT), rollout(WRONG)])
         scored["masks"] = "no masks"
-        env.metrics.asked += 2
+        env.ledger.ask(2)
         await env.handle_send_to_api(scored)
         return env.metrics
 
     metrics = asyncio.run(after_registration(16, work, group_size=2))
-    assert metrics.in_flight == 0
-    assert metrics.fates["sent"] == 0
+    assert metrics.ledger.in_flight == 0
+    assert metrics.ledger.fates["sent"] == 0
 
 
 def test_several_groups_can_be_sent_at_once():
     async def work(env):
         groups = [await env.score([rollout(RIGHT), rollout(WRONG)]) for _ in range(2)]
-        env.metrics.asked += 4
+        env.ledger.ask(4)
         await env.handle_send_to_api(groups)
         await env.get_status()
-        return env.metrics.fates["sent"], env.status_dict["queue_size"]
+        return env.ledger.fates["sent"], env.status_dict["queue_size"]
 
     assert asyncio.run(after_registration(16, work, group_size=2)) == (4, 2)
 
@@ -455,7 +459,7 @@ async def watched(healthy, give_up_after_s, wait_s):
 
 def test_unhealthy_servers_are_named_once_and_given_up_in_time(logged):
     found = asyncio.run(watched(False, 0.5, 2.6))
-    assert found.gave_up.is_set() and found.episodes == 1
+    assert found.gave_up.is_set() and found.outages == 1
     downs = [r for r in logged.records if "does not answer" in r.getMessage()]
     assert len(downs) == 1 and NOWHERE in downs[0].getMessage()
 
@@ -465,12 +469,12 @@ def test_without_a_bound_it_never_gives_up():
 
 
 def test_healthy_servers_are_no_episode():
-    assert asyncio.run(watched(True, 0.1, 1.2)).episodes == 0
+    assert asyncio.run(watched(True, 0.1, 1.2)).outages == 0
 
 
 async def failing(monkeypatch, *reasons):
     """Let requests fail without an answer between them, after an episode's length."""
-    monkeypatch.setattr(outages, "DOWN_AFTER_S", 0.0)
+    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
     watched = OutageWatch([Server(True)])
     for reason in reasons:
         await watched.note_failure(reason)
@@ -485,14 +489,14 @@ def test_an_answer_ends_an_episode(logged, monkeypatch):
         return watched
 
     watched = asyncio.run(run())
-    assert (watched.failures, watched.episodes) == (2, 2)
+    assert (watched.failures, watched.outages) == (2, 2)
     assert "answers again" in logged.text
 
 
 def test_an_episode_is_one_line(logged, monkeypatch):
     watched = asyncio.run(failing(monkeypatch, "500", "502", "503"))
     downs = [r for r in logged.records if "does not answer" in r.getMessage()]
-    assert watched.episodes == len(downs) == 1
+    assert watched.outages == len(downs) == 1
 
 
 def test_a_failed_request_among_answered_ones_is_no_episode(logged):
@@ -504,7 +508,7 @@ def test_a_failed_request_among_answered_ones_is_no_episode(logged):
         return watched
 
     watched = asyncio.run(run())
-    assert (watched.failures, watched.episodes) == (3, 0)
+    assert (watched.failures, watched.outages) == (3, 0)
     assert "does not answer" not in logged.text
 
 
@@ -520,7 +524,7 @@ def test_a_failed_request_among_answered_ones_is_no_episode(logged):
     ],
 )
 def test_failed_requests_are_counted_by_their_kind(reason, kind):
-    assert outages.kind_of(reason) == kind
+    assert kind_of(reason) == kind
 
 
 def test_giving_up_ends_a_request_that_never_returns():
@@ -545,7 +549,7 @@ def completions(reply, n=2, max_tokens=50, kind="vllm"):
         async with vllm_server(reply) as url:
             env = build_env(url, kind)
             try:
-                messages = env._messages("2 + 2?")
+                messages = env._requests.messages("2 + 2?")
                 prompt = render_prompt(env.tokenizer, messages)
                 sampling = Sampling(max_tokens, 1.0, 1.0, "train")
                 made = await env._inference.generate(prompt, n, sampling)
@@ -679,7 +683,7 @@ def test_an_endpoint_of_text_gives_tokens_of_our_own_and_no_logprobs():
         async with serve_app(app) as url:
             env = build_env(url, "openai")
             try:
-                prompt = render_prompt(env.tokenizer, env._messages("?"))
+                prompt = render_prompt(env.tokenizer, env._requests.messages("?"))
                 sampling = Sampling(50, 1.0, 1.0, "train")
                 return prompt, await env._inference.generate(prompt, 2, sampling)
             finally:
@@ -858,12 +862,13 @@ def test_the_event_loop_turns_between_two_groups_that_are_started():
     async def work(env):
         seen = []
 
-        def start(item):
+        def start(item, carry):
             seen.append(turns)
             env.workers.add(item)
 
         await env.get_status()
-        env.backlog, env._start_worker = list(range(4)), start
+        env.backlog.extend(range(4))
+        env._groups.start = start
         turning = asyncio.create_task(turn())
         await env.add_train_workers()
         turning.cancel()
@@ -885,11 +890,11 @@ def test_a_group_that_takes_too_long_is_cancelled_and_counted():
             await env.setup()
             gone = asyncio.Event()
             env._inference.generate = lambda *_: gone.wait()
-            env._start_worker(await env.get_next_item())
+            env._groups.start(await env.get_next_item(), env.handle_env)
             await asyncio.sleep(0.2)
-            env._cancel_timed_out()
+            env._groups.cancel_timed_out(env.config.worker_timeout)
             await asyncio.sleep(0.05)
-            found = (len(env.workers), dict(env.metrics.fates), env.metrics.in_flight)
+            found = (len(env.workers), dict(env.ledger.fates), env.ledger.in_flight)
             await env.close()
             return found
 

@@ -124,7 +124,7 @@ def test_a_dump_folder_that_cannot_be_written_is_refused(
 def test_wandb_without_a_login_stops_serve(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rg_env.atropos.defaults.has_wandb_login", lambda: False)
+    monkeypatch.setattr("rg_env.atropos.start_checks.has_wandb_login", lambda: False)
     assert run_main(["serve"]) == 2
     assert "wandb login" in capsys.readouterr().err
 

@@ -37,8 +37,8 @@ async def save_after(n, folder, **changes):
     async with ready_env(**changes) as env:
         checkpointed(env, folder, 4)
         await next_items(env, n)
-        env.metrics.asked = 8
-        env.metrics.fates["sent"] = 8
+        env.ledger.asked = 8
+        env.ledger.fates["sent"] = 8
         env.save_checkpoint(4)
         return await next_items(env, 3)
 
@@ -53,7 +53,7 @@ def test_a_resumed_run_continues_its_items_and_its_ledger(tmp_path):
     expected = asyncio.run(save_after(5, tmp_path))
     env, items = asyncio.run(resume(tmp_path))
     assert questions(items) == questions(expected)
-    assert env.metrics.asked == 8
+    assert env.ledger.asked == 8
 
 
 def test_the_newest_checkpoint_that_is_not_after_the_step_is_taken(tmp_path):
@@ -186,5 +186,5 @@ def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
 ):
     (tmp_path / "file").write_text("")
     env = asyncio.run(served_from(simulated, tmp_path / "file"))
-    assert env.metrics.fates["sent"] >= 3 * 16
+    assert env.ledger.fates["sent"] >= 3 * 16
     assert "is not saved" in logged.text

@@ -234,7 +234,7 @@ def test_no_training_question_is_one_of_the_evaluation():
     async def work(env):
         evaluated = {entry["question"] for entry, _ in env.test_items_with_scorers}
         asked = {(await env.get_next_item())[1]["question"] for _ in range(60)}
-        return evaluated & asked, env._questions.items.events
+        return evaluated & asked, env._items.items.events
 
     shared, events = with_env(
         work,

@@ -27,9 +27,10 @@ from parts import (
 )
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import api_client, api_session, delivery
+from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.ledger import Ending
 from rg_env.simulation.stand_in_trainer import find_faults
 
 SIZE = 2
@@ -105,8 +106,8 @@ def api(api_url, tmp_path):
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Wait as for an API that is near: the waits are no part of what is specified."""
-    monkeypatch.setattr(api_client, "FIRST_WAIT_S", 0.02)
-    monkeypatch.setattr(api_session, "POLL_S", 0.05)
+    monkeypatch.setattr(patience, "API_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "API_POLL_S", 0.05)
 
 
 def group(text="x"):
@@ -166,7 +167,7 @@ def sent_through(api, script, **changes):
             faulty_api(script, api.url, "/scored_data") as front,
             registered(front.url, **changes) as env,
         ):
-            env.metrics.asked += SIZE
+            env.ledger.ask(SIZE)
             await in_time(env.handle_send_to_api(group()))
             return env, api.batches()
 
@@ -177,10 +178,12 @@ def sent_through(api, script, **changes):
 def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
     api, fault, monkeypatch
 ):
-    monkeypatch.setattr(api_client, "REQUEST_TIMEOUT_S", 0.5 if fault == "hang" else 30)
+    monkeypatch.setattr(
+        patience, "API_REQUEST_TIMEOUT_S", 0.5 if fault == "hang" else 30
+    )
     env, got = sent_through(api, listed(fault, fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
-    assert env.metrics.fates == {"sent": SIZE}
+    assert env.ledger.fates == {"sent": SIZE}
     assert env._api.retries == 2
 
 
@@ -188,7 +191,7 @@ def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
 def test_a_group_whose_receipt_is_lost_is_sent_again(api, fault):
     env, got = sent_through(api, listed(fault))
     assert len(got) == 2  # the API has no way to tell them apart
-    assert env.metrics.fates == {"sent": SIZE}
+    assert env.ledger.fates == {"sent": SIZE}
 
 
 def test_an_api_that_is_slow_gets_a_group_once(api):
@@ -201,24 +204,24 @@ def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path
 ):
     env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
-    assert got == [] and env.metrics.fates == {"unsent": SIZE}
+    assert got == [] and env.ledger.fates == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)
     assert line["tokens"] == group()["tokens"] and line["item_id"] == "gcd"
     assert f"status {fault[-3:]}" in line["unsent_because"]
 
 
 def test_a_group_at_which_the_api_always_fails_is_given_up(api, tmp_path, monkeypatch):
-    monkeypatch.setattr(delivery, "SEND_GIVE_UP_AFTER_S", 0.2)
+    monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
     env, got = sent_through(api, always("status_500"), data_dumps_dir=str(tmp_path))
-    assert got == [] and env.metrics.fates == {"unsent": SIZE}
+    assert got == [] and env.ledger.fates == {"unsent": SIZE}
     assert len(unsent_in(tmp_path)) == 1
 
 
 def test_an_outage_does_not_count_against_a_group(api, monkeypatch):
-    monkeypatch.setattr(delivery, "SEND_GIVE_UP_AFTER_S", 0.2)
+    monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
     # Half a second without an API, and then a single fault.
     env, got = sent_through(api, listed(*["reset"] * 5, "status_500"))
-    assert len(got) == 1 and env.metrics.fates == {"sent": SIZE}
+    assert len(got) == 1 and env.ledger.fates == {"sent": SIZE}
 
 
 # -- an API that forgets ---------------------------------------------------------------
@@ -394,10 +397,12 @@ def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
             for _ in range(2):
                 await env.handle_send_to_api(group())
             await env.get_status()
-            before = env._may_start()
+            loop = env._serve_loop
+            before = loop.may_start(evaluates=False)
             api.batches()
             await env.get_status()
-            return before, env._may_start(), env.metrics.fates["sent"]
+            after = loop.may_start(evaluates=False)
+            return before, after, env.ledger.fates["sent"]
 
     assert asyncio.run(run()) == (False, True, 2 * SIZE)
 
@@ -461,15 +466,15 @@ async def working(collect=hangs, cls=ReasoningGymEnv, **changes):
     env = build_env(NOWHERE, cls=cls, group_size=SIZE, **changes)
 
     async def collected(item):
-        env.metrics.asked += SIZE
+        env.ledger.ask(SIZE)
         try:
             return await collect(), []
         except asyncio.CancelledError:
-            env.metrics.record_fate("cancelled", SIZE)
+            env.ledger.settle(Ending("cancelled", SIZE))
             raise
 
     env.collect_trajectories = collected
-    env._start_worker(ITEM)
+    env._groups.start(ITEM, env.handle_env)
     await asyncio.sleep(0)
     try:
         yield env
@@ -485,7 +490,7 @@ def cancel_as_the_host(env):
 def cancel_for_its_time(env):
     for running in env.running_items.values():
         running["start_time"] -= 10**6
-    env._cancel_timed_out()
+    env._groups.cancel_timed_out(env.config.worker_timeout)
 
 
 @pytest.mark.parametrize("cancel", [cancel_as_the_host, cancel_for_its_time])
@@ -494,7 +499,7 @@ def test_a_worker_that_is_cancelled_returns_its_item(cancel):
         async with working() as env:
             cancel(env)
             await until(lambda: not env.workers, "the worker has ended")
-            return env.backlog, env.running_items, dict(env.metrics.fates)
+            return env.backlog, env.running_items, dict(env.ledger.fates)
 
     assert asyncio.run(run()) == ([ITEM], {}, {"cancelled": SIZE})
 
@@ -518,7 +523,7 @@ def after_bad_hook(fails):
         bad = type("Bad", (BadHook,), {"fails": fails})
         async with working(gives_group, bad) as env:
             await until(lambda: not env.workers, "the worker has ended")
-            return env.backlog, dict(env.metrics.fates), env.metrics.in_flight
+            return env.backlog, dict(env.ledger.fates), env.ledger.in_flight
 
     return asyncio.run(run())
 
@@ -541,10 +546,10 @@ class BadTable(ReasoningGymEnv):
 def test_rows_for_wandb_that_fail_cost_no_group(api):
     async def run():
         async with registered(api.url, cls=BadTable) as env:
-            env.metrics.asked += SIZE
+            env.ledger.ask(SIZE)
             with pytest.raises(Ends):
                 await env.handle_send_to_api(group())
-            return api.batches(), dict(env.metrics.fates)
+            return api.batches(), dict(env.ledger.fates)
 
     got, fates = asyncio.run(run())
     assert len(got) == 1 and fates == {"sent": SIZE}
@@ -627,11 +632,11 @@ ONE_BAD = ("empty_one", "abort_one", "null_logprob", "nasty_text", "endless_text
 def test_one_bad_rollout_does_not_cost_its_group(fault):
     scored, again, env, _ = collected(listed(fault))
     assert find_faults(scored, 4, 2049) == [] and again == []
-    assert env.metrics.fates == {}
+    assert env.ledger.fates == {}
 
 
 def test_a_completion_that_stays_empty_is_never_sent_and_its_item_is_asked_again():
     scored, again, env, server = collected(always("empty_one"))
     assert scored is None and len(again) == 1
-    assert env.metrics.fates == {"unanswered": 4}
+    assert env.ledger.fates == {"unanswered": 4}
     assert server.requests > 1

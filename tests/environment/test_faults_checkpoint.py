@@ -143,9 +143,9 @@ life = Lineage(sys.argv[1], "rg_0")
 life.begin_ledger()
 metrics = Metrics(life.keep)
 while True:
-    metrics.asked += 4
-    metrics.record_fate("sent", 4)
-    print(metrics.asked, flush=True)
+    metrics.ledger.ask(4)
+    metrics.ledger.settle(Ending("sent", 4))
+    print(metrics.ledger.asked, flush=True)
 """
 
 

@@ -23,8 +23,9 @@ from parts import (
 )
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import evaluation_run, serve_loop
-from rg_env.inference import circuit_breaker, generation, native_servers, outages
+from rg_env import patience
+from rg_env.atropos import evaluation_run
+from rg_env.inference import circuit_breaker, native_servers
 from rg_env.inference.circuit_breaker import FAILURES_IN_A_ROW
 from rg_env.inference.generation import InferenceFailed, NoServer, Sampling
 from rg_env.inference.reply_arrival import tell_of_replies
@@ -70,11 +71,11 @@ HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
     monkeypatch.setattr(circuit_breaker, "FIRST_PAUSE_S", 0.05)
-    monkeypatch.setattr(generation, "FIRST_BACKOFF_S", 0.02)
-    monkeypatch.setattr(generation, "LOOK_FOR_SERVER_S", (0.005, 0.01))
-    monkeypatch.setattr(outages, "FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(outages, "LONGEST_PAUSE_S", 0.1)
-    monkeypatch.setattr(outages, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "LOOK_FOR_SERVER_S", (0.005, 0.01))
+    monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "OUTAGE_LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr(patience, "OUTAGE_LOOK_EVERY_S", 0.02)
 
 
 def env_of(*urls, kind="vllm", timeout=TIMEOUT_S, health_check=False, **changes):
@@ -109,8 +110,9 @@ def beside(work, *scripts, **settings):
 
 async def ask(env):
     """Ask for four completions, as a group does."""
-    prompt = await env._render(env._messages("2 + 2"))
-    return await env._ask(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
+    prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+    asking = env._inference.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
+    return await env._watch.unless_given_up(asking)
 
 
 async def ask_often(env, times, at_once=8):
@@ -124,7 +126,7 @@ async def ask_often(env, times, at_once=8):
 
 
 def an_item(env):
-    return env._messages("2 + 2"), ENTRY_OF_FOUR, Exact()
+    return env._requests.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
 
 
 async def collect(env):
@@ -202,7 +204,7 @@ def test_requests_that_the_server_refuses_do_not_leave_it_out():
                 await ask(env)
         return env.server.servers[0].server_healthy, server.requests
 
-    assert beside(work, always("status_422")) == (True, 3 * generation.MAX_TRIES)
+    assert beside(work, always("status_422")) == (True, 3 * patience.COMPLETION_TRIES)
 
 
 # -- an item whose requests fail -------------------------------------------------------
@@ -219,7 +221,7 @@ def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
 
     item, first, (_, left), metrics = beside(work, always(fault))
     assert first == (None, [item]) and left == []
-    assert metrics.fates["unanswered"] == 4 and metrics.asked == 8
+    assert metrics.ledger.fates["unanswered"] == 4 and metrics.ledger.asked == 8
 
 
 def test_a_server_that_is_not_there_at_the_start_is_waited_for():
@@ -241,7 +243,7 @@ def test_a_server_that_is_not_there_at_the_start_is_waited_for():
             await env.close()
 
     watched = asyncio.run(run())
-    assert watched.episodes == 1 and not watched.is_down
+    assert watched.outages == 1 and not watched.is_down
 
 
 def test_an_outage_is_one_line_and_its_end_another(logged):
@@ -256,18 +258,18 @@ def test_an_outage_is_one_line_and_its_end_another(logged):
     watched = beside(work, always("status_500"))
     begin, end = said(logged)
     assert "does not answer" in begin and "answers again" in end
-    assert watched.episodes == 1 and set(watched.kinds) == {"status_500"}
+    assert watched.outages == 1 and set(watched.kinds) == {"status_500"}
 
 
 def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(monkeypatch):
-    monkeypatch.setattr(generation, "LONGEST_WAIT_S", 0.0)
+    monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
 
     async def work(env, server):
         env.server.servers[0].lose("gone")
         with pytest.raises(NoServer):
             await ask(env)
         item = an_item(env)
-        times = 2 * serve_loop.MAX_ITEM_TRIES
+        times = 2 * patience.ITEM_TRIES
         return item, [await env.collect_trajectories(item) for _ in range(times)]
 
     item, tries = beside(work, always("reset"))
@@ -439,7 +441,7 @@ def test_process_gives_up_with_all_rows_on_disk(fault, tmp_path):
 
     status, metrics = asyncio.run(run())
     assert (status, len(list(read_groups(path)))) == (1, 2)
-    assert metrics.fates["written"] == 8 and metrics.in_flight == 0
+    assert metrics.ledger.fates["written"] == 8 and metrics.ledger.in_flight == 0
 
 
 def test_evaluate_gives_up_with_all_samples_on_disk(tmp_path):
@@ -462,7 +464,7 @@ def test_evaluate_gives_up_with_all_samples_on_disk(tmp_path):
 
 
 def test_an_evaluation_waits_out_an_outage(monkeypatch):
-    monkeypatch.setattr(generation, "LONGEST_WAIT_S", 0.0)
+    monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
     enough = 2 * evaluation_run.REQUEST_TRIES * len(FAST_TASKS)
 
     async def run():

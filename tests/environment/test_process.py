@@ -174,8 +174,8 @@ def test_a_server_that_always_fails_ends_it_with_status_1(tmp_path):
 
     status, env = asyncio.run(run())
     assert status == 1
-    assert env.metrics.in_flight == 0
-    assert set(env.metrics.fates) == {"unanswered"}
+    assert env.ledger.in_flight == 0
+    assert set(env.ledger.fates) == {"unanswered"}
 
 
 def process_env(folder, url, groups=GROUPS, kind="vllm", **changes):
@@ -312,7 +312,7 @@ def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):
     status, metrics = asyncio.run(run())
     assert status == 1 and "No space left" in logged.text
     assert "env.data_path_to_save_groups" in logged.text
-    assert metrics.fates["written"] == 0 and metrics.in_flight == 0
+    assert metrics.ledger.fates["written"] == 0 and metrics.ledger.in_flight == 0
 
 
 # -- bad bytes -------------------------------------------------------------------------

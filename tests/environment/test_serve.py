@@ -21,7 +21,7 @@ from parts import (
     until,
 )
 
-from rg_env.atropos.serve_loop import passed
+from rg_env.atropos.steps_due import passed
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
@@ -104,21 +104,23 @@ def test_every_group_that_arrives_can_be_trained_on(full_run):
 
 
 def test_no_group_is_turned_away_or_lost_on_its_way(full_run):
-    fates = set(full_run.env.metrics.fates)
+    fates = set(full_run.env.ledger.fates)
     assert fates <= {"sent", "no_signal", "cancelled"}
 
 
 def test_every_rollout_asked_for_has_exactly_one_fate(full_run):
     metrics = full_run.env.metrics
-    assert metrics.in_flight == 0
-    assert metrics.asked == sum(metrics.fates.values())
+    assert metrics.ledger.in_flight == 0
+    assert metrics.ledger.asked == sum(metrics.ledger.fates.values())
 
 
 def test_nothing_is_asked_of_the_server_outside_the_ledger(full_run):
     metrics = full_run.env.metrics
     # A group that is cancelled at the end may not have reached the server yet.
-    assert full_run.completions <= metrics.asked
-    assert full_run.completions >= metrics.asked - metrics.fates["cancelled"]
+    assert full_run.completions <= metrics.ledger.asked
+    assert (
+        full_run.completions >= metrics.ledger.asked - metrics.ledger.fates["cancelled"]
+    )
 
 
 def test_many_tasks_take_part(full_run):
@@ -132,14 +134,14 @@ def test_a_trainer_with_a_lower_limit_still_gets_groups(simulated):
     env, counts = asyncio.run(served(simulated.url, max_token_length=8192))
     assert counts.groups == 16
     assert counts.invalid_groups == 0
-    assert env.metrics.fates["rejected"] == 0
+    assert env.ledger.fates["rejected"] == 0
 
 
 def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(simulated):
     changes = {"max_token_len": 330}
     env, counts = asyncio.run(served(simulated.url, 2, changes))
     assert counts.invalid_groups == 0
-    assert env.metrics.fates["rejected"] == 0
+    assert env.ledger.fates["rejected"] == 0
 
 
 def test_a_server_of_type_sglang_serves(simulated):
@@ -160,7 +162,7 @@ def test_a_group_without_signal_is_sent_where_the_setting_allows_it(simulated):
         served(simulated.url, 2, ensure_scores_are_not_same=False)
     )
     assert counts.invalid_groups == 0
-    assert env.metrics.fates["no_signal"] == 0
+    assert env.ledger.fates["no_signal"] == 0
 
 
 def test_groups_go_out_compressed_and_arrive(simulated):
@@ -204,7 +206,7 @@ def test_a_restarted_api_gets_groups_again(simulated):
 
     counts, metrics = asyncio.run(run())
     assert (counts.steps, counts.invalid_groups) == (3, 0)
-    assert metrics.in_flight == 0
+    assert metrics.ledger.in_flight == 0
 
 
 def test_groups_wait_for_a_slow_trainer_without_being_cancelled(simulated):
@@ -213,7 +215,7 @@ def test_groups_wait_for_a_slow_trainer_without_being_cancelled(simulated):
     )
     assert counts.steps == 3
     # Those in flight at the end are; none for back-pressure.
-    assert env.metrics.fates["cancelled"] <= 4 * env.max_num_workers
+    assert env.ledger.fates["cancelled"] <= 4 * env.max_num_workers
 
 
 # -- several instances, and their ends -------------------------------------------------
@@ -406,9 +408,9 @@ def test_no_step_that_asks_for_something_is_missed(interval, before, now, expect
 def test_a_cancel_is_not_lost_to_a_worker_that_is_freed_meanwhile(turns):
     async def run():
         env = build_env()
-        tick = asyncio.create_task(env._next_tick())
+        tick = asyncio.create_task(env._groups.wait_for_place(0.1))
         await asyncio.sleep(0.01)
-        env._worker_freed.set()
+        env._groups.freed.set()
         for _ in range(turns):
             await asyncio.sleep(0)
         was_running = tick.cancel()

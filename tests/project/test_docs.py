@@ -31,8 +31,9 @@ from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import EVENTS
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports.evaluation_summary import EvalResult, summarise
-from rg_env.reports.metrics import Fate, Metrics
+from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
+from rg_env.rollouts.ledger import Ending, Fate, Ledger
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.level_settings import build_rules
 from rg_env.tasks.scale_repairs import NO_SCALE
@@ -302,12 +303,13 @@ def record():
 
 def keys_of_the_code():
     """Return the W&B keys that the code makes of one of everything."""
-    metrics = Metrics()
+    metrics = Metrics(Ledger())
     metrics.record_group(record())
-    metrics.record_fate("sent", 1)
+    metrics.ledger.settle(Ending("sent", 1))
     metrics.events["scoring_retries"] = 1
     results = [EvalResult("gcd", "arithmetic", 1.0, "right", {})]
-    in_entry = set(re.findall(r'"((?:train|curriculum)/\w+)"', ENTRY_SOURCE))
+    numbers = (ROOT / "rg_env/reports/run_numbers.py").read_text(encoding="utf-8")
+    in_entry = set(re.findall(r'"((?:train|curriculum)/\w+)"', ENTRY_SOURCE + numbers))
     # The table of rollouts is the host's.
     return (
         in_entry
@@ -330,8 +332,10 @@ def test_the_documented_metrics_are_those_of_the_code():
 
 def test_the_documented_events_are_those_of_the_code():
     (row,) = (row for row in table("W&B key") if "events/" in row[0])
-    accounting = (ROOT / "rg_env/atropos/accounting.py").read_text(encoding="utf-8")
-    counted = set(re.findall(r'events\["(\w+)"\]', ENTRY_SOURCE + accounting))
+    collection = (ROOT / "rg_env/atropos/collection.py").read_text(encoding="utf-8")
+    counted = set(re.findall(r'events\["(\w+)"\]', ENTRY_SOURCE + collection))
+    gathered = ENTRY_SOURCE[ENTRY_SOURCE.index("def _events") :]
+    counted |= set(re.findall(r'"(\w+)": self\.', gathered.partition("}\n")[0]))
     counted |= {"failed_requests_<kind>"}
     assert set(codes(row[1])) == counted | set(EVENTS)
 

@@ -21,7 +21,7 @@ LIBRARY_DOOR = "rg_env/tasks/library.py"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
-LEAVES = {"errors", "logs", "off_loop", "retrying"}
+LEAVES = {"errors", "logs", "off_loop", "patience", "retrying"}
 PURE = {"tasks", "answers", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sandbox": set(),
     "pool": {"sandbox"},
     "items": {"errors", "tasks", "answers", "pool"},
-    "inference": {"answers", "off_loop", "retrying"},
+    "inference": {"answers", "off_loop", "patience", "retrying"},
     "reports": {"errors", "tasks", "answers", "rollouts", "items"},
     "simulation": {"tasks", "items", "pool"},
     "atropos": LEAVES | PURE | {"pool", "items", "inference", "reports"},

@@ -1,0 +1,204 @@
+"""The groups in flight: started, timed out, ended, their items asked again.
+
+Mends B4 and B13 of docs/host_defects.md: groups in flight are cancelled when a count
+overshoots by one, and a group that raises is dropped without a traceback or a pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from rg_env import patience
+from rg_env.atropos.delivery import rollouts_in
+from rg_env.atropos.hooks import GroupHooks
+from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
+from rg_env.rollouts.ledger import Ending, Ledger
+
+logger = logging.getLogger(__name__)
+
+MAX_LOST_ITEMS = 1024
+
+
+class GroupsInFlight:
+    """The groups that were started and have not ended.
+
+    Args:
+        hooks: The environment, whose hooks take an item all its way.
+        ledger: Told of rollouts that a hook drops or loses.
+        note_error: Logs an error that cost a group, and waits a moment.
+
+    Attributes:
+        workers: The task of each group; a framework's name.
+        running_items: Of each group its item, task and start, by an id.
+        backlog: Items to be asked before any new one.
+        freed: Set when a place among them becomes free.
+    """
+
+    def __init__(
+        self,
+        hooks: GroupHooks,
+        ledger: Ledger,
+        note_error: Callable[[Exception], Awaitable[None]],
+    ) -> None:
+        self._hooks = hooks
+        self._ledger = ledger
+        self._note_error = note_error
+        self._answered: set[asyncio.Task[Any]] = set()
+        self._lost_items: dict[int, tuple[Any, int]] = {}
+        self.workers: set[asyncio.Task[Any]] = set()
+        self.running_items: dict[str, dict[str, Any]] = {}
+        self.backlog: list[Any] = []
+        self.freed = asyncio.Event()
+
+    # -- places ------------------------------------------------------------------------
+
+    @property
+    def asking(self) -> int:
+        """Groups that an inference server is asked for."""
+        return len(self.workers) - len(self._answered)
+
+    def note_answered(self, task: asyncio.Task[Any] | None) -> None:
+        """Free the place of the group that a task works on: it has its replies."""
+        if task is not None and task in self.workers:
+            self._answered.add(task)
+            self.freed.set()
+
+    async def wait_for_place(self, timeout_s: float) -> None:
+        """Wait until a place becomes free, but not for long."""
+        self.freed.clear()
+        freed = asyncio.ensure_future(self.freed.wait())
+        try:
+            # Before Python 3.12, `wait_for` swallows a cancel, the end of the run, that
+            # comes just when a worker is freed.
+            await asyncio.wait({freed}, timeout=timeout_s)
+        finally:
+            freed.cancel()
+
+    # -- beginning and ending ----------------------------------------------------------
+
+    def start(
+        self, item: Any, carry: Callable[[str], Coroutine[Any, Any, Any]]
+    ) -> asyncio.Task[Any]:
+        """Start a group.
+
+        Args:
+            item: What is asked.
+            carry: Takes the item of an id all its way: the hook `handle_env`.
+        """
+        item_uuid = str(uuid.uuid4())
+        worker = asyncio.get_running_loop().create_task(carry(item_uuid))
+        self.running_items[item_uuid] = {
+            "item": item,
+            "worker": worker,
+            "start_time": time.time(),
+        }
+        self.workers.add(worker)
+        worker.add_done_callback(self._note_end)
+        return worker
+
+    def _note_end(self, worker: asyncio.Task[Any]) -> None:
+        self.workers.discard(worker)
+        self._answered.discard(worker)
+        self.freed.set()
+        if not worker.cancelled() and worker.exception() is not None:
+            logger.error("a group was lost to an error", exc_info=worker.exception())
+
+    def cancel_timed_out(self, timeout_s: float) -> None:
+        """Cancel groups that take longer; 0 or less lets them take any time."""
+        if timeout_s <= 0:
+            return
+        for item_uuid, running in list(self.running_items.items()):
+            if time.time() - running["start_time"] > timeout_s:
+                logger.warning(
+                    "a group took longer than worker_timeout %g s and is cancelled: %r",
+                    timeout_s,
+                    running["item"][-1],
+                )
+                running["worker"].cancel()
+                self.running_items.pop(item_uuid)
+                self.backlog.extend(self.again(running["item"]))
+
+    async def end(self, *others: asyncio.Task[Any] | None) -> None:
+        """End what is in flight: a short grace, then it is cancelled.
+
+        Args:
+            others: Tasks that are cancelled at once, an evaluation for example.
+        """
+        await asyncio.gather(cancel_and_wait(others), finish_or_cancel(self.workers))
+
+    def again(self, item: Any) -> list[Any]:
+        """Return the item of a lost group, to be asked again; none after many tries.
+
+        Its rollouts are counted as lost at every try.
+        """
+        key = id(item)
+        _, tries = self._lost_items.pop(key, (item, 0))
+        if tries + 1 >= patience.ITEM_TRIES:
+            logger.error("%r is given up after %d tries", item[-1], tries + 1)
+            return []
+        self._lost_items[key] = (item, tries + 1)
+        if len(self._lost_items) > MAX_LOST_ITEMS:
+            del self._lost_items[next(iter(self._lost_items))]
+        return [item]
+
+    # -- an item's way -----------------------------------------------------------------
+
+    async def carry(self, item_uuid: str) -> tuple[Any, float | None]:
+        """Take an item all its way.
+
+        An item whose task is cancelled before it has its group is asked again, whoever
+        cancels, and so is one that is lost to an error.
+
+        Returns:
+            Its group, None where there is none; and the seconds until it was there.
+
+        Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, errors have
+        their traceback, and items are not written out for a log that is off.
+        """
+        running = self.running_items[item_uuid]
+        try:
+            group = await self.collected(running["item"])
+        except asyncio.CancelledError:
+            if self.running_items.pop(item_uuid, None) is not None:
+                self.backlog.append(running["item"])
+            raise
+        self.running_items.pop(item_uuid, None)
+        took_s = time.time() - running["start_time"]
+        if group is not None:
+            try:
+                await self._hooks.handle_send_to_api(group, running["item"])
+            except Exception as error:  # noqa: BLE001 - of a subclass or W&B
+                await self._note_error(error)
+        await self._hooks.cleanup()
+        return group, took_s
+
+    async def collected(self, item: Any) -> Any:
+        """Return an item's group, or several, after all hooks; None without one."""
+        try:
+            group, again = await self._hooks.collect_trajectories(item)
+            self.backlog.extend(again)
+            return await self._postprocessed(group) if group else None
+        except Exception as error:  # noqa: BLE001 - ours raise none, a subclass may
+            await self._note_error(error)
+            self.backlog.extend(self.again(item))
+            return None
+
+    async def _postprocessed(self, group: Any) -> Any:
+        """Apply the hook; what a subclass drops or loses in it is counted."""
+        asked = rollouts_in(group)
+        try:
+            left = await self._hooks.postprocess_histories(group)
+        except asyncio.CancelledError:
+            self._ledger.settle(Ending("cancelled", asked))
+            raise
+        except Exception:
+            self._ledger.settle(Ending("failed", asked))
+            raise
+        if rollouts_in(left) < asked:
+            self._ledger.settle(Ending("rejected", asked - rollouts_in(left)))
+        return left

@@ -1,0 +1,135 @@
+"""The way from an item to its rollouts: prompt, completions, one dict each."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rg_env.answers.prompt import SYSTEM_PROMPT, Message, build_messages
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.group_forms import build_rollout
+from rg_env.errors import SettingError
+from rg_env.inference.generation import Inference, Sampling
+from rg_env.inference.outages import OutageWatch
+from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.inference.reply_arrival import tell_of_replies
+
+
+class RolloutRequests:
+    """Asks the inference servers for rollouts.
+
+    Args:
+        config: The settings.
+        tokenizer: The environment's tokenizer.
+        inference: Asks the servers.
+        watch: Ends a request when it is time to give up on the servers.
+    """
+
+    def __init__(
+        self,
+        config: ReasoningGymEnvConfig,
+        tokenizer: Any,
+        inference: Inference,
+        watch: OutageWatch,
+    ) -> None:
+        self._config = config
+        self._tokenizer = tokenizer
+        self._inference = inference
+        self._watch = watch
+        self._prompts = Prompts(tokenizer)
+
+    def messages(self, question: str) -> tuple[Message, Message]:
+        """Return the system and the user message of a question."""
+        own = self._config.system_prompt or SYSTEM_PROMPT
+        before = self._config.custom_thinking_prompt
+        return build_messages(question, f"{before}\n\n{own}" if before else own)
+
+    async def prompt(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
+        """Return the prompt of messages; a long one is rendered off the event loop."""
+        return await self._prompts.render(messages)
+
+    def check_limit(self, limit_tokens: int, trainer_limit: int) -> None:
+        """Refuse a limit below which no prompt stays.
+
+        Args:
+            limit_tokens: The longest sequence that may be generated.
+            trainer_limit: What the trainer asks sequences to stay below.
+
+        Raises:
+            SettingError: The shortest question reaches it.
+        """
+        shortest = len(render_prompt(self._tokenizer, self.messages("?")).tokens)
+        if shortest < limit_tokens:
+            return
+        is_ours = self._config.max_token_length == limit_tokens
+        name = "env.max_token_length" if is_ours else "the trainer's max_token_len"
+        raise SettingError(
+            f"{name}: {limit_tokens if is_ours else trainer_limit} tokens leave no room"
+            f" for an answer: the prompt of the shortest question takes {shortest}"
+        )
+
+    async def for_training(
+        self, item: Any, limit_tokens: int, note_answered: Callable[[Any], None]
+    ) -> list[dict[str, Any]]:
+        """Return a group of rollouts of an item, shape (G,).
+
+        Args:
+            item: (messages, entry, dataset).
+            limit_tokens: The longest sequence that may be generated.
+            note_answered: Told, with the task that asks, when the replies have come.
+
+        Raises:
+            InferenceFailed: The servers did not answer, or it is time to give up.
+        """
+        config = self._config
+        answered = functools.partial(note_answered, asyncio.current_task())
+        with tell_of_replies(answered):
+            rollouts = await self._rollouts(
+                item,
+                config.group_size,
+                limit_tokens,
+                temperature=config.temperature,
+                top_p=config.top_p,
+                split="train",
+            )
+        answered()
+        return rollouts
+
+    async def for_evaluation(
+        self, entry: Mapping[str, Any], dataset: Any, limit_tokens: int
+    ) -> dict[str, Any]:
+        """Return one rollout of an evaluation item; raises as `for_training`."""
+        (rollout,) = await self._rollouts(
+            (self.messages(entry["question"]), entry, dataset),
+            1,
+            limit_tokens,
+            temperature=self._config.eval_temperature,
+            top_p=1.0,
+            split="eval",
+        )
+        return rollout
+
+    async def _rollouts(
+        self,
+        item: Any,
+        n: int,
+        limit_tokens: int,
+        *,
+        temperature: float,
+        top_p: float,
+        split: str,
+    ) -> list[dict[str, Any]]:
+        messages, entry, dataset = item
+        prompt = await self.prompt(messages)
+        sampling = Sampling(
+            max_tokens=max(1, limit_tokens - len(prompt.tokens)),
+            temperature=temperature,
+            top_p=top_p,
+            split=split,
+        )
+        completions = await self._watch.unless_given_up(
+            self._inference.generate(prompt, n, sampling)
+        )
+        return [build_rollout(prompt, c, entry, dataset) for c in completions]

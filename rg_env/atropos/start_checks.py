@@ -1,0 +1,134 @@
+"""The checks that come before any work: folders, tokenizer, server type, W&B."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import wandb
+
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.errors import SettingError
+
+logger = logging.getLogger(__name__)
+
+CANNOT_TRAIN = (
+    "openai.server_type: {0!r} returns no token ids with log-probabilities, so it"
+    " cannot train; `serve` needs 'vllm' or 'sglang' ({0!r} works with `process` and"
+    " `evaluate`)"
+)
+
+
+def _check_writable(field: str, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise SettingError(
+            f"{field}: no file can be written to {str(folder)!r} ({error.strerror});"
+            " name a folder that can be written"
+        ) from error
+
+
+def check_folders(config: ReasoningGymEnvConfig) -> None:
+    """Refuse output folders that cannot be written, before anything is generated.
+
+    Raises:
+        SettingError: The field and the folder.
+    """
+    if config.dump_rollouts or config.dump_failed_rollouts:
+        _check_writable("env.data_dumps_dir", Path(config.data_dumps_dir))
+    if config.data_path_to_save_groups is not None:
+        parent = Path(config.data_path_to_save_groups).parent
+        _check_writable("env.data_path_to_save_groups", parent)
+    if config.data_dir_to_save_evals is not None:
+        _check_writable(
+            "env.data_dir_to_save_evals", Path(config.data_dir_to_save_evals)
+        )
+
+
+@contextlib.contextmanager
+def refusing_bad_tokenizer(name: str, of_servers: Iterable[str]) -> Iterator[None]:
+    """Turn a tokenizer that cannot be loaded into one sentence.
+
+    Args:
+        name: The environment's tokenizer.
+        of_servers: Those of the inference servers' clients.
+
+    Raises:
+        SettingError: The name, the reason and the way out.
+    """
+    try:
+        yield
+    except (OSError, ValueError, ImportError) as error:
+        if isinstance(error, SettingError):
+            raise
+        reason = (
+            str(error).strip().splitlines()[0] if str(error) else type(error).__name__
+        )
+        others = sorted(set(of_servers) - {name})
+        raise SettingError(
+            f"env.tokenizer_name: {name!r}"
+            + "".join(f" or openai.tokenizer_name: {other!r}" for other in others)
+            + f" cannot be loaded ({reason}); name a model of"
+            " the Hugging Face hub, or a folder that holds its tokenizer.json and"
+            " tokenizer_config.json, which is also the way out without network"
+        ) from error
+
+
+@contextlib.contextmanager
+def refusing_no_template(name: str) -> Iterator[None]:
+    """Turn a tokenizer that cannot render a conversation into one sentence.
+
+    Raises:
+        SettingError: The name, the reason and the way out.
+    """
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise SettingError(
+            f"env.tokenizer_name: {name!r} cannot render a conversation ({reason});"
+            " name the tokenizer of a chat model"
+        ) from error
+
+
+def has_wandb_login() -> bool:
+    """Say whether W&B can be used without asking a person."""
+    if os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
+        return True
+    try:
+        return bool(wandb.login(prompt=False, verify=False))
+    except wandb.errors.Error:
+        return False
+
+
+def check_batch(batch_size: int, group_size: int) -> None:
+    """Refuse a trainer's batch that no group fits; warn of one that never fills.
+
+    Args:
+        batch_size: Rollouts of the trainer's batch, -1 where nobody sets it.
+        group_size: Rollouts of a group.
+
+    Raises:
+        SettingError: There is no batch size, or it cannot hold a group.
+    """
+    if batch_size == -1:
+        raise SettingError("env.batch_size: neither the trainer nor env sets one")
+    if group_size > batch_size:
+        raise SettingError(
+            f"env.group_size: {group_size} does not fit the trainer's batch of"
+            f" {batch_size}"
+        )
+    if batch_size % group_size:
+        logger.warning(
+            "the trainer's batch of %d is no multiple of env.group_size %d: the API"
+            " makes no batch of such groups alone, and says nothing",
+            batch_size,
+            group_size,
+        )

@@ -1,0 +1,75 @@
+"""The W&B run of an environment, and the rollouts of its table."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import wandb
+
+
+async def start(
+    name: str | None,
+    project: str | None,
+    group: str | None,
+    settings: Mapping[str, Any],
+) -> None:
+    """Start a run, whose name ends with the day and some letters.
+
+    Args:
+        name: What the run's name begins with; None leaves the name to W&B.
+        project: Its project, None for the user's default.
+        group: Its group, if any.
+        settings: What W&B shows as the run's config.
+    """
+    suffix = "".join(random.choices(string.ascii_lowercase, k=6))
+    today = datetime.now(timezone.utc).date()
+    await asyncio.to_thread(
+        wandb.init,
+        name=f"{name}-{today}-{suffix}" if name else None,
+        project=project,
+        group=group,
+        config=dict(settings),
+    )
+
+
+async def finish() -> None:
+    """End the run, if there is one."""
+    if wandb.run is not None:
+        await asyncio.to_thread(wandb.finish)
+
+
+async def table_rows(
+    group: Mapping[str, Any], wanted: int, tokenizer: Any
+) -> list[tuple[str, float]]:
+    """Return text and score of the first rollouts of a group, for the table.
+
+    Args:
+        group: With tokens, shape (G, T_i), and scores, shape (G,).
+        wanted: How many rollouts, -1 for all; there may be fewer.
+        tokenizer: Decodes whole sequences, in a thread.
+    """
+    size = len(group["tokens"])
+    count = size if wanted == -1 else min(wanted, size)
+    texts = await asyncio.to_thread(tokenizer.batch_decode, group["tokens"][:count])
+    return list(zip(texts, group["scores"][:count], strict=True))
+
+
+async def numbers_of_servers(servers: Sequence[Any]) -> dict[str, Any]:
+    """Return the numbers of all servers but the last, which the framework adds.
+
+    Mends B16 of docs/host_defects.md: of several servers only the last one is logged.
+    """
+    numbers: dict[str, Any] = {}
+    for i, server in enumerate(servers[:-1]):
+        numbers.update(await server.wandb_metrics({}, f"server_{i}"))
+    return numbers
+
+
+def table(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> Any:
+    """Return a table for W&B."""
+    return wandb.Table(list(columns), data=list(rows))

@@ -1,0 +1,80 @@
+"""How often and how long anything is tried again, in one table.
+
+The numbers stand together because they work together: what one layer gives up is tried
+again by the next one, and an item that was given up by all of them is lost.
+"""
+
+from __future__ import annotations
+
+# -- a request to an inference server --------------------------------------------------
+
+COMPLETION_TRIES = 3
+"""Requests for one group, each for the choices that are missing, before it failed."""
+
+COMPLETION_FIRST_PAUSE_S = 0.5
+COMPLETION_LONGEST_PAUSE_S = 10.0
+
+LONGEST_WAIT_FOR_SERVER_S = 60.0
+"""For a server to ask. A group that waited longer could be cancelled, and its item be
+lost after a few times; one that failed because none is there is free to come back."""
+
+LOOK_FOR_SERVER_S = (0.05, 0.2)
+"""By chance in between, so that all that wait do not ask at one moment."""
+
+# -- all inference servers together: an outage -----------------------------------------
+
+OUTAGE_AFTER_S = 2.0
+"""Nothing but failures for so long is an outage."""
+
+OUTAGE_LOOK_EVERY_S = 1.0
+OUTAGE_FIRST_PAUSE_S = 0.5
+OUTAGE_LONGEST_PAUSE_S = 30.0
+
+# -- an item ---------------------------------------------------------------------------
+
+SCORING_TRIES = 2
+"""Scorings of one group by a broken worker pool before the group is lost."""
+
+ITEM_TRIES = 5
+"""Groups of one item that may be lost before the item is."""
+
+EVALUATION_TRIES = 3
+"""Failures of one evaluation item before it counts as failed."""
+
+LONG_PROMPTS_IN_A_ROW = 200
+"""Items whose prompt leaves no room before the run ends."""
+
+FRUITLESS_GROUPS_IN_A_ROW = 200
+"""Groups in a row that give no row before `process` ends with a failure."""
+
+ERROR_PAUSE_S = 1.0
+"""After an error of ours, so that a fault that repeats does not spin."""
+
+# -- the Atropos API -------------------------------------------------------------------
+
+API_REQUEST_TIMEOUT_S = 60.0
+API_FIRST_PAUSE_S = 0.5
+API_LONGEST_PAUSE_S = 10.0
+
+API_POLL_S = 1.0
+"""Between two questions to an API that waits for its trainer."""
+
+FORGOTTEN_AFTER_TRIES = 3
+"""Status requests refused in a row before the API counts as having forgotten us."""
+
+SEND_TRIES_IF_REFUSED = 3
+"""A group that was spoiled on its way, or met a proxy, is accepted the next time."""
+
+SEND_GIVE_UP_AFTER_S = 120.0
+"""For a group at which an API fails that answers everything else."""
+
+# -- the end ---------------------------------------------------------------------------
+
+IN_FLIGHT_GRACE_S = 2.0
+"""What groups in flight get at the end to be answered, scored and sent."""
+
+CLOSE_GRACE_S = 2.0
+"""What a cancelled task, or the API, gets to end."""
+
+END_WITHIN_S = 9.0
+"""From a signal to the end of the process, whatever hangs."""
