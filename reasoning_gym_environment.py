@@ -65,7 +65,7 @@ from rg_env.atropos.delivery import DeliveryHooks, GroupDelivery, GroupRules
 from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
-from rg_env.atropos.lifetime import EXIT_FAILED, Lifetime
+from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames
 from rg_env.atropos.process_run import ProcessRun
 from rg_env.atropos.rollout_requests import RolloutRequests
@@ -97,19 +97,6 @@ Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
 FRAMEWORK_VERSION = metadata.version("atroposlib")  # too slow to ask for every group
 SUMMARY_EVERY_S = 30.0
-
-FRAMEWORK_LISTS = (
-    "completion_lengths",
-    "failed_task_duration",
-    "mainloop_timings",
-    "succeeded_task_duration",
-    "task_duration",
-    "task_successful",
-    "workers_added_list",
-)
-"""What the framework collects between two steps."""
-
-MAX_FRAMEWORK_VALUES = 10_000
 
 
 class ReasoningGymEnv(OldNames, BaseEnv):
@@ -317,7 +304,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._checkpoints.begin(self._lineage())
             # From here on the files are this life's, should it be killed at once.
             self._checkpoints.save_or_say(self.save_checkpoint, self.curr_step)
-        await self._serve_loop.run(self._note_turn)
+        await self._serve_loop.run()
         # No step is seen to pass that would log what came since the last one.
         await self._log_if_enough_was_sent()
 
@@ -336,10 +323,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             )
         await self._set_up_alone()
         self.curr_step = 0
-        run = ProcessRun(self, self._groups, self.jsonl_writer, self._gives_up)
+        run = ProcessRun(self, self._groups, self.jsonl_writer, self._watch)
         await run.write(total, at_once=self.max_num_workers)
         if run.written < total:
-            self._lifetime.exit_status = EXIT_FAILED
+            self._lifetime.fail()
 
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
@@ -355,9 +342,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         await self.setup()
         if self.config.use_wandb:
             await self._start_wandb(self.config.wandb_name or self.name)
-
-    def _gives_up(self) -> bool:
-        return self._watch.gave_up.is_set()
 
     # -- the trainer and its API -------------------------------------------------------
 
@@ -515,12 +499,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.succeeded_task_duration.append(took_s)
             self.last_completed_item = item
         return group
-
-    def _note_turn(self, seconds: float) -> None:
-        """Keep what the framework collects from growing for days."""
-        self.mainloop_timings.append(seconds)
-        for name in FRAMEWORK_LISTS:
-            del getattr(self, name)[:-MAX_FRAMEWORK_VALUES]
 
     async def _note_error(self, error: Exception) -> None:
         await self._collection.note_error(error)
@@ -734,8 +712,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 verbose=False,
             )
             logger.info("results: %s", self.config.data_dir_to_save_evals)
-        if self.process_mode and (summary.overall is None or self._gives_up()):
-            self._lifetime.exit_status = EXIT_FAILED
+        gave_up = self._watch.gave_up.is_set()
+        if self.process_mode and (summary.overall is None or gave_up):
+            self._lifetime.fail()
 
     # -- numbers -----------------------------------------------------------------------
 

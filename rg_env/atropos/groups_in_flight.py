@@ -13,9 +13,10 @@ import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from atroposlib.envs.base import BaseEnv
+
 from rg_env import patience
 from rg_env.atropos.delivery import rollouts_in
-from rg_env.atropos.hooks import GroupHooks
 from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
 from rg_env.rollouts.ledger import Ending, Ledger
 
@@ -28,7 +29,7 @@ class GroupsInFlight:
     """The groups that were started and have not ended.
 
     Args:
-        hooks: The environment, whose hooks take an item all its way.
+        env: Its hooks take an item all its way.
         ledger: Told of rollouts that a hook drops or loses.
         note_error: Logs an error that cost a group, and waits a moment.
 
@@ -41,11 +42,11 @@ class GroupsInFlight:
 
     def __init__(
         self,
-        hooks: GroupHooks,
+        env: BaseEnv,
         ledger: Ledger,
         note_error: Callable[[Exception], Awaitable[None]],
     ) -> None:
-        self._hooks = hooks
+        self._env = env
         self._ledger = ledger
         self._note_error = note_error
         self._answered: set[asyncio.Task[Any]] = set()
@@ -171,16 +172,16 @@ class GroupsInFlight:
         took_s = time.time() - running["start_time"]
         if group is not None:
             try:
-                await self._hooks.handle_send_to_api(group, running["item"])
+                await self._env.handle_send_to_api(group, running["item"])
             except Exception as error:  # noqa: BLE001 - of a subclass or W&B
                 await self._note_error(error)
-        await self._hooks.cleanup()
+        await self._env.cleanup()
         return group, took_s
 
     async def collected(self, item: Any) -> Any:
         """Return an item's group, or several, after all hooks; None without one."""
         try:
-            group, again = await self._hooks.collect_trajectories(item)
+            group, again = await self._env.collect_trajectories(item)
             self.backlog.extend(again)
             return await self._postprocessed(group) if group else None
         except Exception as error:  # noqa: BLE001 - ours raise none, a subclass may
@@ -192,7 +193,7 @@ class GroupsInFlight:
         """Apply the hook; what a subclass drops or loses in it is counted."""
         asked = rollouts_in(group)
         try:
-            left = await self._hooks.postprocess_histories(group)
+            left = await self._env.postprocess_histories(group)
         except asyncio.CancelledError:
             self._ledger.settle(Ending("cancelled", asked))
             raise

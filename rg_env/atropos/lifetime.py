@@ -81,6 +81,10 @@ class Lifetime:
         self.exit_status = 0
         self.is_closed = False
 
+    def fail(self) -> None:
+        """Have the process end with status 1, unless a signal ends it."""
+        self.exit_status = self.exit_status or EXIT_FAILED
+
     async def run(self, work: Coroutine[Any, Any, None], close: Step) -> None:
         """Run until the work ends, fails or a signal comes; then close.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+
+from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
 from rg_env.atropos.groups_in_flight import GroupsInFlight
-from rg_env.atropos.hooks import ProcessHooks
 from rg_env.atropos.lifetime import finish_or_cancel
+from rg_env.inference.outages import OutageWatch
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.rollouts.row_writer import RowWriter
 
@@ -24,10 +25,10 @@ class ProcessRun:
     """One run of `process`.
 
     Args:
-        hooks: The environment.
+        env: Its hooks are called where the framework calls them.
         groups: Takes an item to its group.
         rows: Where the rows go.
-        gives_up: Says whether waiting for the inference servers has taken too long.
+        watch: Says when waiting for the inference servers has taken too long.
 
     Attributes:
         written: Rows written so far.
@@ -35,15 +36,15 @@ class ProcessRun:
 
     def __init__(
         self,
-        hooks: ProcessHooks,
+        env: BaseEnv,
         groups: GroupsInFlight,
         rows: RowWriter,
-        gives_up: Callable[[], bool],
+        watch: OutageWatch,
     ) -> None:
-        self._hooks = hooks
+        self._env = env
         self._groups = groups
         self._rows = rows
-        self._gives_up = gives_up
+        self._watch = watch
         self._next_item_lock = asyncio.Lock()
         self._row_lock = asyncio.Lock()
         self._is_ending = False
@@ -86,7 +87,9 @@ class ProcessRun:
             self._fruitless += 1
         is_fruitless = self._fruitless > patience.FRUITLESS_GROUPS_IN_A_ROW
         is_begun = self._begun >= total
-        return not (is_fruitless or is_begun or self._is_ending or self._gives_up())
+        return not (
+            is_fruitless or is_begun or self._is_ending or self._watch.gave_up.is_set()
+        )
 
     async def _write_in_turn(self, total: int, progress: WorkProgress) -> None:
         """Write groups one after the other until enough are begun."""
@@ -94,10 +97,10 @@ class ProcessRun:
             self._begun += 1
             if await self._write_one():
                 self.written += 1
-                self._hooks.curr_step = self.written
+                self._env.curr_step = self.written
                 self._fruitless = 0
                 progress.advance()
-                await self._hooks.wandb_log()
+                await self._env.wandb_log()
             else:
                 self._begun -= 1
                 self._fruitless += 1
@@ -106,7 +109,7 @@ class ProcessRun:
         """Collect and write one group; say whether a row was written."""
         async with self._next_item_lock:
             backlog = self._groups.backlog
-            item = backlog.pop() if backlog else await self._hooks.get_next_item()
+            item = backlog.pop() if backlog else await self._env.get_next_item()
         if item is None:
             return False
         group = await self._groups.collected(item)
@@ -114,7 +117,7 @@ class ProcessRun:
             return False
         async with self._row_lock:  # the row that is counted is this group's
             rows_before = self._rows.rows
-            await self._hooks.handle_send_to_api(
+            await self._env.handle_send_to_api(
                 group,
                 item,
                 do_send_to_api=False,

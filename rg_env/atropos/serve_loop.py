@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
-from atroposlib.envs.base import EvalHandlingEnum
+from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
 from rg_env.atropos.api_session import ApiSession
 from rg_env.atropos.flight_limits import (
@@ -22,7 +22,6 @@ from rg_env.atropos.flight_limits import (
     queue_holds_the_end,
 )
 from rg_env.atropos.groups_in_flight import GroupsInFlight
-from rg_env.atropos.hooks import ServeHooks
 from rg_env.atropos.lifetime import cancel_and_wait
 from rg_env.off_loop import off_loop
 
@@ -30,12 +29,25 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 0.1
 
+FRAMEWORK_LISTS = (
+    "completion_lengths",
+    "failed_task_duration",
+    "mainloop_timings",
+    "succeeded_task_duration",
+    "task_duration",
+    "task_successful",
+    "workers_added_list",
+)
+"""What the framework collects between two steps, which may be days apart."""
+
+MAX_FRAMEWORK_VALUES = 10_000
+
 
 class ServeLoop:
     """Feeds a trainer until its last step.
 
     Args:
-        hooks: The environment.
+        env: Its hooks are called where the framework calls them.
         session: The environment as the API knows it.
         groups: The groups in flight.
         limits: Returns what bounds them now.
@@ -43,12 +55,12 @@ class ServeLoop:
 
     def __init__(
         self,
-        hooks: ServeHooks,
+        env: BaseEnv,
         session: ApiSession,
         groups: GroupsInFlight,
         limits: Callable[[], FlightLimits],
     ) -> None:
-        self._hooks = hooks
+        self._env = env
         self._session = session
         self._groups = groups
         self._limits = limits
@@ -56,21 +68,17 @@ class ServeLoop:
     async def begin(self) -> None:
         """Set up, and register at the API once its trainer has started."""
         # The framework's percentiles would import it at the first step, for 20 ms.
-        await asyncio.gather(self._hooks.setup(), off_loop(import_module, "numpy.ma"))
-        await self._hooks.setup_wandb()
-        await self._hooks.register_env()
-        await self._hooks.get_server_info()
+        await asyncio.gather(self._env.setup(), off_loop(import_module, "numpy.ma"))
+        await self._env.setup_wandb()
+        await self._env.register_env()
+        await self._env.get_server_info()
 
-    async def run(self, note_turn: Callable[[float], object]) -> None:
-        """Start groups until the run is complete.
-
-        Args:
-            note_turn: Told of the seconds that each turn of the loop took.
-        """
-        await self._hooks.get_status()
+    async def run(self) -> None:
+        """Start groups until the run is complete."""
+        await self._env.get_status()
         polling = asyncio.create_task(self._keep_status())
         try:
-            await self._keep_busy(polling, note_turn)
+            await self._keep_busy(polling)
         finally:
             await cancel_and_wait([polling])
 
@@ -82,28 +90,28 @@ class ServeLoop:
         while True:
             await asyncio.sleep(max(0.0, TICK_S - self._session.status_age_s))
             if self._session.status_age_s >= TICK_S:
-                await self._hooks.get_status()
+                await self._env.get_status()
 
-    async def _keep_busy(
-        self, polling: asyncio.Task[None], note_turn: Callable[[float], object]
-    ) -> None:
+    async def _keep_busy(self, polling: asyncio.Task[None]) -> None:
         """Keep the inference servers busy until the run is complete."""
         while not polling.done():
             began = time.monotonic()
             weight = self._session.status["env_weight"]
-            await self._hooks.server.update_weight(weight)
-            await self._hooks.env_step_checks()
+            await self._env.server.update_weight(weight)
+            await self._env.env_step_checks()
             if self._is_complete():
-                logger.info("step %d: the run is complete", self._hooks.curr_step)
+                logger.info("step %d: the run is complete", self._env.curr_step)
                 return
-            await self._hooks.add_train_workers()
-            self._groups.cancel_timed_out(self._hooks.config.worker_timeout)
+            await self._env.add_train_workers()
+            self._groups.cancel_timed_out(self._env.config.worker_timeout)
             await self._groups.wait_for_place(TICK_S)
-            note_turn(time.monotonic() - began)
+            self._env.mainloop_timings.append(time.monotonic() - began)
+            for name in FRAMEWORK_LISTS:
+                del getattr(self._env, name)[:-MAX_FRAMEWORK_VALUES]
         await polling
 
     def _is_complete(self) -> bool:
-        total_steps = self._hooks.config.total_steps
+        total_steps = self._env.config.total_steps
         return queue_holds_the_end(self._limits(), self._session.status, total_steps)
 
     def may_start(self, *, evaluates: bool) -> bool:
@@ -112,7 +120,7 @@ class ServeLoop:
         Args:
             evaluates: Whether an evaluation is going on.
         """
-        config, limits = self._hooks.config, self._limits()
+        config, limits = self._env.config, self._limits()
         if evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
             return False
         if evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
