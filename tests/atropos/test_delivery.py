@@ -1,85 +1,17 @@
 """Groups on their way to the API: the same values on the wire, off the event loop."""
 
 import asyncio
-import contextlib
-import gc
-import gzip
-import json
-import resource
-import shutil
 import threading
-from fractions import Fraction
 
 import pytest
 from aiohttp import web
-from hypothesis import given
-from hypothesis import strategies as st
+from groups import group
 from parts import build_env
 
 from rg_env import off_loop
 from rg_env.atropos import delivery, serve_loop
-from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.group_json import encode_groups
-from rg_env.rollouts.row_writer import RowWriter
 from rg_env.simulation.inference_server import serve_app
-
-ROWS = st.lists(st.lists(st.integers(-(2**31), 2**40), max_size=4), max_size=3)
-FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4)
-TEXTS = st.text(max_size=9)
-GROUPS = st.fixed_dictionaries(
-    {
-        "tokens": ROWS,
-        "masks": ROWS,
-        "scores": FLOATS,
-        "inference_logprobs": st.none() | st.lists(FLOATS, max_size=3),
-        "overrides": st.lists(st.dictionaries(TEXTS, st.booleans())),
-        "messages": st.lists(st.lists(st.dictionaries(TEXTS, TEXTS), max_size=2)),
-        "group_overrides": st.just({}),
-        "env_id": st.integers(0, 9),
-    }
-)
-
-
-def group(tokens=3, text="é \ud800 \U0001f600", rows=2):
-    return {
-        "tokens": [list(range(tokens))] * rows,
-        "masks": [list(range(tokens))] * rows,
-        "scores": [0.0, 1.0],
-        "inference_logprobs": [[-0.1234567890123456] * tokens] * rows,
-        "messages": [[{"role": "assistant", "content": text}]] * rows,
-    }
-
-
-def decoded(body, headers):
-    if headers.get("Content-Encoding") == "gzip":
-        body = gzip.decompress(body)
-    return json.loads(body)
-
-
-@given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
-def test_any_group_arrives_as_the_host_would_send_it(groups):
-    assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
-
-
-def test_short_bodies_go_as_they_are_and_long_ones_compressed():
-    for tokens, is_compressed in ((3, False), (500, True)):
-        body, headers = encode_groups(group(tokens, text="é \U0001f600"))
-        assert ("Content-Encoding" in headers) is is_compressed
-        assert decoded(body, headers) == group(tokens, text="é \U0001f600")
-
-
-def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
-    found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
-    assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
-
-
-def test_half_a_character_in_a_message_leaves_the_lists_of_numbers_fast():
-    pauses = []
-    encode_groups(group(), lambda: pauses.append(1))
-    assert len(pauses) == 10  # one a row: of tokens, masks, scores, logprobs, messages
-
-
-# -- sending ---------------------------------------------------------------------------
 
 
 class Api:
@@ -224,9 +156,6 @@ def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch)
     assert api.groups == [{**group(tokens, text="x"), "env_id": 0}]
 
 
-# -- what is sent and what is not ----------------------------------------------------
-
-
 def handled(scored, **changes):
     """Handle a group as a worker does; return what the API got and the environment."""
 
@@ -291,88 +220,6 @@ def test_messages_are_made_up_where_they_are_asked_for_and_missing():
     assert only["messages"] == [[{"role": "user", "content": text}]] * 2
 
 
-# -- rows ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tokens", [3, 2000])
-def test_a_row_holds_what_the_group_holds_the_lists_of_numbers_last(tmp_path, tokens):
-    writer = RowWriter(tmp_path / "rows.jsonl")
-    row = {**group(tokens), "gold_answer": Fraction(1, 3), "task": "gcd"}
-    writer.write(row)
-    writer.close()
-    (line,) = (tmp_path / "rows.jsonl").read_bytes().splitlines()
-    found = json.loads(line)
-    assert found == {**row, "gold_answer": "1/3"}
-    assert list(found)[-3:] == ["tokens", "masks", "inference_logprobs"]
-
-
-@pytest.mark.parametrize("row", [{}, {"tokens": [[1]]}, {"task": "gcd"}])
-def test_a_row_of_any_fields_is_one_object(tmp_path, row):
-    writer = RowWriter(tmp_path / "rows.jsonl")
-    writer.write(row)
-    writer.close()
-    assert json.loads((tmp_path / "rows.jsonl").read_bytes()) == row
-
-
-@contextlib.contextmanager
-def files_end_at(num_bytes):
-    """Let the disk be full for every file of this size."""
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-
-
-def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
-    writer.write({"task": "first"})
-    with files_end_at(100), pytest.raises(OSError, match="space"):
-        writer.write({"task": "second" * 100})
-    writer.write({"task": "third"})
-    writer.close()
-    assert [r["task"] for r in read_groups(writer.path)] == ["first", "third"]
-    assert (writer.rows, writer.rows_lost) == (2, 1)
-
-
-def test_a_folder_that_is_removed_gets_the_rows_that_follow(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
-    writer.write({"task": "first"})
-    shutil.rmtree(tmp_path)
-    writer.write({"task": "second"})
-    writer.close()
-    assert [r["task"] for r in read_groups(writer.path)] == ["second"]
-
-
-def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    threads = []
-
-    async def run():
-        env = build_env(data_path_to_save_groups=str(path), group_size=2)
-        write = env.jsonl_writer.write
-
-        def watched(row):
-            threads.append(threading.current_thread())
-            write(row)
-
-        env.jsonl_writer.write = watched
-        sending = asyncio.ensure_future(
-            env.handle_send_to_api(group(20_000), do_send_to_api=False)
-        )
-        await asyncio.sleep(0)
-        await env.close()
-        await sending
-
-    asyncio.run(run())
-    assert threads != [threading.main_thread()]
-    assert len(path.read_bytes().splitlines()) == 1
-
-
-# -- the thread and the collector ------------------------------------------------------
-
-
 def test_errors_come_back_from_the_thread():
     with pytest.raises(ZeroDivisionError):
         asyncio.run(off_loop.off_loop(divmod, 1, 0))
@@ -393,26 +240,3 @@ def test_a_breath_is_taken_only_after_some_work(monkeypatch):
     breathe()
     breathe()
     assert len(pauses) == 1
-
-
-def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
-    env = build_env()
-    counts = []
-
-    async def work():
-        counts.append(gc.get_freeze_count())
-
-    asyncio.run(env._lifetime.run(work(), env.close))
-    assert counts[0] > 10_000 and gc.get_freeze_count() == 0
-
-
-def test_the_collectors_settings_are_put_back_after_a_run():
-    before = gc.get_threshold()
-    during = []
-
-    async def work():
-        during.append(gc.get_threshold())
-
-    env = build_env()
-    asyncio.run(env._lifetime.run(work(), env.close))
-    assert during != [before] and gc.get_threshold() == before

@@ -21,7 +21,6 @@ from parts import (
     until,
 )
 
-from rg_env.atropos.steps_due import passed
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
@@ -386,40 +385,6 @@ def test_a_mixture_of_instances_gives_valid_groups_alone(seen):
 
 
 # -- the loop --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("interval", "before", "now", "expected"),
-    [
-        (1, 0, 1, True),
-        (2, 1, 3, True),
-        (2, 2, 3, False),
-        (25, 24, 26, True),
-        (25, 25, 49, False),
-        (0, 0, 9, False),
-        (-1, 0, 9, False),
-    ],
-)
-def test_no_step_that_asks_for_something_is_missed(interval, before, now, expected):
-    assert passed(interval, before, now) is expected
-
-
-@pytest.mark.parametrize("turns", range(6))
-def test_a_cancel_is_not_lost_to_a_worker_that_is_freed_meanwhile(turns):
-    async def run():
-        env = build_env()
-        tick = asyncio.create_task(env._groups.wait_for_place(0.1))
-        await asyncio.sleep(0.01)
-        env._groups.freed.set()
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        was_running = tick.cancel()
-        await asyncio.wait([tick])
-        await env.close()
-        return was_running, tick.cancelled()
-
-    was_running, cancelled = asyncio.run(run())
-    assert cancelled is was_running
 
 
 def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):

@@ -1,0 +1,84 @@
+"""The API over HTTP: statuses become errors, and patience."""
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from rg_env.atropos.api_client import ApiClient, ApiFaulted, ApiRefused, ApiUnreachable
+from rg_env.simulation.inference_server import serve_app
+
+
+def asked(handler, method="GET", path="/x", **patience):
+    """Ask a server once, or patiently."""
+
+    async def run():
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", handler)
+        async with serve_app(app) as url:
+            client = ApiClient(url)
+            try:
+                if not patience:
+                    return await client.request(method, path)
+                return await client.patiently(
+                    lambda: client.request(method, path), **patience
+                )
+            finally:
+                await client.close()
+                await client.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("status_code", "error"),
+    [(500, ApiFaulted), (503, ApiFaulted), (429, ApiFaulted), (422, ApiRefused)],
+)
+def test_a_status_becomes_its_error(status_code, error):
+    async def handler(request):
+        return web.Response(status=status_code, text="why")
+
+    with pytest.raises(error, match=f"GET /x: status {status_code}"):
+        asked(handler)
+
+
+@pytest.mark.parametrize("text", ["<html>", "[]", '"ok"', "null"])
+def test_an_answer_that_is_no_object_is_no_answer(text):
+    async def handler(request):
+        return web.Response(text=text)
+
+    with pytest.raises(ApiUnreachable):
+        asked(handler)
+
+
+def test_a_faulting_api_is_asked_again_and_its_recovery_is_said_once(logged):
+    left = [500, 500]
+
+    async def handler(request):
+        return web.Response(status=left.pop()) if left else web.json_response({"a": 1})
+
+    assert asked(handler, even_if_refused=False) == {"a": 1}
+    said = [record.getMessage() for record in logged.records]
+    assert len(said) == 2 and "status 500" in said[0] and "again" in said[1]
+
+
+def test_a_refusal_is_waited_out_where_it_cannot_be_meant():
+    left = [404, 403]
+
+    async def handler(request):
+        return web.Response(status=left.pop()) if left else web.json_response({"a": 1})
+
+    assert asked(handler, even_if_refused=True) == {"a": 1}
+
+
+def test_a_refusal_is_not_tried_again():
+    count = 0
+
+    async def handler(request):
+        nonlocal count
+        count += 1
+        return web.Response(status=422)
+
+    with pytest.raises(ApiRefused):
+        asked(handler, even_if_refused=False)
+    assert count == 1

@@ -1,0 +1,58 @@
+"""The talk with the real API: registration, what the trainer asks, groups."""
+
+import asyncio
+
+import pytest
+from parts import (
+    RIGHT,
+    WRONG,
+    rollout,
+)
+from registered import after_registration
+
+from rg_env.errors import SettingError
+
+
+async def nothing(env):
+    return env
+
+
+def test_the_trainers_batch_limit_and_steps_are_taken_over():
+    env = asyncio.run(after_registration(16, nothing, total_steps=-1, wandb_name=None))
+    assert (env.config.batch_size, env.max_token_len) == (16, 512)
+    assert env.config.total_steps == 33
+    assert env.wandb_prepend == "reasoning_gym_0"
+
+
+def test_a_group_that_does_not_fit_the_batch_is_refused():
+    with pytest.raises(SettingError, match=r"env\.group_size: 8 .* batch of 4"):
+        asyncio.run(after_registration(4, nothing, group_size=8))
+
+
+def test_a_batch_that_no_groups_make_up_is_warned_of(logged):
+    asyncio.run(after_registration(18, nothing, group_size=4))
+    assert "no multiple" in logged.text
+
+
+def test_a_group_that_the_api_refuses_is_counted_and_does_not_end_the_run():
+    async def work(env):
+        scored = await env.score([rollout(RIGHT), rollout(WRONG)])
+        scored["masks"] = "no masks"
+        env.ledger.ask(2)
+        await env.handle_send_to_api(scored)
+        return env.metrics
+
+    metrics = asyncio.run(after_registration(16, work, group_size=2))
+    assert metrics.ledger.in_flight == 0
+    assert metrics.ledger.fates["sent"] == 0
+
+
+def test_several_groups_can_be_sent_at_once():
+    async def work(env):
+        groups = [await env.score([rollout(RIGHT), rollout(WRONG)]) for _ in range(2)]
+        env.ledger.ask(4)
+        await env.handle_send_to_api(groups)
+        await env.get_status()
+        return env.ledger.fates["sent"], env.status_dict["queue_size"]
+
+    assert asyncio.run(after_registration(16, work, group_size=2)) == (4, 2)

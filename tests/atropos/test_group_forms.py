@@ -1,0 +1,18 @@
+"""The forms that a group takes between the rooms."""
+
+from parts import (
+    RIGHT,
+    rollout,
+)
+
+from rg_env.atropos import group_forms
+
+
+def test_completion_tokens_are_those_the_masks_leave_unmasked():
+    assert group_forms.completion_tokens(rollout(RIGHT, prompt=7, length=5)) == 5
+
+
+def test_an_entry_from_outside_names_its_task_by_its_metadata():
+    entry = {"metadata": {"source_dataset": "sums"}}
+    assert group_forms.task_of(entry, object()) == "sums"
+    assert group_forms.task_of({}, object()) == "unknown"

@@ -1,0 +1,82 @@
+"""Groups in flight: their starts leave the loop its turns, and none stays for ever."""
+
+import asyncio
+import time
+
+import pytest
+from parts import (
+    RIGHT,
+    build_env,
+    vllm_reply,
+    vllm_server,
+)
+from registered import after_registration
+
+
+def test_the_event_loop_turns_between_two_groups_that_are_started():
+    turns = 0
+
+    async def turn():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def work(env):
+        seen = []
+
+        def start(item, carry):
+            seen.append(turns)
+            env.workers.add(item)
+
+        await env.get_status()
+        env.backlog.extend(range(4))
+        env._groups.start = start
+        turning = asyncio.create_task(turn())
+        await env.add_train_workers()
+        turning.cancel()
+        env.workers.clear()
+        return seen
+
+    seen = asyncio.run(after_registration(16, work, max_num_workers=4))
+    assert len(seen) == len(set(seen)) == 4
+
+
+def test_a_group_that_takes_too_long_is_cancelled_and_counted():
+    def slowly(body):
+        time.sleep(0)
+        return vllm_reply([RIGHT] * body["n"])
+
+    async def run():
+        async with vllm_server(slowly) as url:
+            env = build_env(url, worker_timeout=0.05)
+            await env.setup()
+            gone = asyncio.Event()
+            env._inference.generate = lambda *_: gone.wait()
+            env._groups.start(await env.get_next_item(), env.handle_env)
+            await asyncio.sleep(0.2)
+            env._groups.cancel_timed_out(env.config.worker_timeout)
+            await asyncio.sleep(0.05)
+            found = (len(env.workers), dict(env.ledger.fates), env.ledger.in_flight)
+            await env.close()
+            return found
+
+    assert asyncio.run(run()) == (0, {"cancelled": 4}, 0)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_cancel_is_not_lost_to_a_worker_that_is_freed_meanwhile(turns):
+    async def run():
+        env = build_env()
+        tick = asyncio.create_task(env._groups.wait_for_place(0.1))
+        await asyncio.sleep(0.01)
+        env._groups.freed.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        was_running = tick.cancel()
+        await asyncio.wait([tick])
+        await env.close()
+        return was_running, tick.cancelled()
+
+    was_running, cancelled = asyncio.run(run())
+    assert cancelled is was_running

@@ -1,0 +1,120 @@
+"""From the beginning of a command to its end."""
+
+import asyncio
+import gc
+import os
+import signal
+
+import pytest
+from parts import build_env
+
+from rg_env.atropos.lifetime import EXIT_FAILED, EXIT_SIGNAL, Lifetime
+
+
+def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
+    env = build_env()
+    counts = []
+
+    async def work():
+        counts.append(gc.get_freeze_count())
+
+    asyncio.run(env._lifetime.run(work(), env.close))
+    assert counts[0] > 10_000 and gc.get_freeze_count() == 0
+
+
+def test_the_collectors_settings_are_put_back_after_a_run():
+    before = gc.get_threshold()
+    during = []
+
+    async def work():
+        during.append(gc.get_threshold())
+
+    env = build_env()
+    asyncio.run(env._lifetime.run(work(), env.close))
+    assert during != [before] and gc.get_threshold() == before
+
+
+def closing(*steps):
+    """Return the steps that were taken, after closing twice, and what was raised."""
+    taken = []
+
+    def step(name):
+        async def take():
+            taken.append(name)
+            if name.startswith("bad"):
+                raise RuntimeError(name)
+
+        return take
+
+    async def run():
+        lifetime = Lifetime()
+        try:
+            await lifetime.close(*map(step, steps))
+        finally:
+            await lifetime.close(*map(step, steps))
+
+    error = None
+    try:
+        asyncio.run(run())
+    except RuntimeError as raised:
+        error = str(raised)
+    return taken, error
+
+
+def test_the_steps_of_the_end_are_taken_once_and_in_their_order():
+    assert closing("groups", "files", "api") == (["groups", "files", "api"], None)
+
+
+def test_a_step_that_fails_keeps_no_other_from_being_taken():
+    taken, error = closing("bad files", "api", "bad pool", "summary")
+    assert taken == ["bad files", "api", "bad pool", "summary"] and error == "bad pool"
+
+
+def test_work_that_fails_is_closed_and_its_error_raised():
+    closed = []
+
+    async def work():
+        raise KeyError("x")
+
+    async def close():
+        closed.append(True)
+
+    with pytest.raises(KeyError):
+        asyncio.run(Lifetime().run(work(), close))
+    assert closed == [True]
+
+
+def test_a_failure_is_an_exit_status_once_all_is_closed():
+    lifetime, closed = Lifetime(), []
+
+    async def work():
+        lifetime.fail()
+
+    async def close():
+        closed.append(lifetime.exit_status)
+
+    with pytest.raises(SystemExit) as end:
+        asyncio.run(lifetime.run(work(), close))
+    assert (end.value.code, closed) == (EXIT_FAILED, [EXIT_FAILED])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_the_work_closes_and_names_itself(number):
+    closed = []
+
+    async def work():
+        os.kill(os.getpid(), number)
+        await asyncio.sleep(60)
+
+    async def close():
+        closed.append(True)
+
+    lifetime = Lifetime()
+    lifetime._end_in_time = lambda: None  # it would end the test's own process
+    before = signal.getsignal(number)
+    try:
+        with pytest.raises(SystemExit) as end:
+            asyncio.run(lifetime.run(work(), close))
+    finally:
+        signal.signal(number, before)
+    assert (end.value.code, closed) == (EXIT_SIGNAL + number, [True])

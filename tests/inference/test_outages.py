@@ -1,0 +1,110 @@
+"""An outage is said once, its end too, and giving up comes in time."""
+
+import asyncio
+
+import pytest
+from parts import (
+    NOWHERE,
+    server_config,
+)
+
+from rg_env import patience
+from rg_env.inference.generation import InferenceFailed
+from rg_env.inference.outages import OutageWatch, kind_of
+
+
+class Server:
+    def __init__(self, healthy):
+        self.server_healthy = healthy
+        self.config = server_config()
+
+
+async def watched(healthy, give_up_after_s, wait_s):
+    watched = OutageWatch([Server(healthy)])
+    watched.start(give_up_after_s=give_up_after_s)
+    await asyncio.sleep(wait_s)
+    await watched.stop()
+    await watched.stop()
+    return watched
+
+
+def test_unhealthy_servers_are_named_once_and_given_up_in_time(logged):
+    found = asyncio.run(watched(False, 0.5, 2.6))
+    assert found.gave_up.is_set() and found.outages == 1
+    downs = [r for r in logged.records if "does not answer" in r.getMessage()]
+    assert len(downs) == 1 and NOWHERE in downs[0].getMessage()
+
+
+def test_without_a_bound_it_never_gives_up():
+    assert not asyncio.run(watched(False, None, 1.2)).gave_up.is_set()
+
+
+def test_healthy_servers_are_no_episode():
+    assert asyncio.run(watched(True, 0.1, 1.2)).outages == 0
+
+
+async def failing(monkeypatch, *reasons):
+    """Let requests fail without an answer between them, after an episode's length."""
+    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
+    watched = OutageWatch([Server(True)])
+    for reason in reasons:
+        await watched.note_failure(reason)
+    return watched
+
+
+def test_an_answer_ends_an_episode(logged, monkeypatch):
+    async def run():
+        watched = await failing(monkeypatch, "500")
+        watched.note_answer()
+        await watched.note_failure("500")
+        return watched
+
+    watched = asyncio.run(run())
+    assert (watched.failures, watched.outages) == (2, 2)
+    assert "answers again" in logged.text
+
+
+def test_an_episode_is_one_line(logged, monkeypatch):
+    watched = asyncio.run(failing(monkeypatch, "500", "502", "503"))
+    downs = [r for r in logged.records if "does not answer" in r.getMessage()]
+    assert watched.outages == len(downs) == 1
+
+
+def test_a_failed_request_among_answered_ones_is_no_episode(logged):
+    async def run():
+        watched = OutageWatch([Server(True)])
+        for _ in range(3):
+            await watched.note_failure("500")
+            watched.note_answer()
+        return watched
+
+    watched = asyncio.run(run())
+    assert (watched.failures, watched.outages) == (3, 0)
+    assert "does not answer" not in logged.text
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("ClientResponseError: 503, message='x', url='http://h:500/v1'", "status_503"),
+        ("InternalServerError: Error code: 500 - {}", "status_500"),
+        ("status 429: later", "status_429"),
+        ("ServerDisconnectedError: Server disconnected", "ServerDisconnectedError"),
+        ("KeyError: 'logprobs'", "KeyError"),
+        ("1 of 4 usable completions after 3 requests", "unusable"),
+    ],
+)
+def test_failed_requests_are_counted_by_their_kind(reason, kind):
+    assert kind_of(reason) == kind
+
+
+def test_giving_up_ends_a_request_that_never_returns():
+    async def run():
+        watched = OutageWatch([Server(True)])
+        asking = asyncio.ensure_future(watched.unless_given_up(asyncio.sleep(3600)))
+        await asyncio.sleep(0)
+        watched.gave_up.set()
+        await asking
+
+    with pytest.raises(InferenceFailed):
+        asyncio.run(run())

@@ -1,0 +1,32 @@
+"""Groups as bytes: what the framework would send, compressed where it is long."""
+
+import json
+
+from groups import GROUPS, decoded, group
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.rollouts.group_json import encode_groups
+
+
+@given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
+def test_any_group_arrives_as_the_host_would_send_it(groups):
+    assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
+
+
+def test_short_bodies_go_as_they_are_and_long_ones_compressed():
+    for tokens, is_compressed in ((3, False), (500, True)):
+        body, headers = encode_groups(group(tokens, text="é \U0001f600"))
+        assert ("Content-Encoding" in headers) is is_compressed
+        assert decoded(body, headers) == group(tokens, text="é \U0001f600")
+
+
+def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
+    found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
+    assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
+
+
+def test_half_a_character_in_a_message_leaves_the_lists_of_numbers_fast():
+    pauses = []
+    encode_groups(group(), lambda: pauses.append(1))
+    assert len(pauses) == 10  # one a row: of tokens, masks, scores, logprobs, messages

@@ -1,0 +1,110 @@
+"""The rows of `process`: each on disk when it is written, whole or not at all."""
+
+import asyncio
+import contextlib
+import json
+import resource
+import shutil
+import threading
+from fractions import Fraction
+
+import pytest
+from groups import group
+from parts import (
+    build_env,
+)
+
+from rg_env.atropos import process_rows
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.row_writer import RowWriter
+
+
+def test_the_last_row_is_on_disk_before_the_file_is_closed(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"tokens": [[1]], "task": "gcd"})
+    (row,) = read_groups(tmp_path / "rows.jsonl")
+    assert list(row) == ["task", "tokens"]
+    writer.close()
+    writer.close()
+
+
+def test_a_file_of_no_rows_is_not_left_behind(tmp_path):
+    RowWriter(tmp_path / "rows.jsonl").close()
+    assert list(tmp_path.iterdir()) == []
+    assert process_rows.write_page_of(tmp_path / "rows.jsonl") is None
+
+
+@pytest.mark.parametrize("tokens", [3, 2000])
+def test_a_row_holds_what_the_group_holds_the_lists_of_numbers_last(tmp_path, tokens):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    row = {**group(tokens), "gold_answer": Fraction(1, 3), "task": "gcd"}
+    writer.write(row)
+    writer.close()
+    (line,) = (tmp_path / "rows.jsonl").read_bytes().splitlines()
+    found = json.loads(line)
+    assert found == {**row, "gold_answer": "1/3"}
+    assert list(found)[-3:] == ["tokens", "masks", "inference_logprobs"]
+
+
+@pytest.mark.parametrize("row", [{}, {"tokens": [[1]]}, {"task": "gcd"}])
+def test_a_row_of_any_fields_is_one_object(tmp_path, row):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write(row)
+    writer.close()
+    assert json.loads((tmp_path / "rows.jsonl").read_bytes()) == row
+
+
+@contextlib.contextmanager
+def files_end_at(num_bytes):
+    """Let the disk be full for every file of this size."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"task": "first"})
+    with files_end_at(100), pytest.raises(OSError, match="space"):
+        writer.write({"task": "second" * 100})
+    writer.write({"task": "third"})
+    writer.close()
+    assert [r["task"] for r in read_groups(writer.path)] == ["first", "third"]
+    assert (writer.rows, writer.rows_lost) == (2, 1)
+
+
+def test_a_folder_that_is_removed_gets_the_rows_that_follow(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"task": "first"})
+    shutil.rmtree(tmp_path)
+    writer.write({"task": "second"})
+    writer.close()
+    assert [r["task"] for r in read_groups(writer.path)] == ["second"]
+
+
+def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    threads = []
+
+    async def run():
+        env = build_env(data_path_to_save_groups=str(path), group_size=2)
+        write = env.jsonl_writer.write
+
+        def watched(row):
+            threads.append(threading.current_thread())
+            write(row)
+
+        env.jsonl_writer.write = watched
+        sending = asyncio.ensure_future(
+            env.handle_send_to_api(group(20_000), do_send_to_api=False)
+        )
+        await asyncio.sleep(0)
+        await env.close()
+        await sending
+
+    asyncio.run(run())
+    assert threads != [threading.main_thread()]
+    assert len(path.read_bytes().splitlines()) == 1

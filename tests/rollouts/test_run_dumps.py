@@ -1,0 +1,100 @@
+"""Which groups are dumped, and the rows of `process`."""
+
+import asyncio
+import json
+
+from parts import (
+    RIGHT,
+    WRONG,
+    build_env,
+    rollout,
+)
+
+from rg_env.atropos import group_forms
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.run_dumps import Dumps
+
+
+def record_of(*texts):
+    async def run():
+        env = build_env(ensure_scores_are_not_same=False)
+        rollouts = [rollout(text) for text in texts]
+        scores = await group_forms.score_rollouts(env._scorer(), rollouts)
+        await env.close()
+        return group_forms.build_record(rollouts, scores, [s.value for s in scores])
+
+    return asyncio.run(run())
+
+
+KEEPS_NOTHING = {"keep_good": False, "keep_failed": False, "threshold": 0.7}
+
+
+def dumped(folder, *records, cancel=False, **changes):
+    async def run():
+        dumps = Dumps(folder, **{**KEEPS_NOTHING, **changes})
+        for record in records:
+            writing = asyncio.ensure_future(dumps.record(record, {}))
+            await asyncio.sleep(0)
+            if cancel:
+                writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+        await dumps.close()
+        await dumps.close()
+
+    asyncio.run(run())
+    return {p.name.rsplit("_", 2)[0]: list(read_groups(p)) for p in folder.iterdir()}
+
+
+SAVED = "reasoning_gym_environment_rollouts"
+FAILED = "reasoning_gym_environment_FAILED_rollouts"
+
+
+def test_good_and_failed_groups_go_to_their_own_files(tmp_path):
+    found = dumped(
+        tmp_path,
+        record_of(RIGHT, WRONG),
+        record_of(RIGHT, RIGHT),
+        record_of(WRONG, WRONG),
+        keep_good=True,
+        keep_failed=True,
+    )
+    assert {name: len(groups) for name, groups in found.items()} == {
+        SAVED: 2,
+        FAILED: 1,
+    }
+
+
+def test_nothing_is_dumped_unless_asked_for(tmp_path):
+    assert dumped(tmp_path, record_of(RIGHT, WRONG), record_of(WRONG, WRONG)) == {}
+
+
+def test_a_threshold_of_1_means_perfect(tmp_path):
+    found = dumped(
+        tmp_path,
+        record_of(RIGHT, WRONG),
+        record_of(WRONG, WRONG),
+        keep_good=True,
+        threshold=1.0,
+    )
+    assert [len(groups) for groups in found.values()] == [1]
+
+
+def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
+    found = dumped(tmp_path, record_of(RIGHT, WRONG), cancel=True, keep_good=True)
+    assert len(found[SAVED]) == 1
+
+
+def test_what_a_killed_process_left_is_completed_by_the_next_start(tmp_path):
+    line = json.dumps({"item_id": "gcd", "rollouts": []})
+    left = tmp_path / f"{SAVED}_old_0000.jsonl.part"
+    left.write_text(f'{line}\n{{"item_id": "to')
+
+    async def run():
+        env = build_env(data_dumps_dir=str(tmp_path))
+        await env.setup()
+        await env.close()
+
+    asyncio.run(run())
+    (complete,) = tmp_path.iterdir()
+    assert complete.name == f"{SAVED}_old_0000.jsonl"
+    assert [g["item_id"] for g in read_groups(complete)] == ["gcd"]
