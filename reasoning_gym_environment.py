@@ -32,7 +32,7 @@ if __name__ == "__main__":
     from rg_env.cli import main as command_line
 
     command_line.end_at_interrupt()
-    # The other commands spare themselves the import of the host.
+    # The other commands spare themselves the import of the framework.
     if not command_line.needs_environment(sys.argv[1:]):
         raise SystemExit(command_line.main(None, sys.argv[1:]))
     command_line.begin_workers(sys.argv[1:])

@@ -2,7 +2,8 @@
 
     {checkpoint_dir}/env_checkpoints/{name}/step-{step}.json
 
-The folder and the names are the host's.
+The folder and the names are the framework's. Mends B10 of docs/host_defects.md: there a
+file is written in place, and any key of it becomes an attribute.
 """
 
 from __future__ import annotations

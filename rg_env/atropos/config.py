@@ -2,7 +2,9 @@
 
 Every field is checked when it is set: its range here, names of tasks and parameters
 against the installed library when the environment sets up. Unknown fields are
-refused. The host's own fields are declared again where it leaves out their range.
+refused. The framework's own fields are declared again where it leaves out their range.
+
+Mends B19 of docs/host_defects.md: a weight of 0 makes the API fail for everybody.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
         default=False, description="Log extraction and scoring of every rollout"
     )
     suppress_base_env_logs: bool = Field(
-        default=True, description="Hide the host's INFO and DEBUG lines"
+        default=True, description="Hide the framework's INFO and DEBUG lines"
     )
     seed: int = Field(default=42, ge=0, description="Decides every training item")
     mask_too_long_completions: bool = Field(
@@ -202,7 +204,7 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
         default=str(DATA_DUMPS), description="Folder of the dump files"
     )
 
-    # -- the host's fields, with the ranges it does not check --------------------------
+    # -- the framework's fields, with the ranges it does not check ---------------------
     group_size: int = Field(default=4, ge=1, description="Rollouts of one item")
     max_token_length: int = Field(
         default=2048, ge=2, description="Longest prompt plus completion, in tokens"
@@ -253,7 +255,7 @@ class ReasoningGymEnvConfig(BaseEnvConfig):
     @classmethod
     def _weight_divides(cls, weight: float) -> float:
         # The API divides by the sum of the weights and answers every later status
-        # request with 500 if it is 0; the host's documented -1 is such a weight.
+        # request with 500 if it is 0; the framework's documented -1 is such a weight.
         if not math.isfinite(weight) or weight <= 0:
             raise ValueError("must be above 0: the API cannot share by other weights")
         return weight

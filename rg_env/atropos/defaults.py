@@ -41,7 +41,7 @@ def servers() -> list[APIServerConfig]:
     """Return the servers that the command line starts from.
 
     Source: atropos 296a0bc, config_init(); differs: server_type is one that can train;
-    the host's default raised an error at the first item.
+    the framework's default raised an error at the first item.
     """
     return [
         APIServerConfig(

@@ -2,6 +2,9 @@
 
 Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager(); differs:
 workers that are running are never cancelled because of a number computed here.
+
+Mends B20 of docs/host_defects.md: the API's step runs ahead of the trainer, so the run
+ends by what its queue holds.
 """
 
 from __future__ import annotations
@@ -53,8 +56,8 @@ def groups_to_the_end(
 ) -> int:
     """Return how many groups the queue lacks until it holds the end of the run.
 
-    That is one batch past the last step, as the host counts: a trainer that reads a
-    batch ahead would wait for it for ever.
+    That is one batch past the last step, as the framework counts: a trainer that reads
+    a batch ahead would wait for it for ever.
     """
     steps = total_steps + 1 - status["current_step"]
     return math.ceil(steps * limits.batch_size / limits.group_size) - int(

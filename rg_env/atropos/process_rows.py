@@ -1,10 +1,11 @@
-"""What `process` leaves behind: rows that people use, and the host's page of them.
+"""What `process` leaves behind: rows that people use, and the framework's page of them.
 
-A row is the group as the host writes it (tokens, masks, scores, messages, ...) with
-what makes it useful: task, gold answer, extracted answers, outcomes, provenance.
+A row is the group as the framework writes it (tokens, masks, scores, messages, ...)
+with what makes it useful: task, gold answer, extracted answers, outcomes, provenance.
 
-The host's page renders messages as raw markdown, in which `<think>` and `<answer>`
-disappear and a model's HTML is live. It is made from a copy in which every message is
+Mends B24 of docs/host_defects.md: the framework's page renders messages as raw
+markdown, in which `<think>` and `<answer>` disappear and a model's HTML is live. It is
+made from a copy in which every message is
 quoted, so that it shows what was written.
 """
 
@@ -30,11 +31,11 @@ from rg_env.rollouts.row_writer import RowWriter
 logger = logging.getLogger(__name__)
 
 
-def take_over(host_writer: Any, config: ReasoningGymEnvConfig) -> RowWriter | None:
-    """Return our writer for the file that the host has opened, None if it has none."""
-    if host_writer is None:
+def take_over(framework_writer: Any, config: ReasoningGymEnvConfig) -> RowWriter | None:
+    """Return our writer for the file that the framework has opened, if it has one."""
+    if framework_writer is None:
         return None
-    host_writer.close()
+    framework_writer.close()
     return RowWriter(Path(config.data_path_to_save_groups))
 
 
@@ -77,10 +78,10 @@ def _heading(row: Mapping[str, Any]) -> str:
 
 
 def write_page(rows: Iterable[Mapping[str, Any]], page: Path) -> None:
-    """Write the host's page for rows that carry messages.
+    """Write the framework's page for rows that carry messages.
 
     Raises:
-        RuntimeError: The host could not make it.
+        RuntimeError: The framework could not make it.
     """
     headings = []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
-"""The inference servers of a run, as the list that the host needs.
+"""The inference servers of a run, as the list that the framework needs.
 
-The host discards a single server config, refuses an empty key with openai 3, and
-fails on Slurm's variables (`8 // "2"`), so the list is made here and given to it with
-`slurm=False`.
+Mends B21 of docs/host_defects.md: the framework discards a single server config,
+refuses an empty key with openai 3, and fails on Slurm's variables (`8 // "2"`), so the
+list is made here and given to it with `slurm=False`.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ PLACEHOLDER_KEY = "x"
 GPUS_PER_NODE = 8
 FIRST_PORT = 9000
 LOCAL_PORTS = range(9004, 9008)
-"""Where the host expects servers on this machine when it is given no URL."""
+"""Where the framework expects servers on this machine when it is given no URL."""
 
 
 def _filled(config: APIServerConfig, tokenizer_name: str) -> APIServerConfig:
-    """Fill in what the host's clients cannot do without: a key and a tokenizer."""
+    """Fill in what the framework's clients cannot do without: a key and a tokenizer."""
     named = config.tokenizer_name != "none"
     update: dict[str, Any] = {
         "api_key": config.api_key or PLACEHOLDER_KEY,
         "tokenizer_name": config.tokenizer_name if named else tokenizer_name,
     }
     if config.server_type == "trl":
-        # The host's client takes this name for its tokenizer's and sends it nowhere,
-        # and it appends TRL's own path, which has no version, to the URL.
+        # The framework's client takes this name for its tokenizer's and sends it
+        # nowhere, and it appends TRL's own path, which has no version, to the URL.
         update["model_name"] = update["tokenizer_name"]
         update["base_url"] = (config.base_url or "").removesuffix("/v1") or None
     return config.model_copy(update=update)
 
 
 def _expanded(config: ServerBaseline) -> list[APIServerConfig]:
-    """Return a config as it is, or the host's four local servers for a baseline."""
+    """Return a config as it is, or four local servers for the framework's baseline."""
     if isinstance(config, APIServerConfig):
         return [config]
     fields = config.model_dump()

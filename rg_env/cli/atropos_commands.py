@@ -1,4 +1,4 @@
-"""The host's three commands: serve, process and evaluate."""
+"""The framework's three commands: serve, process and evaluate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """One of the host's commands.
+    """One of the framework's commands.
 
     Attributes:
         summary: What it does, for `--help`.

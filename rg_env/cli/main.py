@@ -64,7 +64,7 @@ MAKE_ITEMS = frozenset({"serve", "process", "evaluate"})
 """Commands whose process makes items."""
 
 NEED_ENVIRONMENT = MAKE_ITEMS | {"demo"}
-"""Commands that use the environment's class, and with it the host."""
+"""Commands that use the environment's class, and with it the framework."""
 
 USAGE = """\
 usage: python reasoning_gym_environment.py [COMMAND] [OPTIONS]

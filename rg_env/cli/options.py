@@ -3,7 +3,7 @@
     --env.FIELD VALUE      a field of ReasoningGymEnvConfig
     --openai.FIELD VALUE   a field of the inference server
     --config FILE          YAML with the sections `env` and `openai`
-    --slurm, --testing     as the host's
+    --slurm, --testing     as the framework's
 
 `None` is a value everywhere, a field may be named in YAML and on the command line, and
 a name or value that is wrong ends in one sentence. Sections of other programs (a
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 ENV, OPENAI = "env", "openai"
 FLAGS = ("slurm", "testing")
 IGNORED = ("max_n_completions", "proxy_url")
-"""Options that the host accepts and hands to nobody; accepted here as well."""
+"""Options that the framework accepts and hands to nobody; accepted here as well."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Options:
         env: Fields of the environment.
         openai: Fields of the inference server, or of each of several.
         slurm: Whether the servers are found through Slurm.
-        testing: Whether the host's mock server is used.
+        testing: Whether the framework's mock server is used.
     """
 
     env: Mapping[str, Any]
@@ -118,7 +118,7 @@ def build_parser(
     parser.add_argument("--config", metavar="FILE", help="YAML with `env` and `openai`")
     for flag, text in (
         ("slurm", "Find the inference servers through Slurm's variables"),
-        ("testing", "Use the host's mock server"),
+        ("testing", "Use the framework's mock server"),
     ):
         parser.add_argument(
             f"--{flag}", nargs="?", const="true", metavar="BOOL", help=text

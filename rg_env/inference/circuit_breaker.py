@@ -7,6 +7,8 @@ A server that passed its trial and fails as often again is left out for a longer
 a real answer forgets all that. One failure is not enough there either: it may be of the
 one item left to ask, whose every request fails. A server that says it is busy rests,
 which is no failure. Pure: clock and chance are given.
+
+Mends B22 of docs/host_defects.md.
 """
 
 from __future__ import annotations

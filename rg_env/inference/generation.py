@@ -124,10 +124,10 @@ def _cut(completion: Completion, limit_tokens: int) -> Completion:
 
 
 class Inference:
-    """Asks the host's servers for completions.
+    """Asks the framework's servers for completions.
 
     Args:
-        server: The host's `ServerManager`.
+        server: The framework's `ServerManager`.
         tokenizer: The environment's tokenizer.
         server_type: vllm, sglang, openai or trl.
         on_retry: Told why a request failed that is tried again.
@@ -220,17 +220,17 @@ class Inference:
                 await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
             except Exception as error:
                 # As many kinds as ways to fail: aiohttp's, openai's, pydantic's,
-                # KeyError on a malformed reply, all of them in the host's retry error.
+                # KeyError on a malformed reply, all in the framework's retry error.
                 raise InferenceFailed(describe(_root_cause(error))) from error
 
     async def _managed(
         self, prompt: Prompt, arguments: dict[str, Any]
     ) -> list[Completion]:
-        """Ask the server that the host would ask.
+        """Ask the server that the framework would ask.
 
-        The host's managed server would render and encode the prompt once more and keep
-        a tree of texts that nobody reads, so its server is asked directly. One that
-        goes through a proxy has no server and is asked itself.
+        The framework's managed server would render and encode the prompt once more and
+        keep a tree of texts that nobody reads, so its server is asked directly. One
+        that goes through a proxy has no server and is asked itself.
         """
         async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
             if not isinstance(managed, ManagedServer):

@@ -1,9 +1,10 @@
-"""The host's clients with a circuit each: a server that fails is left out for a while.
+"""The framework's clients with a circuit each: a server that fails is left out.
 
-The host's `ServerManager` asks the server with the most free places among those whose
-`server_healthy` is true; here that is what the circuit says. Left alone it would send
-nearly everything to a server that fails at once, because its places are always free,
-and would wait for a dead one for ever. Differs from the host's clients:
+Mends B22 of docs/host_defects.md. The framework's `ServerManager` asks the server with
+the most free places among those whose `server_healthy` is true; here that is what the
+circuit says. Left alone it would send nearly everything to a server that fails at once,
+because its places are always free, and would wait for a dead one for ever. Differs from
+the framework's clients:
 
     tries       one; the next is `Inference`'s, at whatever server is asked then
     429         the server rests as long as it says, within bounds
@@ -78,7 +79,7 @@ class GuardedServer(APIServer):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Build the host's client."""
+        """Build the framework's client."""
         self.circuit = Circuit()
         self._under_way: set[asyncio.Future[Any]] = set()
         self._trial: asyncio.Future[None] | None = None
@@ -86,12 +87,12 @@ class GuardedServer(APIServer):
 
     @property
     def server_healthy(self) -> bool:
-        """Whether the host is to choose this server."""
+        """Whether the framework is to choose this server."""
         return self.circuit.admits
 
     @server_healthy.setter
     def server_healthy(self, is_healthy: bool) -> None:
-        # Where the host's own health check runs, it sets this again and again.
+        # Where the framework's own health check runs, it sets this again and again.
         if not is_healthy:
             self.circuit.note_failure("the health check fails")
 
@@ -185,7 +186,7 @@ class GuardedServer(APIServer):
         self.circuit.note_answer()
         return reply
 
-    # -- in place of the host's three tries --------------------------------------------
+    # -- in place of the framework's three tries ---------------------------------------
 
     chat_completion = inspect.unwrap(APIServer.chat_completion)
 

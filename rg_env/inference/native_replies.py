@@ -10,6 +10,8 @@ which nearly always is one shape repeated, is read as one flat list of numbers. 
 shape is what is left of the text without the characters of numbers; a list of any
 other shape is read in full, and so is a whole reply that is no strict JSON (NaN).
 
+Mends B23 of docs/host_defects.md.
+
 Source: atroposlib 0.4.0, VLLMServer and SGLangServer; differs: none in the result.
 """
 
@@ -34,7 +36,7 @@ _SGLANG_UNIT = b"[,,null]"
 NATURAL_ENDS = frozenset(
     {"stop", "length", "content_filter", "tool_calls", "function_call"}
 )
-"""Ends that the host knows; any other, "abort" for one, leaves half a completion."""
+"""Ends that the framework knows; any other, as "abort", leaves half a completion."""
 
 Sequence = tuple[list[int], list[float]]
 
@@ -43,7 +45,7 @@ NativeReply = tuple[list[int], list[list[int]], list[list[float]], list[Any]]
 
 
 class Generated(NamedTuple):
-    """The completions of a reply, as the host's clients return them.
+    """The completions of a reply, as the framework's clients return them.
 
     Attributes:
         tokens: Shape (G, T_i).

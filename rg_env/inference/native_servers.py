@@ -1,14 +1,15 @@
-"""The host's clients of vLLM and SGLang with a `/generate` that does not hold us up.
+"""The framework's clients of vLLM and SGLang, with a `/generate` that holds nobody up.
 
-What they send and return is what the host's own classes send and return; differs:
+Mends B23 of docs/host_defects.md. What they send and return is what the framework's own
+classes send and return; differs:
 
     connections     kept open, instead of one opened and closed for every request
-    replies         read by `native_replies.py`, long ones off the event loop
+    replies         read by native_replies.py, long ones off the event loop
     timings         the newest `rolling_buffer_length` are kept, instead of all
     health          of SGLang as of vLLM asked at `/health`; bounded in time
 
-Choosing a server and its limits stay the host's; guarded_server.py says what
-is tried again.
+Choosing a server and its limits stay the framework's; guarded_server.py says what is
+tried again.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class RecentTimings(APIServer):
     """A client that remembers its newest timings."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Build the host's client."""
+        """Build the framework's client."""
         super().__init__(*args, **kwargs)
         newest = self.config.rolling_buffer_length
         self.request_timings: deque[float] = deque(maxlen=newest)
@@ -78,7 +79,7 @@ class NativeServer(GuardedServer, RecentTimings):
     """A client of a server's own `/generate`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Build the host's client; connects at the first request."""
+        """Build the framework's client; connects at the first request."""
         super().__init__(*args, **kwargs)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -116,7 +117,7 @@ class NativeServer(GuardedServer, RecentTimings):
         if self._session is None or self._loop is not loop:
             self._loop = loop
             self._session = aiohttp.ClientSession(
-                # The semaphores of the host limit what is under way.
+                # The semaphores of the framework limit what is under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
                 read_bufsize=READ_BUFFER_BYTES,
             )
@@ -191,7 +192,7 @@ class NativeServer(GuardedServer, RecentTimings):
 
 
 class NativeVllmServer(NativeServer, VLLMServer):
-    """The host's client of the vLLM server that its example trainer runs."""
+    """The framework's client of the vLLM server that its example trainer runs."""
 
     def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
         for name in ("max_new_tokens", "max_completion_tokens"):
@@ -203,7 +204,7 @@ class NativeVllmServer(NativeServer, VLLMServer):
 
 
 class NativeSglangServer(NativeServer, SGLangServer):
-    """The host's client of SGLang."""
+    """The framework's client of SGLang."""
 
     def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
         if "max_tokens" in sampling:
@@ -219,10 +220,10 @@ class NativeSglangServer(NativeServer, SGLangServer):
 
 
 class TextServer(GuardedServer, RecentTimings, OpenAIServer):
-    """The host's client of an endpoint of the OpenAI kind."""
+    """The framework's client of an endpoint of the OpenAI kind."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Build the host's client, which tries once."""
+        """Build the framework's client, which tries once."""
         super().__init__(*args, **kwargs)
         self.openai.max_retries = 0
 
@@ -233,7 +234,7 @@ class TextServer(GuardedServer, RecentTimings, OpenAIServer):
 
 
 class TrlServer(GuardedServer, RecentTimings, TrlVllmServer):
-    """The host's client of TRL's server."""
+    """The framework's client of TRL's server."""
 
 
 SERVER_CLASSES: dict[str, type[APIServer]] = {

@@ -1,8 +1,8 @@
 """Whether the inference servers answer, said once per outage.
 
-The host's clients wait without a word while a server is unhealthy. This watches their
-health and the failed requests, names the URLs when nothing is answered and when that is
-over, and tells `process` and `evaluate` when to give up.
+The framework's clients wait without a word while a server is unhealthy. This watches
+their health and the failed requests, names the URLs when nothing is answered and when
+that is over, and tells `process` and `evaluate` when to give up.
 
 A request that fails while others are answered is no outage: it is counted by its kind,
 and each kind is named ever more seldom. Of several servers, one that is left out is
@@ -56,7 +56,7 @@ class OutageWatch:
     """Watches the servers of a run.
 
     Args:
-        servers: The host's server objects.
+        servers: The framework's server objects.
 
     Attributes:
         gave_up: Set once it is time to end.

@@ -34,7 +34,7 @@ class Prompt:
 
 
 def render_prompt(tokenizer: Any, messages: Sequence[Message]) -> Prompt:
-    """Render messages as the host's managed server does, and count their tokens.
+    """Render messages as the framework's managed server does, and count their tokens.
 
     Template and tokenizer may both put a BOS; the servers take one of them off, and so
     does the count here.

@@ -68,7 +68,7 @@ class TaskHandle:
     rules: ScoringRules = worker_jobs.DEFAULT_RULES
 
     def __repr__(self) -> str:
-        """Stay short: the host formats every item into its log."""
+        """Stay short: the framework formats every item into its log."""
         return f"<{self.task} {self.split} #{self.index}>"
 
     def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:

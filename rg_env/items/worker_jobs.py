@@ -1,7 +1,7 @@
 """The work that is done in a worker process: plain values in, plain values out.
 
 These are the only places where reasoning-gym's code runs on data. Each is called by
-name through the pool; nothing here knows of processes, deadlines or the host.
+name through the pool; nothing here knows of processes, deadlines or the framework.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Groups as the bytes that go to the trainer: JSON, compressed where it is long."""
+"""Groups as the bytes that go to the trainer: JSON, compressed where it is long.
+
+Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loop.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from rg_env.off_loop import no_breath
 GZIP_FROM_BYTES = 1024
 GZIP_LEVEL = 1
 """ISA-L's; its bytes are those of zlib's level 4 or so, at a fiftieth of the time of
-level 9, which the host uses."""
+level 9, which the framework uses."""
 
 
 def _encode_value(value: Any) -> bytes:
@@ -51,7 +54,7 @@ def encode_groups(
     groups: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     breathe: Callable[[], None] = no_breath,
 ) -> tuple[bytes, dict[str, str]]:
-    """Encode one group or several as the host does: JSON, compressed where it is long.
+    """Encode one group or several as the framework does: JSON, a long one compressed.
 
     Args:
         groups: What becomes the body.

@@ -19,7 +19,7 @@ TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 class RowWriter:
     """Appends rows to a JSONL file, each on disk when `write` returns.
 
-    It stands in for the host's writer, which buffers, and fails on lone surrogates.
+    It stands in for the framework's writer, which buffers and fails on lone surrogates.
 
     Attributes:
         path: The file.

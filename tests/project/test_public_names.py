@@ -225,3 +225,17 @@ def test_config_init_names_one_server_in_a_list() -> None:
 def test_the_dumps_go_to_the_folder_beside_the_entry(repo_root: Path) -> None:
     folder = entry.ReasoningGymEnvConfig().data_dumps_dir
     assert Path(folder) == repo_root / "data_dumps"
+
+
+def test_helpers_work_on_an_object_that_was_never_built() -> None:
+    env = Env.__new__(Env)
+    assert env._extract_final_answer("<think>3</think><answer> 4 </answer>") == "4"
+    item = {"question": "2 + 2?", "answer": "4", "metadata": {}}
+
+    class Exact:
+        def score_answer(self, answer: str, entry: dict[str, Any]) -> float:
+            return float(answer == entry["answer"])
+
+    assert env._score_answer_with_both_formats("4", item, Exact()) == 1.0
+    assert env._score_answer_with_both_formats(None, item, Exact()) == 0.0
+    assert env.task_names == []
