@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# Its plugin would import it at the end of a run that has no property, from so deep in
+# the stack that Python 3.11 fails to compile it.
+import hypothesis  # noqa: F401
 import pytest
 
 REPO_ROOT = Path(__file__).resolve().parents[1]

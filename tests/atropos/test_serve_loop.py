@@ -1,0 +1,115 @@
+"""The loop of `serve`, with hooks of the test's own and statuses as plain values."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from atroposlib.envs.base import EvalHandlingEnum
+
+from rg_env.atropos import serve_loop
+from rg_env.atropos.flight_limits import FlightLimits
+from rg_env.atropos.groups_in_flight import GroupsInFlight
+from rg_env.atropos.serve_loop import ServeLoop
+from rg_env.rollouts.ledger import Ledger
+
+LIMITS = FlightLimits(
+    max_workers=4,
+    group_size=2,
+    batch_size=8,
+    own_batch_size=8,
+    max_batches_offpolicy=3,
+    min_batch_allocation=None,
+)
+
+
+class Hooks:
+    """An environment that notes which of its hooks are called."""
+
+    def __init__(self, session, **config):
+        given = {"total_steps": 3, "worker_timeout": -1, "eval_limit_ratio": 0.5}
+        self.config = SimpleNamespace(**(given | config))
+        self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
+        self._session = session
+        self.called = []
+        self.curr_step = 0
+        for name in serve_loop.FRAMEWORK_LISTS:
+            setattr(self, name, [])
+        for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
+            setattr(self, name, self._noting(name))
+        for name in ("get_status", "env_step_checks"):
+            setattr(self, name, self._noting(name))
+
+    def _noting(self, name):
+        async def hook(*args):
+            self.called.append(name)
+
+        return hook
+
+    async def add_train_workers(self):
+        """Let the trainer take a step at each turn."""
+        self.called.append("add_train_workers")
+        self._session.status["current_step"] += 1
+
+
+def loop_of(**config):
+    status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
+    session = SimpleNamespace(status=status, status_age_s=0.0)
+    hooks = Hooks(session, **config)
+    groups = GroupsInFlight(hooks, Ledger(), None)
+    return ServeLoop(hooks, session, groups, lambda: LIMITS), hooks, groups
+
+
+def test_it_begins_as_the_framework_does():
+    loop, hooks, _ = loop_of()
+    asyncio.run(loop.begin())
+    assert hooks.called == ["setup", "setup_wandb", "register_env", "get_server_info"]
+
+
+def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkeypatch):
+    monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
+    loop, hooks, _ = loop_of(total_steps=3)
+    asyncio.run(asyncio.wait_for(loop.run(), 10))
+    turns = [name for name in hooks.called if name == "add_train_workers"]
+    assert len(turns) == 4  # one batch past the last step, as the framework counts
+    assert hooks.called[:4] == [
+        "get_status",
+        "update_weight",
+        "env_step_checks",
+        "add_train_workers",
+    ]
+    assert len(hooks.mainloop_timings) == len(turns)
+
+
+def test_an_error_of_the_status_ends_the_loop():
+    loop, hooks, _ = loop_of(total_steps=10**9)
+
+    class Gone(RuntimeError):
+        pass
+
+    async def gone():
+        raise Gone
+
+    async def run():
+        hooks.get_status = gone
+        await loop.run()
+
+    with pytest.raises(Gone):
+        asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("handling", "in_flight", "may"),
+    [
+        (EvalHandlingEnum.NONE, 3, True),
+        (EvalHandlingEnum.LIMIT_TRAIN, 1, True),
+        (EvalHandlingEnum.LIMIT_TRAIN, 2, False),
+        (EvalHandlingEnum.STOP_TRAIN, 0, False),
+    ],
+)
+def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
+    handling, in_flight, may
+):
+    loop, _, groups = loop_of(eval_handling=handling)
+    groups.workers |= set(range(in_flight))
+    assert loop.may_start(evaluates=True) is may
+    assert loop.may_start(evaluates=False) is True
