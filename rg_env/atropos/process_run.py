@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
 from atroposlib.envs.base import BaseEnv
 
@@ -68,18 +69,19 @@ class ProcessRun:
             finally:
                 self._is_ending = True
                 await finish_or_cancel(lanes)
-            for lane in lanes:
-                self._read_end(lane)
+            self._raise_what_ended(lanes)
         if self.written < total:
             logger.error("only %d of %d groups were written", self.written, total)
 
-    def _read_end(self, lane: asyncio.Future[None]) -> None:
+    def _raise_what_ended(self, lanes: Iterable[asyncio.Future[None]]) -> None:
         """Raise what ended a lane; a disk that takes no row is said in a line."""
-        try:
-            lane.result()
-        except OSError as error:
-            path = self._rows.path
-            logger.error("env.data_path_to_save_groups: %s: %s", path, error)
+        errors = [lane.exception() for lane in lanes if not lane.cancelled()]
+        for error in errors:
+            if isinstance(error, OSError):
+                path = self._rows.path
+                logger.error("env.data_path_to_save_groups: %s: %s", path, error)
+            elif error is not None:
+                raise error
 
     def _may_begin(self, total: int) -> bool:
         if self._fruitless == patience.FRUITLESS_GROUPS_IN_A_ROW:
