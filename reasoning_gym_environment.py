@@ -791,7 +791,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         source = self._checkpoints.restore(
             self._lineage(),
             self.curr_step,
-            self._state_owners(),
+            self._state_owners,
             self.config.stream_settings,
         )
         if source is None:

@@ -74,7 +74,7 @@ class Checkpoints:
         self,
         lineage: Lineage,
         step: int,
-        owners: Mapping[str, Stateful],
+        owners: Callable[[], Mapping[str, Stateful]],
         settings: Mapping[str, Any],
     ) -> Path | None:
         """Continue from the newest checkpoint that is not after a step.
@@ -82,7 +82,7 @@ class Checkpoints:
         Args:
             lineage: Where checkpoints are looked for.
             step: The trainer's step.
-            owners: Who takes over which part.
+            owners: Returns who takes over which part; asked only if there is one.
             settings: What the run must share with the one that it continues.
 
         Returns:
@@ -93,7 +93,7 @@ class Checkpoints:
         """
         source = lineage.newest(step)
         if source is not None:
-            checkpoint_files.restore(owners, settings, source)
+            checkpoint_files.restore(owners(), settings, source)
             self._continue_ledger(lineage, source)
         return source
 

@@ -138,14 +138,14 @@ def test_a_step_that_is_to_come_is_not_continued(tmp_path):
 KEEPS_COUNTING = """
 import sys
 from rg_env.atropos.checkpoint_lineage import Lineage
-from rg_env.reports.metrics import Metrics
+from rg_env.rollouts.ledger import Ending, Ledger
 life = Lineage(sys.argv[1], "rg_0")
 life.begin_ledger()
-metrics = Metrics(life.keep)
+ledger = Ledger(life.keep)
 while True:
-    metrics.ledger.ask(4)
-    metrics.ledger.settle(Ending("sent", 4))
-    print(metrics.ledger.asked, flush=True)
+    ledger.ask(4)
+    ledger.settle(Ending("sent", 4))
+    print(ledger.asked, flush=True)
 """
 
 

@@ -24,7 +24,6 @@ from parts import (
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.atropos import evaluation_run
 from rg_env.inference import circuit_breaker, native_servers
 from rg_env.inference.circuit_breaker import FAILURES_IN_A_ROW
 from rg_env.inference.generation import InferenceFailed, NoServer, Sampling
@@ -465,7 +464,7 @@ def test_evaluate_gives_up_with_all_samples_on_disk(tmp_path):
 
 def test_an_evaluation_waits_out_an_outage(monkeypatch):
     monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
-    enough = 2 * evaluation_run.REQUEST_TRIES * len(FAST_TASKS)
+    enough = 2 * patience.EVALUATION_TRIES * len(FAST_TASKS)
 
     async def run():
         async with (
