@@ -58,15 +58,15 @@ SETUP_READS = {
     "group_anagrams": (),
 }
 """Task to the only parameters that setting up its dataset reads, where it loads so much
-(14 MB in 0.35 s, 6 MB in 0.3 s) that datasets of other parameters share it."""
+(14 MB in 60 ms, 6 MB in 50 ms) that datasets of other parameters share it."""
 
 WORTH_KEEPING_S = 0.001
 """A dataset that was built in less is built anew for each entry: of the 510 that random
 levels ask for all but 59 are, and those are no time at all and no memory."""
 
 MAX_KEPT_DATASETS = 100
-"""Built datasets kept in one process. The 59 take 50 MB and 20 ms each to build on
-average, n_queens with 12 queens 0.3 s."""
+"""Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
+takes longest to build, 0.4 s."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,11 +29,14 @@ from rg_env.tasks.faster.table import REPLACEMENTS
 
 ITEMS_OF_A_TASK = 8
 TASKS = (
+    "arc_agi",
     "bf",
     "countdown",
+    "figlet_font",
     "futoshiki",
     "game_of_life",
     "game_of_life_halting",
+    "group_anagrams",
     "knight_swap",
     "n_queens",
     "puzzle24",

