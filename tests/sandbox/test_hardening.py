@@ -81,8 +81,8 @@ logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
 def pool() -> Iterator[WorkerPool]:
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     pool.call(os.getpid, deadline_s=LONG_S)
-    if pool.hardening != LAYERS:
-        pytest.skip(f"this kernel gives a worker {pool.hardening} only")
+    if pool.sandbox_layers != LAYERS:
+        pytest.skip(f"this kernel gives a worker {pool.sandbox_layers} only")
     yield pool
     pool.close()
 
@@ -437,9 +437,9 @@ def test_packages_can_be_imported_late(pool):
 
 
 def test_layers_are_reported_by_the_pool(pool):
-    assert pool.hardening == LAYERS
+    assert pool.sandbox_layers == LAYERS
     with contextlib.closing(WorkerPool(1)) as unused:
-        assert unused.hardening == ()
+        assert unused.sandbox_layers == ()
 
 
 @pytest.mark.parametrize(
@@ -452,7 +452,7 @@ def test_missing_layer_is_said_once_and_replaced_in_python(tmp_path, layer, kept
         "    for _ in range(3):\n"
         "        with contextlib.suppress(JobFailed):\n"
         "            pool.call(exec, 'import os; os.abort()', deadline_s=60)\n"
-        "    print(pool.hardening)\n"
+        "    print(pool.sandbox_layers)\n"
     ).replace("suppress(JobFailed)", "suppress(Exception)")
     warning, layers = run_script(tmp_path, source).splitlines()
     assert warning.startswith(f"WARNING worker processes run without {layer.lower()} (")
@@ -502,14 +502,13 @@ def test_process_started_past_python_dies_with_its_worker(tmp_path):
         "refuse(LANDLOCK, SECCOMP)\n"
         "with contextlib.closing(WorkerPool(1)) as pool:\n"
         "    print(pool.call(os.getpid, deadline_s=60))\n"
-        "    with contextlib.suppress(DeadlineExceeded):\n"
-        f"        pool.call(exec, {attack!r}, deadline_s=1)\n"
-        "    print(pool.counters['timeouts'])\n"
+        f"    try: pool.call(exec, {attack!r}, deadline_s=1)\n"
+        "    except DeadlineExceeded: print('late')\n"
     )
-    worker, timeouts = map(int, run_script(tmp_path, source).split()[-2:])
-    assert timeouts == 1
+    worker, ended = run_script(tmp_path, source).split()[-2:]
+    assert ended == "late"
     end = time.monotonic() + 10
-    while is_group_alive(worker):
+    while is_group_alive(int(worker)):
         assert time.monotonic() < end, "processes are left"
         time.sleep(0.02)
 
