@@ -177,8 +177,9 @@ class ForkServerProgram:
             child.kill()
             os.waitpid(child.pid, 0)
             del self._children[number]
-            scratch_folder.remove(child.folder)
+            # First, because deleting what a job wrote may take long.
             _tell_death(child.stream, _describe_end(child, end))
+            scratch_folder.remove(child.folder)
 
 
 def _describe_end(child: _Child, end: os.waitid_result) -> str:

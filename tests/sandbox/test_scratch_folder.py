@@ -10,6 +10,8 @@ from rg_env.pool.pool_errors import WorkerDied
 
 pytestmark = pytest.mark.processes
 
+SLOW_DISK_S = 240.0
+
 
 def test_file_in_the_scratch_folder_is_bounded(pool):
     fails_with(pool, "OSError", "open('x', 'wb').write(bytes(2**25))")
@@ -26,7 +28,7 @@ def test_file_in_the_scratch_folder_is_bounded(pool):
 def test_worker_that_fills_its_scratch_folder_is_ended(pool, writing):
     source = f"import itertools, os\nfor i in itertools.count():\n {writing}"
     with pytest.raises(WorkerDied, match="wrote too much into its scratch folder"):
-        execute(pool, source)
+        execute(pool, source, deadline_s=SLOW_DISK_S)
 
 
 def test_folders_deeper_than_python_recurses_hurt_nobody(pool):
