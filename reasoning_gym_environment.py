@@ -234,7 +234,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._items.items.patience_s = PATIENCE_S
         else:
             await self._items.trials.finished()
-        logger.info("workers are confined by: %s", ", ".join(self._pool.hardening))
+        logger.info("workers are confined by: %s", ", ".join(self._pool.sandbox_layers))
 
     async def close(self) -> None:
         """End everything this environment began, in this order; may be called twice."""

@@ -122,11 +122,11 @@ class Battery:
             worker_jobs.make_entry, task, {}, SEED, deadline_s=MAKING_DEADLINE_S
         )
         result = TaskResult(task)
-        before = self._pool.counters["deaths"]
+        before = self._pool.deaths
         for hostile in HOSTILE:
             self._score(hostile, task, entry, result)
         self._canaries.look_into_worker()
-        result.deaths = self._pool.counters["deaths"] - before
+        result.deaths = self._pool.deaths - before
         return result
 
     def _score(

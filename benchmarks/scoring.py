@@ -101,7 +101,7 @@ def restart(rounds: int = 5) -> dict[str, float]:
 
 
 def _children_mib() -> float:
-    """Return the resident memory of the workers, the zygote included."""
+    """Return the resident memory of the workers, the fork server included."""
     total_kib = 0
     parent_of = {}
     for status in Path("/proc").glob("[0-9]*/status"):
@@ -115,7 +115,7 @@ def _children_mib() -> float:
             int(fields.get("VmRSS", "0 kB").split()[0]),
         )
     own = {int(Path("/proc/self").resolve().name)}
-    for _ in range(4):  # zygote, workers
+    for _ in range(4):  # fork server, workers
         own |= {pid for pid, (parent, _) in parent_of.items() if parent in own}
     for pid in own - {int(Path("/proc/self").resolve().name)}:
         total_kib += parent_of[pid][1]

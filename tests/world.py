@@ -53,7 +53,7 @@ class Life:
         return self._process.poll()
 
     def has_workers(self):
-        """Say whether one of its children, the zygote, has forked a worker."""
+        """Say whether one of its children, the fork server, has forked a worker."""
         return len(descendants(self.pid)) > 1
 
     async def end(self, *signals, pause_s=0.5):

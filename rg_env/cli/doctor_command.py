@@ -78,7 +78,7 @@ def doctor(env_cls: Any, argv: Sequence[str]) -> int:
     ]
     try:
         library, findings = asyncio.run(_check(options, *pools))
-        layers = ", ".join(pools[0].hardening)
+        layers = ", ".join(pools[0].sandbox_layers)
     finally:
         for pool in pools:
             pool.close()

@@ -1,4 +1,4 @@
-"""The program that imports once and forks workers.
+"""The fork server: a program that imports once and forks workers.
 
 Started by fork_server.py as a program of its own, so that the caller's main script is
 not imported again, as multiprocessing would. It has one thread and runs no job; its
@@ -33,25 +33,41 @@ from pathlib import Path
 
 from rg_env.pool import worker_program
 from rg_env.pool.wire import Channel, Frame
+from rg_env.pool.worker_process import MAX_REPORT_CHARS
 from rg_env.sandbox import readable_files, scratch_folder
 
 COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
-MAX_REPORT_CHARS = 8_000
 LOOK_EVERY_S = 0.5
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What a zygote needs to know, given as JSON."""
+    """What the program needs to know, given as JSON."""
 
     control_fd: int
     sys_path: list[str]
     preload: list[str]
     scratch: str
     memory_limit_bytes: int | None
+
+
+@dataclasses.dataclass
+class _Child:
+    """A forked worker that was not reaped yet."""
+
+    pid: int
+    stream: socket.socket
+    folder: Path
+    is_over_limit: bool = False
+
+    def kill(self) -> None:
+        # The group may not exist yet or any more, the unreaped worker always does.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
 
 
 class ForkServerProgram:
@@ -61,9 +77,7 @@ class ForkServerProgram:
         self._order = order
         self._control = control
         self._pid = os.getpid()
-        self._pids: dict[int, int] = {}
-        self._streams: dict[int, socket.socket] = {}
-        self._over_limit: set[int] = set()
+        self._children: dict[int, _Child] = {}
         self._next_look_s = 0.0
         self._readable = readable_files.find_readable()
         self._wakeup, self._wakeup_end = socket.socketpair()
@@ -74,7 +88,8 @@ class ForkServerProgram:
         self._listen_to_children()
         self._selector.register(self._control, selectors.EVENT_READ)
         while True:
-            for key, _ in self._selector.select(LOOK_EVERY_S if self._pids else None):
+            timeout_s = LOOK_EVERY_S if self._children else None
+            for key, _ in self._selector.select(timeout_s):
                 if key.fileobj is not self._control:
                     self._reap()
                 elif not self._obey():
@@ -83,10 +98,10 @@ class ForkServerProgram:
 
     def close(self) -> None:
         """Kill and reap every worker."""
-        for number in list(self._pids):
-            self._kill(number)
-        for pid in self._pids.values():
-            os.waitpid(pid, 0)
+        for child in self._children.values():
+            child.kill()
+        for child in self._children.values():
+            os.waitpid(child.pid, 0)
 
     def _listen_to_children(self) -> None:
         for end in (self._wakeup, self._wakeup_end):
@@ -102,11 +117,12 @@ class ForkServerProgram:
         letter, number = COMMAND.unpack(data)
         if letter == FORK:
             self._fork(number, socket.socket(fileno=fds[0]))
-        elif number in self._pids:
-            self._kill(number)
+        elif number in self._children:
+            self._children[number].kill()
         return True
 
     def _fork(self, number: int, stream: socket.socket) -> None:
+        folder = Path(self._order.scratch, str(number))
         try:
             pid = os.fork()
         except OSError as error:
@@ -114,27 +130,21 @@ class ForkServerProgram:
             return
         if pid == 0:
             try:
-                self._become_worker(number, stream)
+                self._become_worker(stream, folder)
             finally:
                 os._exit(1)
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
-        self._pids[number] = pid
-        self._streams[number] = stream
+        self._children[number] = _Child(pid, stream, folder)
 
-    def _become_worker(self, number: int, stream: socket.socket) -> None:
+    def _become_worker(self, stream: socket.socket, folder: Path) -> None:
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
-        for other in (
-            self._control,
-            self._wakeup,
-            self._wakeup_end,
-            *self._streams.values(),
-        ):
+        siblings = (child.stream for child in self._children.values())
+        for other in (self._control, self._wakeup, self._wakeup_end, *siblings):
             other.close()
-        folder = self._folder(number)
         folder.mkdir(0o700)
         worker_program.serve(
             Channel(stream),
@@ -144,48 +154,37 @@ class ForkServerProgram:
             self._order.memory_limit_bytes,
         )
 
-    def _folder(self, number: int) -> Path:
-        return Path(self._order.scratch, str(number))
-
-    def _kill(self, number: int) -> None:
-        # The group may not exist yet or any more, the unreaped worker always does.
-        pid = self._pids[number]
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
-        os.kill(pid, signal.SIGKILL)
-
     def _look_at_folders(self) -> None:
         now_s = time.monotonic()
         if now_s < self._next_look_s:
             return
         self._next_look_s = now_s + LOOK_EVERY_S
-        for number in self._pids.keys() - self._over_limit:
-            if scratch_folder.is_over_limit(self._folder(number)):
-                self._over_limit.add(number)
-                self._kill(number)
+        for child in self._children.values():
+            if not child.is_over_limit and scratch_folder.is_over_limit(child.folder):
+                child.is_over_limit = True
+                child.kill()
 
     def _reap(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while self._wakeup.recv(4096):
                 pass
-        for number, pid in list(self._pids.items()):
+        for number, child in list(self._children.items()):
             look = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            end = os.waitid(os.P_PID, pid, look)
+            end = os.waitid(os.P_PID, child.pid, look)
             if end is None:
                 continue
             # Before it is reaped its number cannot be another process's.
-            self._kill(number)
-            os.waitpid(pid, 0)
-            del self._pids[number]
-            scratch_folder.remove(self._folder(number))
-            text = _describe_end(end)
-            if number in self._over_limit:
-                self._over_limit.remove(number)
-                text = "wrote too much into its scratch folder"
-            _tell_death(self._streams.pop(number), text)
+            child.kill()
+            os.waitpid(child.pid, 0)
+            del self._children[number]
+            # First, because deleting what a job wrote may take long.
+            _tell_death(child.stream, _describe_end(child, end))
+            scratch_folder.remove(child.folder)
 
 
-def _describe_end(end: os.waitid_result) -> str:
+def _describe_end(child: _Child, end: os.waitid_result) -> str:
+    if child.is_over_limit:
+        return "wrote too much into its scratch folder"
     if end.si_code == os.CLD_EXITED:
         return f"exited with status {end.si_status}"
     return f"was ended by signal {end.si_status} ({signal.strsignal(end.si_status)})"
@@ -232,8 +231,8 @@ def main() -> None:
     try:
         _preload(order, control)
         _give_way()
-        with contextlib.closing(ForkServerProgram(order, control)) as zygote:
-            zygote.run()
+        with contextlib.closing(ForkServerProgram(order, control)) as program:
+            program.run()
     finally:
         os.chdir("/")
         scratch_folder.remove(Path(order.scratch))

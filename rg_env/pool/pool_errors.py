@@ -4,7 +4,7 @@
     ├── DeadlineExceeded   the job ran longer than its deadline; its worker was killed
     ├── WorkerDied         the worker ended under the job, or none could be started
     ├── JobFailed          the job raised; the worker lives on
-    ├── PoolFull           submit() found no free place among max_pending
+    ├── PoolFull           submit() found max_pending calls under way
     └── PoolClosed         the pool was closed before the call was done
 
 DeadlineExceeded and JobFailed speak of the job, the other three of the pool: a
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 
 class PoolError(Exception):
-    """Base of every error of this room."""
+    """Base of every error of a pool."""
 
 
 class DeadlineExceeded(PoolError):
@@ -50,7 +50,7 @@ class JobFailed(PoolError):
 
 
 class PoolFull(PoolError):
-    """All places among max_pending are taken; await `run()` instead."""
+    """max_pending calls are under way; await `run()` instead."""
 
 
 class PoolClosed(PoolError):

@@ -41,12 +41,12 @@ _PROJECT = __name__.partition(".")[0] + "."
 class Frame(IntEnum):
     """The kinds of frames, and who sends them."""
 
-    READY = 1  # worker: forked, waiting for a call
+    READY = 1  # worker: forked, waiting for a call; JSON of the layers it lacks
     CALL = 2  # pool: run this
     STARTED = 3  # worker: the job begins now, and so does its deadline
     RESULT = 4  # worker: what the job returned
     FAILURE = 5  # worker: (kind, message, detail) of what it raised
-    DEATH = 6  # zygote, after the worker's last word: how it ended
+    DEATH = 6  # fork server, after the worker's last word: how it ended
 
 
 _KINDS = frozenset(map(int, Frame))
@@ -98,13 +98,10 @@ class Channel:
 
     def _fill(self, size: int, end_s: float | None) -> None:
         while len(self._received) < size:
-            if end_s is None:
-                self._stream.settimeout(None)
-            else:
-                remaining_s = end_s - time.monotonic()
-                if remaining_s <= 0:
-                    raise TimeoutError
-                self._stream.settimeout(remaining_s)
+            remaining_s = None if end_s is None else end_s - time.monotonic()
+            if remaining_s is not None and remaining_s <= 0:
+                raise TimeoutError
+            self._stream.settimeout(remaining_s)
             try:
                 chunk = self._stream.recv(_CHUNK_BYTES)
             except ConnectionError as error:
@@ -150,11 +147,8 @@ class _ResultPickler(pickle.Pickler):
 
 
 def _is_numpy_scalar(value: Any) -> bool:
-    # Told by name: this module does not import numpy for it.
-    return any(
-        (getattr(kind, "__module__", ""), kind.__name__) == ("numpy", "generic")
-        for kind in type(value).__mro__
-    )
+    # There is none before somebody has imported numpy, and this module does not.
+    return isinstance(value, getattr(sys.modules.get("numpy"), "generic", ()))
 
 
 def _build_fraction(numerator: int, denominator: int) -> Fraction:
@@ -164,20 +158,14 @@ def _build_fraction(numerator: int, denominator: int) -> Fraction:
     return Fraction(numerator, denominator)
 
 
+_PLAIN_TYPES = (
+    *(bool, int, float, complex, str, Decimal),
+    *(datetime.date, datetime.time, datetime.datetime),
+    *(datetime.timedelta, datetime.timezone),
+)
 _ALLOWED: dict[tuple[str, str], Any] = {
     ("fractions", "Fraction"): _build_fraction,
-    ("decimal", "Decimal"): Decimal,
-    **{("builtins", kind.__name__): kind for kind in (bool, int, float, complex, str)},
-    **{
-        ("datetime", kind.__name__): kind
-        for kind in (
-            datetime.date,
-            datetime.time,
-            datetime.datetime,
-            datetime.timedelta,
-            datetime.timezone,
-        )
-    },
+    **{(kind.__module__, kind.__name__): kind for kind in _PLAIN_TYPES},
 }
 
 

@@ -23,17 +23,16 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from rg_env.pool import early_start
-from rg_env.pool.fair_semaphore import FairSemaphore
 from rg_env.pool.pool_errors import PoolClosed, PoolFull
 from rg_env.pool.worker_thread import Call, WorkerThread
+from rg_env.sandbox import hardening
 
 T = TypeVar("T")
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
-_COUNTERS = ("calls", "failures", "timeouts", "deaths", "cancelled", "restarts")
 
 
 class WorkerPool:
-    """A fixed number of worker processes and a bounded number of calls.
+    """A fixed number of worker processes; calls beyond it wait, first come first.
 
     Nothing is started before the first call, which therefore waits for the
     preloading; submit something trivial early to have that done in the background.
@@ -53,7 +52,9 @@ class WorkerPool:
             num_workers: How many calls run at once; positive.
             memory_limit_bytes: Address space of a worker, the preloaded modules
                 included; None for no limit.
-            max_pending: How many calls may be waiting and running together.
+            max_pending: How many calls may be waiting and running when `submit` adds
+                one. `run` and `call` need no such bound: their callers wait, each
+                with one call.
             preload: Modules imported once, before any worker is forked.
 
         Raises:
@@ -61,40 +62,34 @@ class WorkerPool:
         """
         if num_workers < 1 or max_pending < 1:
             raise ValueError("num_workers and max_pending have to be at least 1")
-        self._nursery = early_start.take(preload, memory_limit_bytes)
-        self._places = FairSemaphore(max_pending)
-        self._close_lock = threading.Lock()
+        self._fork_server = early_start.take(preload, memory_limit_bytes)
+        self._max_pending = max_pending
+        self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below
         self._closed = False
-        self._counters = dict.fromkeys(_COUNTERS, 0)
-        self._backlog: collections.deque[Call] = collections.deque()
-        self._lanes = [
-            WorkerThread(self._nursery, self._next_call, self._count)
-            for _ in range(num_workers)
+        self._num_pending = 0
+        self._waiting: collections.OrderedDict[Future[Any], Call]
+        self._waiting = collections.OrderedDict()
+        self._threads = [
+            WorkerThread(self._fork_server, self._next_call) for _ in range(num_workers)
         ]
         # Last in, first out: the worker that ran last has the warmest caches.
-        self._idle = list(self._lanes)
+        self._idle = list(self._threads)
         atexit.register(self.close)
 
     @property
-    def counters(self) -> dict[str, int]:
-        """Totals since the start.
-
-        calls: accepted; failures: the job raised; timeouts: deadlines missed;
-        deaths: calls lost with their worker; cancelled: calls given up while they
-        ran; restarts: workers forked in the place of another.
-        """
-        with self._lock:
-            return dict(self._counters)
+    def deaths(self) -> int:
+        """Calls that were lost with their worker since the start."""
+        return sum(thread.deaths for thread in self._threads)
 
     @property
-    def hardening(self) -> tuple[str, ...]:
+    def sandbox_layers(self) -> tuple[str, ...]:
         """The layers that protect from workers, () before there was one.
 
         See hardening.py; a layer that is missing is in the log as well.
         """
-        found = self._nursery.hardening
-        return found.layers if found is not None else ()
+        missing = self._fork_server.missing_layers
+        return () if missing is None else hardening.layers_without(missing)
 
     def submit(
         self, job: Callable[..., T], /, *args: Any, deadline_s: float
@@ -109,8 +104,8 @@ class WorkerPool:
             deadline_s: Seconds from the job's beginning in the worker.
 
         Returns:
-            A future with the result or an PoolError. See wire.py for what a
-            result may hold.
+            A future with the result or a PoolError. See wire.py for what a result
+            may hold.
 
         Raises:
             PoolFull: max_pending calls are waiting or running.
@@ -119,26 +114,16 @@ class WorkerPool:
             pickle.PicklingError, TypeError, AttributeError: It does not pickle.
         """
         call = Call(job, args, deadline_s)
-        self._check_open()
-        if not self._places.take():
-            raise PoolFull("max_pending calls are under way; run() and call() wait")
-        self._dispatch(call)
+        self._enqueue(call, self._max_pending)
         return call.future
 
     async def run(self, job: Callable[..., T], /, *args: Any, deadline_s: float) -> T:
-        """Wait for a place, then for the result; cancelling kills the call.
+        """Wait for the result; cancelling kills the call.
 
         Args and errors as `submit`, but for PoolFull.
         """
         call = Call(job, args, deadline_s)
-        self._check_open()
-        place = self._places.request()
-        try:
-            await asyncio.wrap_future(place)
-        except asyncio.CancelledError:
-            self._places.withdraw(place)
-            raise
-        self._dispatch(call)
+        self._enqueue(call)
         try:
             result: T = await asyncio.wrap_future(call.future)
             return result
@@ -148,14 +133,7 @@ class WorkerPool:
     def call(self, job: Callable[..., T], /, *args: Any, deadline_s: float) -> T:
         """As `run`, for callers without an event loop."""
         call = Call(job, args, deadline_s)
-        self._check_open()
-        place = self._places.request()
-        try:
-            place.result()
-        except KeyboardInterrupt:
-            self._places.withdraw(place)
-            raise
-        self._dispatch(call)
+        self._enqueue(call)
         try:
             result: T = call.future.result()
             return result
@@ -169,36 +147,32 @@ class WorkerPool:
                 if self._closed:
                     return
                 self._closed = True
-                backlog = list(self._backlog)
-                self._backlog.clear()
+                waiting = list(self._waiting)
+                self._waiting.clear()
             atexit.unregister(self.close)
-            self._places.refuse(PoolClosed("the pool was closed"))
-            for call in backlog:
-                self._refuse(call)
-            self._nursery.close()
-            for lane in self._lanes:
-                lane.close()
+            for future in waiting:
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(PoolClosed("the pool was closed"))
+            self._fork_server.close()
+            for thread in self._threads:
+                thread.close()
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise PoolClosed("the pool is closed")
-
-    def _dispatch(self, call: Call) -> None:
-        """Send a call that holds a place on its way."""
-        call.future.add_done_callback(self._finish)
+    def _enqueue(self, call: Call, max_pending: int | None = None) -> None:
+        """Hand the call to an idle worker or let it wait, behind those that do."""
         with self._lock:
-            closed = self._closed
-            if not closed:
-                self._counters["calls"] += 1
-                if self._idle:
-                    self._idle_for(call).take(call)
-                else:
-                    self._backlog.append(call)
-        if closed:
-            self._refuse(call)
+            if self._closed:
+                raise PoolClosed("the pool is closed")
+            if max_pending is not None and self._num_pending >= max_pending:
+                raise PoolFull("max_pending calls are under way; run() and call() wait")
+            self._num_pending += 1
+            if self._idle:
+                self._idle_for(call).take(call)
+            else:
+                self._waiting[call.future] = call
+        call.future.add_done_callback(self._finish)
 
     def _idle_for(self, call: Call) -> WorkerThread:
-        """Take the idle lane that ran the same job last, or else the newest.
+        """Take the idle worker that ran the same job last, or else the newest.
 
         A worker that does one job keeps what it built for it; a worker that does all
         would build all, which costs time and memory.
@@ -208,24 +182,14 @@ class WorkerPool:
                 return self._idle.pop(place)
         return self._idle.pop()
 
-    def _refuse(self, call: Call) -> None:
-        if call.future.set_running_or_notify_cancel():
-            call.future.set_exception(PoolClosed("the pool was closed"))
-
-    def _finish(self, future: Future[Any]) -> None:
-        if future.cancelled():
-            with self._lock:
-                kept = [call for call in self._backlog if call.future is not future]
-                self._backlog = collections.deque(kept)
-        self._places.give_back()
-
-    def _next_call(self, lane: WorkerThread) -> Call | None:
+    def _next_call(self, thread: WorkerThread) -> Call | None:
         with self._lock:
-            if self._backlog:
-                return self._backlog.popleft()
-            self._idle.append(lane)
+            if self._waiting:
+                return self._waiting.popitem(last=False)[1]
+            self._idle.append(thread)
             return None
 
-    def _count(self, name: str) -> None:
+    def _finish(self, future: Future[Any]) -> None:
         with self._lock:
-            self._counters[name] += 1
+            self._num_pending -= 1
+            self._waiting.pop(future, None)

@@ -1,6 +1,6 @@
 """The life of one worker process: take a call, run it, answer, take the next.
 
-Runs in a fork of the zygote and returns never. Whatever a job raises becomes a
+Runs in a fork of the fork server and returns never. Whatever a job raises becomes a
 FAILURE frame; what a job can do beyond raising (hang, exit, crash, take all memory)
 is the pool's to notice from outside. What a worker cannot do is in hardening.py, what
 is put back between two calls in process_state.py; each names what it does not cover.
@@ -8,7 +8,6 @@ is put back between two calls in process_state.py; each names what it does not c
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import pickle
@@ -45,19 +44,19 @@ def serve(
 
     Args:
         channel: To the pool.
-        server_pid: The parent, with whose end everything ends.
+        server_pid: The fork server, with whose end everything ends.
         folder: The scratch folder.
-        readable: See `reach.find_readable`.
+        readable: See `readable_files.find_readable`.
         memory_limit_bytes: See `harden`.
     """
     _die_with(server_pid)
     os.nice(NICENESS)
-    baseline = ProcessState(folder)
+    state = ProcessState(folder)
     # It could not write any, and would try at each import.
     sys.dont_write_bytecode = True
-    hardening = harden(folder, readable, memory_limit_bytes)
+    missing_layers = harden(folder, readable, memory_limit_bytes)
     start_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    channel.send(Frame.READY, json.dumps(dataclasses.asdict(hardening)).encode())
+    channel.send(Frame.READY, json.dumps(missing_layers).encode())
     spent = False
     while not spent:
         try:
@@ -67,7 +66,7 @@ def serve(
         kind, reply, spent = _run(channel, body)
         channel.send(kind, reply)
         # A fork is cheap; a worker that grew or runs something else is not reused.
-        spent = spent or _is_spent(start_kib) or not baseline.restore()
+        spent = spent or _is_spent(start_kib) or not state.restore()
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""One worker's lane through the pool: the thread that feeds it and replaces it."""
+"""One worker of the pool: the thread that feeds its process and replaces it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from rg_env.pool.fork_server import ForkServer, NotStarted, Worker
-from rg_env.pool.pool_errors import (
-    DeadlineExceeded,
-    JobFailed,
-    PoolClosed,
-    PoolError,
-    WorkerDied,
-)
+from rg_env.pool.fork_server import ForkServer
+from rg_env.pool.pool_errors import JobFailed, PoolClosed, PoolError, WorkerDied
 from rg_env.pool.wire import MAX_BODY_BYTES, PROTOCOL, Frame, unpack_result
+from rg_env.pool.worker_process import NotStarted, WorkerProcess
 from rg_env.pool.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
 MAX_DEADLINE_S = 86_400.0
@@ -44,10 +39,10 @@ class Call:
             raise ValueError(f"the call takes {len(self._body)} bytes")
         self._deadline_s = deadline_s
         self._lock = threading.Lock()
-        self._worker: Worker | None = None
+        self._worker: WorkerProcess | None = None
 
-    def ask(self, worker: Worker) -> tuple[Frame, bytes]:
-        """Run on this worker; raises as `Worker.ask`."""
+    def ask(self, worker: WorkerProcess) -> tuple[Frame, bytes]:
+        """Run on this worker; raises as `WorkerProcess.ask`."""
         with self._lock:
             if self.abandoned:
                 raise WorkerDied("the caller has left")
@@ -69,40 +64,42 @@ class Call:
 
 
 class WorkerThread:
-    """Runs the calls it is given on one worker, forked at the first of them.
+    """Runs the calls it is given on one worker process, forked at the first of them.
 
     Args:
-        nursery: Where workers come from.
-        next_call: Asked after each call; None sends the lane to wait.
-        count: Told the name of each counter that goes up.
+        fork_server: Where workers come from.
+        next_call: Asked after each call; None sends the thread to wait.
+
+    Attributes:
+        last_job: The function that the worker ran last.
+        deaths: Calls that were lost with their worker.
     """
 
     def __init__(
         self,
-        nursery: ForkServer,
+        fork_server: ForkServer,
         next_call: Callable[[WorkerThread], Call | None],
-        count: Callable[[str], None],
     ) -> None:
-        self._nursery = nursery
-        self._next_call = next_call
-        self._count = count
         self.last_job: Callable[..., Any] | None = None
-        self._worker: Worker | None = None
+        self.deaths = 0
+        self._fork_server = fork_server
+        self._next_call = next_call
+        self._worker: WorkerProcess | None = None
         self._has_forked = False
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(
-            target=self._live, name="isolation-lane", daemon=True
+            target=self._live, name="worker-thread", daemon=True
         )
 
     def take(self, call: Call) -> None:
-        """Serve this call next; for a lane that waits, one caller at a time."""
+        """Serve this call next; for a thread that waits, one caller at a time."""
         self.last_job = call.job
         self._inbox.put(call)
         if self._thread.ident is None:
             self._thread.start()
 
     def close(self) -> None:
-        """End the thread, when the nursery is closed."""
+        """End the thread, when the fork server is closed."""
         self._inbox.put(None)
         started = self._thread.ident is not None
         # A callback of the last future may be what closes the pool.
@@ -115,7 +112,7 @@ class WorkerThread:
         self._drop_worker()
 
     def _serve(self, call: Call | None) -> bool:
-        """Serve this call and those behind it; False if there was none."""
+        """Serve this call and those that wait; False if there was none."""
         if call is None:
             return False
         while call is not None:
@@ -128,9 +125,10 @@ class WorkerThread:
         try:
             result = self._ask(call)
         except PoolError as error:
-            if isinstance(error, WorkerDied) and self._nursery.closed:
+            if isinstance(error, WorkerDied) and self._fork_server.closed:
                 error = PoolClosed("the pool was closed")
-            self._count_error(call, error)
+            elif isinstance(error, WorkerDied) and not call.abandoned:
+                self.deaths += 1
             # The frames of this thread would keep the call alive with its error.
             call.future.set_exception(error.with_traceback(None))
         else:
@@ -173,21 +171,9 @@ class WorkerThread:
             detail[-MAX_DETAIL_CHARS:],
         )
 
-    def _count_error(self, call: Call, error: PoolError) -> None:
-        if call.abandoned:
-            self._count("cancelled")
-        elif isinstance(error, JobFailed):
-            self._count("failures")
-        elif isinstance(error, DeadlineExceeded):
-            self._count("timeouts")
-        elif isinstance(error, WorkerDied):
-            self._count("deaths")
-
-    def _ensure_worker(self) -> Worker:
+    def _ensure_worker(self) -> WorkerProcess:
         if self._worker is None:
-            self._worker = self._nursery.fork()
-            if self._has_forked:
-                self._count("restarts")
+            self._worker = self._fork_server.fork()
             self._has_forked = True
         return self._worker
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 _DENIED = frozenset(
@@ -68,12 +67,8 @@ def install(readable: tuple[str, ...], writable: tuple[str, ...], pid: int) -> N
         writable: Likewise; can be read as well.
         pid: This process.
     """
-    sys.addaudithook(_build_hook((*readable, *writable), writable, pid))
+    readable = (*readable, *writable)
 
-
-def _build_hook(
-    readable: tuple[str, ...], writable: tuple[str, ...], pid: int
-) -> Callable[[str, tuple[Any, ...]], None]:
     def check(event: str, args: tuple[Any, ...]) -> None:
         if event not in _EVENTS:
             return
@@ -88,7 +83,7 @@ def _build_hook(
             for index in _WRITTEN[event]:
                 _check_path(args[index], writable)
 
-    return check
+    sys.addaudithook(check)
 
 
 def _check_path(path: Any, allowed: tuple[str, ...]) -> None:
@@ -96,4 +91,4 @@ def _check_path(path: Any, allowed: tuple[str, ...]) -> None:
         return
     real = os.path.realpath(os.fsdecode("." if path is None else path))
     if not any(real == top or real.startswith(f"{top}/") for top in allowed):
-        raise PermissionError(f"{real} is out of a worker's reach")
+        raise PermissionError(f"{real} is not among the files of a worker")

@@ -11,11 +11,12 @@ Covered, by layer:
     seccomp   processes (threads may be started), programs, sockets, signals to
               others, tracing, changes of modes, owners and times of files, and
               everything else that is not in syscalls.py
-    zygote    64 MiB and 5,000 entries in the scratch folder, looked at twice a second
-    baseline  state left for the next call, see process_state.py
-    nursery   an environment without the run's keys
-    pool      deadlines; there is no other limit on the CPU time of a call
     audit     where landlock or seccomp is missing: the same of Python code only
+
+Covered elsewhere: state left for the next call (process_state.py); and by whoever
+starts the process, 64 MiB and 5,000 entries in the scratch folder, looked at twice a
+second, an environment without the run's keys, and deadlines, which are the only limit
+on the CPU time of a call.
 
 Not covered: what exists, how large it is and who owns it (stat) can be found out
 anywhere; files that were unlinked and are still open are bounded only by the limits
@@ -30,11 +31,10 @@ is named with its reason to the pool's owner.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from rg_env.sandbox import audit_hook, landlock, readable_files, seccomp
@@ -56,30 +56,19 @@ UNPROTECTED = {
 """What it means that a layer is missing."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Hardening:
-    """What protects from a worker.
-
-    Attributes:
-        layers: The layers that are in force, those of the module that are not
-            certain: "limits", "landlock", "seccomp", "audit".
-        missing: Layer to why it is not in force.
-    """
-
-    layers: tuple[str, ...]
-    missing: Mapping[str, str]
-
-
 def harden(
     folder: Path, readable: tuple[str, ...], memory_limit_bytes: int | None
-) -> Hardening:
+) -> dict[str, str]:
     """Put every layer that this kernel has on the process. The place for such rules.
 
     Args:
         folder: The scratch folder.
-        readable: See `reach.find_readable`.
+        readable: See `readable_files.find_readable`.
         memory_limit_bytes: Address space of the process, the preloaded modules
             included, or None for no limit.
+
+    Returns:
+        The layers of the kernel that are missing, to the reasons.
     """
     limits = dict(_LIMITS)
     if memory_limit_bytes is not None:
@@ -87,21 +76,25 @@ def harden(
     for kind, limit in limits.items():
         _limit(kind, limit)
     rights = readable_files.build_rights(readable, folder)
-    layers, missing = ["limits"], {}
     steps: dict[str, Callable[[], None]] = {
         "landlock": functools.partial(landlock.restrict, rights),
         "seccomp": functools.partial(seccomp.install, os.getpid()),
     }
-    for name, apply in steps.items():
+    missing = {}
+    for layer, apply in steps.items():
         try:
             apply()
-            layers.append(name)
         except OSError as error:
-            missing[name] = str(error)
+            missing[layer] = str(error)
     if missing:
         audit_hook.install(readable, readable_files.find_writable(folder), os.getpid())
-        layers.append("audit")
-    return Hardening(tuple(layers), missing)
+    return missing
+
+
+def layers_without(missing: Collection[str]) -> tuple[str, ...]:
+    """Name the layers in force, of those that are not certain, by what is missing."""
+    of_the_kernel = [layer for layer in UNPROTECTED if layer not in missing]
+    return ("limits", *of_the_kernel, *(["audit"] if missing else []))
 
 
 def _limit(kind: int, limit: int) -> None:

@@ -3,7 +3,8 @@
 Covered: working folder, scratch folder, environment, random numbers of Python and
 numpy, decimal context, limits on recursion and on the digits of integers, timers. A
 process that has many files left open is given up.
-Not covered: modules, builtins, warning filters, signal handlers, C libraries.
+Not covered: modules, builtins, warning filters, signal handlers, standard streams (a
+job that calls exit() leaves stdin closed), C libraries.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The files that a worker needs: Python, its packages, this project, the system's.
 
-Made of what the zygote has found and imported, so that an environment, an editable
+Made of what the fork server has found and imported, so that an environment, an editable
 installation or a submodule is found wherever it lies, and no home folder is opened
 because something in it is on the path.
 """

@@ -7,6 +7,7 @@ that cleans up. Here a folder found inside another is first moved to the top.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from pathlib import Path
 
@@ -49,8 +50,12 @@ def is_over_limit(folder: Path) -> bool:
     """Say whether a folder holds more than it may: bytes, entries, long paths."""
     pending, num_bytes, num_entries = [str(folder)], 0, 0
     while pending:
-        for entry in _scan(Path(pending.pop())):
-            num_entries += 1
+        # A job may make entries faster than they can be listed.
+        entries = _scan(Path(pending.pop()), MAX_ENTRIES + 1)
+        num_entries += len(entries)
+        if num_entries > MAX_ENTRIES:
+            return True
+        for entry in entries:
             # A look takes the square of the depth.
             if len(entry.path) > MAX_PATH_CHARS:
                 return True
@@ -60,14 +65,14 @@ def is_over_limit(folder: Path) -> bool:
                     pending.append(entry.path)
                 else:
                     num_bytes += entry.stat(follow_symlinks=False).st_size
-            if num_bytes > MAX_BYTES or num_entries > MAX_ENTRIES:
-                return True
+        if num_bytes > MAX_BYTES:
+            return True
     return False
 
 
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
+def _scan(folder: Path, limit: int | None = None) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return list(entries)
+            return list(itertools.islice(entries, limit))
     except OSError:
         return []

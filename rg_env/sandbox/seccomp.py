@@ -11,7 +11,6 @@ The filter sees numbers, no paths: files are landlock.py's.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import errno
 import os
 import struct
@@ -42,46 +41,6 @@ _FAIL = 0x00050000
 Instruction = bytes
 
 
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """A system call that is allowed with some values of one argument.
-
-    Attributes:
-        name: In `syscalls.CHECKED`.
-        argument: Its index from 0.
-        values: Any of these, compared in 32 bits.
-        bits: Or any with these bits.
-        is_pointer: Compare 64 bits, with NULL.
-    """
-
-    name: str
-    argument: int
-    values: tuple[int, ...] = ()
-    bits: int = 0
-    is_pointer: bool = False
-
-
-def build_checks(pid: int) -> tuple[Check, ...]:
-    """Return the rules of `syscalls.CHECKED` for a process, the busiest first."""
-    return (
-        # Without an address, on a socket that is connected: the channel to the pool.
-        Check("sendto", 4, is_pointer=True),
-        # Is it a terminal, how wide; blocking or not; close on exec; bytes to read.
-        Check("ioctl", 1, (0x5401, 0x5413, 0x5421, 0x5450, 0x5451, 0x541B)),
-        # Duplicate, flags, locks. F_SETOWN and F_SETSIG would signal anyone.
-        Check("fcntl", 1, (*range(8), 1030)),
-        # Names of threads.
-        Check("prctl", 0, (15, 16)),
-        # Limits can be read, not set: root may raise its own.
-        Check("prlimit64", 2, is_pointer=True),
-        # A thread, not a process.
-        Check("clone", 0, bits=CLONE_THREAD),
-        # Nobody but itself: abort() and raise().
-        Check("kill", 0, (pid,)),
-        Check("tgkill", 0, (pid,)),
-    )
-
-
 def install(pid: int) -> None:
     """Put the filter on this thread and what it starts, for good.
 
@@ -104,6 +63,27 @@ def install(pid: int) -> None:
     kernel_calls.call(syscalls.SECCOMP[column], SET_MODE_FILTER, SPEC_ALLOW, header)
 
 
+def build_checks(pid: int) -> dict[str, list[Instruction]]:
+    """Return the rules of `syscalls.CHECKED` for a process, the busiest first."""
+    return {
+        # Without an address, on a socket that is connected: the channel to the pool.
+        "sendto": _allow_null(4),
+        # Is it a terminal, how wide; blocking or not; close on exec; bytes to read.
+        "ioctl": _allow_values(1, 0x5401, 0x5413, 0x5421, 0x5450, 0x5451, 0x541B),
+        # Duplicate, flags, locks. F_SETOWN and F_SETSIG would signal anyone.
+        "fcntl": _allow_values(1, *range(8), 1030),
+        # Names of threads.
+        "prctl": _allow_values(0, 15, 16),
+        # Limits can be read, not set: root may raise its own.
+        "prlimit64": _allow_null(2),
+        # A thread, not a process.
+        "clone": _allow_bits(0, CLONE_THREAD),
+        # Nobody but itself: abort() and raise().
+        "kill": _allow_values(0, pid),
+        "tgkill": _allow_values(0, pid),
+    }
+
+
 def build_filter(column: int, pid: int) -> list[Instruction]:
     """Return the program for a machine, given by its place in `syscalls.MACHINES`."""
     program = [
@@ -112,8 +92,8 @@ def build_filter(column: int, pid: int) -> list[Instruction]:
         _fail(errno.EPERM),
         _pack(_LOAD, _NUMBER),
     ]
-    for check in build_checks(pid):
-        program += _only(syscalls.CHECKED[check.name][column], _build_check(check))
+    for name, check in build_checks(pid).items():
+        program += _only(syscalls.CHECKED[name][column], check)
     for numbers in syscalls.ALLOWED.values():
         program += _only(numbers[column], [_pack(_RETURN, _ALLOW)])
     # A C library falls back to what it did before when a call does not exist.
@@ -138,20 +118,31 @@ def _only(number: int | None, block: list[Instruction]) -> list[Instruction]:
     return [_pack(_IF_EQUAL, number, 0, len(block)), *block]
 
 
-def _build_check(check: Check) -> list[Instruction]:
-    low = _ARGUMENTS + 8 * check.argument
-    allow, fail = _pack(_RETURN, _ALLOW), _fail(errno.EPERM)
-    if check.is_pointer:
-        tests = [
-            _pack(_IF_EQUAL, 0, 0, 3),
-            _pack(_LOAD, low + 4),
-            _pack(_IF_EQUAL, 0, 0, 1),
-            allow,
-        ]
-    elif check.bits:
-        tests = [_pack(_IF_BITS, check.bits, 0, 1), allow]
-    else:
-        tests = []
-        for value in check.values:
-            tests += [_pack(_IF_EQUAL, value, 0, 1), allow]
-    return [_pack(_LOAD, low), *tests, fail]
+def _allow_values(argument: int, *values: int) -> list[Instruction]:
+    """Allow a call whose argument, counted from 0, has one of these 32 bit values."""
+    tests = []
+    for value in values:
+        tests += [_pack(_IF_EQUAL, value, 0, 1), _pack(_RETURN, _ALLOW)]
+    return [_load(argument), *tests, _fail(errno.EPERM)]
+
+
+def _allow_bits(argument: int, bits: int) -> list[Instruction]:
+    """Allow a call whose argument has one of these bits."""
+    allow = [_pack(_IF_BITS, bits, 0, 1), _pack(_RETURN, _ALLOW)]
+    return [_load(argument), *allow, _fail(errno.EPERM)]
+
+
+def _allow_null(argument: int) -> list[Instruction]:
+    """Allow a call whose argument is NULL, in all of its 64 bits."""
+    return [
+        _load(argument),
+        _pack(_IF_EQUAL, 0, 0, 3),
+        _load(argument, upper_half=True),
+        _pack(_IF_EQUAL, 0, 0, 1),
+        _pack(_RETURN, _ALLOW),
+        _fail(errno.EPERM),
+    ]
+
+
+def _load(argument: int, *, upper_half: bool = False) -> Instruction:
+    return _pack(_LOAD, _ARGUMENTS + 8 * argument + 4 * upper_half)

@@ -8,7 +8,6 @@ from aiohttp import web
 from groups import group
 from parts import build_env
 
-from rg_env import off_loop
 from rg_env.atropos import delivery, serve_loop
 from rg_env.rollouts.group_json import encode_groups
 from rg_env.simulation.inference_server import serve_app
@@ -218,25 +217,3 @@ def test_messages_are_made_up_where_they_are_asked_for_and_missing():
     (only,) = api.groups
     text = env.tokenizer.decode(scored["tokens"][0])
     assert only["messages"] == [[{"role": "user", "content": text}]] * 2
-
-
-def test_errors_come_back_from_the_thread():
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(off_loop.off_loop(divmod, 1, 0))
-
-
-def test_there_is_one_thread_for_all():
-    async def run():
-        calls = (off_loop.off_loop(threading.get_ident) for _ in range(5))
-        return set(await asyncio.gather(*calls))
-
-    assert len(asyncio.run(run()) | asyncio.run(run())) == 1
-
-
-def test_a_breath_is_taken_only_after_some_work(monkeypatch):
-    pauses = []
-    monkeypatch.setattr(off_loop.time, "sleep", pauses.append)
-    breathe = off_loop.Breath(every_s=3600)
-    breathe()
-    breathe()
-    assert len(pauses) == 1

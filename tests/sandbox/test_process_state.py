@@ -1,0 +1,47 @@
+"""One call leaves nothing changed for the next of the same worker."""
+
+import os
+
+import pytest
+from worker_attacks import LONG_S, evaluate, execute, fails_with
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ("os.chdir('/')", "os.getcwd()"),
+        ("os.environ['X'] = 'x'", "dict(os.environ)"),
+        ("os.environ.clear()", "dict(os.environ)"),
+        ("sys.setrecursionlimit(10**6)", "sys.getrecursionlimit()"),
+        ("sys.set_int_max_str_digits(0)", "sys.get_int_max_str_digits()"),
+        ("decimal.getcontext().prec = 3", "decimal.getcontext().prec"),
+        ("decimal.setcontext(decimal.ExtendedContext)", "str(decimal.getcontext())"),
+        ("random.seed(7)", "random.random()"),
+        ("numpy.random.seed(7)", "numpy.random.random()"),
+        ("signal.setitimer(signal.ITIMER_REAL, 9)", "signal.getitimer(0)[0]"),
+        ("open('file', 'w').write('x')", "os.listdir()"),
+        ("os.makedirs('a/b/c')", "os.listdir()"),
+        ("tempfile.tempdir = '/nowhere'", "tempfile.gettempdir()"),
+    ],
+)
+def test_next_call_finds_the_state_as_it_was(pool, change, state):
+    imports = "import decimal, os, random, signal, sys, tempfile, numpy.random\n"
+    read = f"exec({imports!r}) or {state}"
+    before = evaluate(pool, read)
+    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    execute(pool, f"{imports}{change}")
+    assert evaluate(pool, read) == before
+    assert pool.call(os.getpid, deadline_s=LONG_S) == worker
+
+
+def test_worker_that_leaves_files_open_is_recycled(pool):
+    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    execute(pool, "import sys; sys.kept = [open('/dev/null') for _ in range(40)]")
+    assert pool.call(os.getpid, deadline_s=LONG_S) != worker
+
+
+def test_state_is_put_back_after_a_failure_as_well(pool):
+    fails_with(pool, "ZeroDivisionError", "import os; os.chdir('/'); 1 / 0")
+    assert pool.call(os.getcwd, deadline_s=LONG_S) != "/"
