@@ -49,7 +49,7 @@ DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
 
 
 class ReasoningGymEnvConfig(BaseEnvConfig):
-    """Settings of `ReasoningGymEnv`; the README's table explains each.
+    """Settings of `ReasoningGymEnv`; docs/settings.md explains each.
 
     Source: atropos 296a0bc, ReasoningGymEnvConfig; differs: ranges are checked, unknown
     fields are refused, and the fields below "choice" are new.

@@ -1,0 +1,160 @@
+"""The commands in the documents exist, with the options that they are shown with."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from atroposlib.envs.server_handling.server_manager import APIServerConfig
+from documents import DOCUMENTS, PAGES, ROOT, blocks, codes, prose_of, table, text_of
+
+from rg_env.atropos import defaults
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.cli import (
+    demo_command,
+    doctor_command,
+    options,
+    show_command,
+    simulated_server_command,
+    tasks_command,
+)
+from rg_env.cli.main import COMMANDS
+
+ENTRY = "python reasoning_gym_environment.py"
+ENTRY_CALL = re.compile(r"python reasoning_gym_environment\.py +([a-z][a-z-]*)")
+OPTION = re.compile(r"--(env|openai)\.([a-z]\w*)")
+PARSERS = {
+    "demo": demo_command,
+    "doctor": doctor_command,
+    "show": show_command,
+    "simulated-server": simulated_server_command,
+    "tasks": tasks_command,
+}
+
+
+def command_lines():
+    """Return each command line of the documents, its continuations joined."""
+    shown = "\n".join(blocks("bash"))
+    lines = shown.replace("\\\n", " ").splitlines() + codes(prose_of(*PAGES))
+    lines += re.findall(r"^# +(python .*)$", text_of(*DOCUMENTS), re.M)
+    return [line.split(" # ")[0].strip() for line in lines]
+
+
+def words_after(start):
+    """Return the words of the command lines that hold `start`, after it."""
+    ends = (")", "&", ";", "|", ">")
+    for line in command_lines():
+        if start in line:
+            after = line.split(start, 1)[1].split(" ...")[0]
+            yield [w for w in shlex.split(after) if not w.startswith(ends)]
+
+
+def known_options(command):
+    if command in PARSERS:
+        parser = PARSERS[command].build_parser()
+    else:
+        servers = defaults.servers()
+        parser = options.build_parser(command, "", defaults.env_config(), servers[0])
+    return {o for action in parser._actions for o in action.option_strings}
+
+
+def test_every_documented_command_exists():
+    assert set(ENTRY_CALL.findall(text_of(*DOCUMENTS))) <= set(COMMANDS)
+
+
+def test_every_command_is_documented_with_a_sample_and_in_the_table():
+    samples = "\n".join(blocks("bash"))
+    assert set(COMMANDS) <= set(ENTRY_CALL.findall(samples))
+    rows = table("Command", [ROOT / "docs" / "commands.md"])
+    assert {codes(row[0])[0] for row in rows} == set(COMMANDS)
+
+
+def test_every_documented_option_is_a_field():
+    fields = {
+        "env": ReasoningGymEnvConfig.model_fields,
+        "openai": APIServerConfig.model_fields,
+    }
+    used = OPTION.findall(text_of(*DOCUMENTS))
+    assert used
+    assert [name for kind, name in used if name not in fields[kind]] == []
+
+
+def test_every_option_of_a_sample_is_one_of_its_command():
+    calls = [words for words in words_after(ENTRY) if words]
+    assert len(calls) > 20
+    unknown = [
+        (command, word)
+        for command, *rest in calls
+        for word in rest
+        if word.startswith("--") and word.split("=")[0] not in known_options(command)
+    ]
+    assert unknown == []
+
+
+def test_every_settings_file_of_a_sample_exists():
+    named = [word for words in words_after("--config ") for word in words[:1]]
+    assert named
+    assert [n for n in named if n != "FILE" and not (ROOT / n).is_file()] == []
+
+
+def test_every_program_of_a_sample_exists_and_knows_its_options():
+    programs = [
+        (ROOT / f"{name}.py", rest)
+        for start in ("python ", ".venv/bin/python ")
+        for name, *rest in words_after(start)
+        for name in [name.removesuffix(".py")]
+        if name.startswith("benchmarks/")
+    ]
+    for path, rest in programs:
+        source = text_of(path)
+        for word in rest:
+            assert not word.startswith("--") or f'"{word}"' in source, (path, word)
+
+
+def test_every_test_named_in_a_sample_exists():
+    named = [
+        word
+        for words in words_after("-m pytest")
+        for word in words
+        if word.startswith("tests/")
+    ]
+    for test in named:
+        file, _, name = test.partition("::")
+        assert (ROOT / file).exists(), test
+        assert not name or f"def {name}(" in text_of(ROOT / file), test
+
+
+def test_every_make_word_is_a_target():
+    makefile = text_of(ROOT / "Makefile")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.M))
+    used = re.findall(r"^make (\w+)", "\n".join(blocks("bash")), re.M)
+    used += re.findall(r"`make (\w+)", text_of(*PAGES))
+    assert {"demo", "test"} <= set(used) <= targets
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Starting the Atropos API and the simulated inference server ...",
+        "Setting up the environment over all tasks ...",
+        "rollouts delivered; mean score",
+        "Groups (n) and mean score by task, of the simulated policy:",
+        "Dump files, one group a line:",
+        "Open them as a page:",
+    ],
+)
+def test_the_documented_output_of_demo_is_what_it_prints(line):
+    assert any(line in block for block in blocks("text"))
+    assert line in text_of(*(ROOT / "rg_env" / "cli").glob("*.py"))
+
+
+def test_every_symptom_of_the_troubleshooting_is_said_by_the_code():
+    sources = text_of(*(ROOT / "rg_env").rglob("*.py"))
+    said = re.sub(r'"\s*\n\s*f?"', "", sources)
+    quoted = [code for row in table("Symptom") for code in codes(row[0])]
+    parts = [part for code in quoted for part in code.split(" ... ")]
+    # What servers and git say.
+    foreign = {"404", "Not Found", "git submodule add"}
+    assert len(quoted) > 10
+    assert [p for p in set(parts) - foreign if p.removesuffix(" ...") not in said] == []

@@ -1,0 +1,229 @@
+"""The pages hang together: length, contents, links, and every name in them exists."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from documents import (
+    DOCUMENTS,
+    PAGES,
+    README,
+    ROOT,
+    anchor,
+    blocks,
+    codes,
+    headings,
+    name_of,
+    prose_of,
+    table,
+    text_of,
+)
+
+ALLOWED_LINKS = (
+    "https://github.com/NousResearch/atropos",
+    "https://github.com/open-thought/reasoning-gym",
+    "https://arxiv.org/",
+    "https://huggingface.co/",
+    "http://localhost:",
+)
+
+WRITTEN_BY_RUNS = (
+    *(".venv", "data", "data_dumps", "env_checkpoints"),
+    *("evaluate_config.yaml", "metrics.json", "samples.jsonl"),
+)
+"""What a path in a document may begin with that is not in the repository."""
+
+ELSEWHERE = (
+    *("environments/reasoning_gym_environment/", "reasoning-gym/"),
+    *("rg_env/x/y.py", "tests/x/test_y.py"),
+)
+"""A folder of Atropos, the submodule's, which is empty until it is asked for, and what
+stands for any module."""
+
+GONE = re.compile(r"`[^`]+`,?\s+as\s+of\s+`[0-9a-f]{7,}`")
+"""What was in the repository as of a commit and is no more."""
+
+FRAMEWORK = Path(importlib.util.find_spec("atroposlib").origin).parent
+FILES = [
+    str(path)
+    for folder in (ROOT / "rg_env", ROOT / "tests", FRAMEWORK)
+    for path in folder.rglob("*.py")
+]
+"""What a page may name by the end of its path."""
+
+LINK = re.compile(r"\]\(([^)]+)\)")
+PATH = re.compile(r"(?:[\w.-]+/)*(?:[\w-]+\.(?:jsonl?|md|py|sh|toml|txt|yaml)|[\w-]+/)")
+DOTTED = re.compile(r"\b(?:rg_env|benchmarks|tests)(?:\.\w+)+")
+
+
+def links_of(page):
+    """Return the links of a page to other places of the repository, as (file, anchor).
+
+    The file is None for a place in the page itself.
+    """
+    parts = [link.partition("#") for link in LINK.findall(text_of(page))]
+    return [
+        ((page.parent / file).resolve() if file else None, part)
+        for file, _, part in parts
+        if not file.startswith("http")
+    ]
+
+
+def test_the_readme_can_be_read_at_one_go():
+    assert len(text_of(README).splitlines()) <= 300
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_list_of_contents_has_every_section_in_order(page):
+    sections = [heading for level, heading in headings(page) if level == 2]
+    if page == README:
+        assert "Contents" in sections
+    if "Contents" not in sections:
+        return
+    listed = text_of(page).split("## Contents\n")[1].split("\n## ")[0]
+    expected = [heading for heading in sections if heading != "Contents"]
+    assert re.findall(r"- \[([^]]+)\]", listed) == expected
+    assert re.findall(r"\(#([^)]+)\)", listed) == [anchor(h) for h in expected]
+
+
+def test_every_page_is_reached_from_the_readme():
+    reached, new = set(), {README}
+    while new:
+        reached |= new
+        linked = {file for page in new for file, _ in links_of(page)}
+        new = {p for p in linked & set(PAGES) if p.exists()} - reached
+    assert reached == set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_somewhere(page):
+    missing = []
+    for file, part in links_of(page):
+        target = page if file is None else file
+        anchors = (
+            {anchor(heading) for _, heading in headings(target)}
+            if target.is_file() and target.suffix == ".md"
+            else set()
+        )
+        if not target.is_file() or (part and part not in anchors):
+            missing.append((name_of(target), part))
+    assert missing == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_no_document_links_anywhere_else(path):
+    links = re.findall(r"https?://[^\s)\"'`$]*", text_of(path))
+    links = [link for link in links if link not in ("http://", "https://")]
+    assert [link for link in links if not link.startswith(ALLOWED_LINKS)] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_no_document_names_a_path_of_a_machine(path):
+    roots = r"(?<![\w.$}/])/(?:home|root|tmp|work|mnt|opt|srv|Users|var)\b"
+    assert re.findall(roots, text_of(path)) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_file_named_in_a_page_exists(page):
+    named = {
+        path
+        for path in codes(GONE.sub("", prose_of(page)))
+        if PATH.fullmatch(path) and path.split("/")[0] not in WRITTEN_BY_RUNS
+    }
+    missing = [p for p in named - set(ELSEWHERE) if not (ROOT / p).exists()]
+    assert [p for p in missing if not any(f.endswith(f"/{p}") for f in FILES)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_module_and_name_in_it_exists(page):
+    missing = []
+    for dotted in set(DOTTED.findall(text_of(page))):
+        parts = dotted.split(".")
+        module = next(
+            (i for i in range(len(parts), 0, -1) if is_module(parts[:i])), None
+        )
+        if module is None or len(parts) - module > 2:
+            missing.append(dotted)
+            continue
+        found = importlib.import_module(".".join(parts[:module]))
+        for name in parts[module:]:
+            found = getattr(found, name, None)
+        if found is None:
+            missing.append(dotted)
+    assert missing == []
+
+
+def is_module(parts):
+    path = ROOT.joinpath(*parts)
+    return path.with_suffix(".py").is_file() or (path.is_dir() and len(parts) > 1)
+
+
+def test_the_python_samples_import_what_exists():
+    samples = blocks("python")
+    assert samples
+    for sample in samples:
+        tree = compile(
+            sample,
+            "a sample",
+            "exec",
+            flags=ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+        )
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                # In a checkout of Atropos the entry has a longer name.
+                module = importlib.import_module(
+                    node.module.removeprefix("atropos.environments.")
+                )
+                assert [n.name for n in node.names if not hasattr(module, n.name)] == []
+
+
+def test_everything_in_the_layout_exists_and_every_package_is_in_it():
+    named = {codes(row[0])[0] for row in table("Where", [README])}
+    packages = {f"rg_env/{p.parent.name}/" for p in ROOT.glob("rg_env/*/__init__.py")}
+    folders = {f"{p.name}/" for p in ROOT.iterdir() if p.is_dir() and is_ours(p)}
+    assert [n for n in named - {"reasoning-gym/"} if not (ROOT / n).exists()] == []
+    assert packages | folders - {"rg_env/"} <= named
+
+
+def is_ours(folder):
+    is_ignored = folder.name in ("__pycache__", "data", "env_checkpoints", "wandb")
+    return not folder.name.startswith(".") and not is_ignored
+
+
+def test_the_page_on_scoring_is_that_of_the_tables():
+    from rg_env.answers.make_docs import PAGE, page
+
+    assert PAGE.read_text(encoding="utf-8") == page(), "run rg_env.answers.make_docs"
+
+
+# -- defects of the framework ----------------------------------------------------------
+
+MENDS = re.compile(r"Mends ((?:B\d+(?:, | and )?)+) of docs/host_defects\.md")
+
+
+def test_every_defect_has_a_number_a_file_and_a_test_that_exists():
+    rows = table("Defect")
+    written = text_of(*(ROOT / "tests").rglob("*.py"))
+    assert [row[0] for row in rows] == [f"B{i + 1}" for i in range(len(rows))]
+    for number, _, files, tests in rows:
+        assert codes(files) and codes(tests), number
+        missing = [t for t in codes(tests) if not re.search(rf"def {t}\(", written)]
+        assert missing == [], number
+
+
+def test_a_module_that_mends_a_defect_stands_in_its_row():
+    rows = {row[0]: codes(row[2]) for row in table("Defect")}
+    sources = [ROOT / "reasoning_gym_environment.py", *(ROOT / "rg_env").rglob("*.py")]
+    said = {
+        (number, name_of(path))
+        for path in sources
+        for sentence in MENDS.findall(" ".join(text_of(path).split()))
+        for number in re.findall(r"B\d+", sentence)
+    }
+    assert len(said) > 10
+    assert [(n, file) for n, file in said if file not in rows.get(n, [])] == []

@@ -1,0 +1,110 @@
+"""What the pages say of results is what the code writes: outcomes, counters, files."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import re
+from typing import get_args
+
+from documents import ROOT, blocks, codes, table, text_of
+from parts import build_env
+
+from rg_env.answers.extraction import FormatFailure
+from rg_env.atropos.group_forms import build_record
+from rg_env.items.group_scorer import TaskHandle
+from rg_env.items.item_source import EVENTS
+from rg_env.reports.evaluation_summary import EvalResult, summarise
+from rg_env.reports.metrics import Metrics
+from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
+from rg_env.rollouts.ledger import Ending, Fate, Ledger
+from rg_env.tasks.feedback import Feedback
+
+SOURCES = [ROOT / "reasoning_gym_environment.py", *(ROOT / "rg_env").rglob("*.py")]
+
+
+def words_of_scores(path):
+    """Return the outcomes that a module gives to `Score`, or assigns as `outcome`."""
+    tree = ast.parse(text_of(path))
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Score":
+            found.append(node.args[1])
+        elif isinstance(node, ast.Assign):
+            names = [getattr(target, "id", "") for target in node.targets]
+            found += [node.value] if "outcome" in names else []
+        elif isinstance(node, ast.FunctionDef) and node.name == "outcome_of":
+            found += [r.value for r in ast.walk(node) if isinstance(r, ast.Return)]
+    constants = (n for value in found for n in ast.walk(value))
+    strings = {n.value for n in constants if isinstance(n, ast.Constant)}
+    return {word for word in strings if isinstance(word, str) and word}
+
+
+def test_the_outcomes_table_has_every_outcome_of_the_code():
+    product = [p for p in SOURCES if "simulation" not in p.parts]
+    in_code = set(get_args(FormatFailure)).union(*map(words_of_scores, product))
+    assert {codes(row[0])[0] for row in table("Outcome")} == in_code
+
+
+def test_the_table_of_endings_has_every_one():
+    assert [codes(row[0])[0] for row in table("Ending")] == list(get_args(Fate))
+
+
+def record():
+    rollout = RolloutRecord([], 1.0, 1.0, "right", "4", "stop", 1, 1)
+    return GroupRecord("gcd", [rollout], "4", {})
+
+
+def keys_of_the_code():
+    """Return the W&B keys that the code makes of one of everything."""
+    metrics = Metrics(Ledger())
+    metrics.record_group(record())
+    metrics.ledger.settle(Ending("sent", 1))
+    metrics.events["scoring_retries"] = 1
+    results = [EvalResult("gcd", "arithmetic", 1.0, "right", {})]
+    written = set(re.findall(r'"((?:train|curriculum)/\w+)"', text_of(*SOURCES)))
+    # The table of rollouts is that of Atropos.
+    return (
+        written
+        | {"train/rollouts"}
+        | {
+            *metrics.wandb_scalars(),
+            *summarise(results).metrics(),
+            *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
+        }
+    )
+
+
+def test_the_documented_metrics_are_those_of_the_code():
+    documented = [code for row in table("W&B key") for code in codes(row[0])]
+    patterns = [re.sub(r"<\w+>", r"[^/]+", code) for code in documented]
+    made = keys_of_the_code()
+    assert [p for p in patterns if not any(re.fullmatch(p, k) for k in made)] == []
+    assert [k for k in made if not any(re.fullmatch(p, k) for p in patterns)] == []
+
+
+def test_the_documented_events_are_those_of_the_code():
+    env = build_env()
+    env._watch.note_retry("status 503")
+    counted = set(re.findall(r'events\["(\w+)"\]', text_of(*SOURCES)))
+    counted |= {name.replace("_status_503", "_<kind>") for name in env._events()}
+    asyncio.run(env.close())
+    documented = {code for row in table("Event") for code in codes(row[0])}
+    assert documented == counted | set(EVENTS)
+
+
+def test_the_sample_line_has_the_keys_of_a_dumped_group():
+    (sample,) = (json.loads(text) for text in blocks("json"))
+    rollout = {
+        "messages": [{"role": "assistant", "content": ""}],
+        "rg_item": {"answer": "70"},
+        "dataset_obj": TaskHandle("gcd"),
+        "finish_reason": "stop",
+        "tokens": [1, 2],
+        "masks": [-100, 2],
+    }
+    score = type("", (), {"value": 1.0, "outcome": "right", "answer": "70"})
+    line = build_record([rollout], [score], [1.0]).line({}, "")
+    assert list(sample) == list(line)
+    assert list(sample["rollouts"][0]) == list(line["rollouts"][0])

@@ -1,0 +1,202 @@
+"""The tables and samples of settings are those of the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from enum import Enum
+
+import pytest
+import yaml
+from atroposlib.envs.server_handling.server_manager import APIServerConfig
+from documents import EXAMPLES, README, ROOT, blocks, codes, name_of, table, text_of
+from parts import GUARD_S
+
+from rg_env.atropos import defaults
+from rg_env.atropos.config import DATA_DUMPS, ReasoningGymEnvConfig
+from rg_env.cli import options
+from rg_env.inference.generation import TRAINABLE_TYPES
+from rg_env.inference.native_servers import SERVER_CLASSES
+from rg_env.items import mixture_file, worker_jobs
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.level_settings import build_rules
+from rg_env.tasks.scale_repairs import NO_SCALE
+from rg_env.tasks.scales import load_shipped
+from rg_env.tasks.selection import build_selection
+
+SETTINGS = ROOT / "docs" / "settings.md"
+TASKS = ROOT / "docs" / "tasks_and_levels.md"
+MIXTURE_EXAMPLE = ROOT / "examples" / "mixture.yaml"
+YAML_EXAMPLES = [
+    path for path in EXAMPLES if path.suffix == ".yaml" and path != MIXTURE_EXAMPLE
+]
+
+
+def shown(value):
+    """Return a default as the table writes it."""
+    if isinstance(value, Enum):
+        value = value.value
+    if value == str(DATA_DUMPS):
+        value = DATA_DUMPS.relative_to(ROOT)
+    return str(value)
+
+
+# -- tables ----------------------------------------------------------------------------
+
+
+def test_the_tables_have_exactly_our_fields():
+    declared = set(inspect.get_annotations(ReasoningGymEnvConfig)) - {"model_config"}
+    rows = [codes(row[0])[0] for row in table("Field")]
+    assert sorted(rows) == sorted(declared)
+
+
+def test_the_tables_have_the_defaults_of_the_class():
+    fields = ReasoningGymEnvConfig.model_fields
+    wrong = {
+        name: default
+        for (name,), (default,) in ((codes(r[0]), codes(r[1])) for r in table("Field"))
+        if default != shown(fields[name].get_default(call_default_factory=True))
+    }
+    assert wrong == {}
+
+
+def test_the_tables_have_what_config_init_changes():
+    start, default = defaults.env_config(), ReasoningGymEnvConfig()
+    for row in table("Field"):
+        name = codes(row[0])[0]
+        value = getattr(start, name)
+        changed = [] if value == getattr(default, name) else [shown(value)]
+        assert codes(row[2]) == changed, name
+
+
+def test_what_config_init_sets_of_the_fields_of_atropos_is_named():
+    start, default = defaults.env_config(), ReasoningGymEnvConfig()
+    own = {codes(row[0])[0] for row in table("Field")}
+    inherited = set(ReasoningGymEnvConfig.model_fields) - own
+    changed = {n for n in inherited if getattr(start, n) != getattr(default, n)}
+    text = text_of(SETTINGS).split("## What the commands start from")[1]
+    assert changed <= set(codes(text.split("\n## ")[0]))
+
+
+def test_the_readme_has_ten_settings_with_what_the_commands_start_from():
+    rows = table("Setting", [README])
+    starts = {"env": defaults.env_config(), "openai": defaults.servers()[0]}
+    assert len(rows) == 10
+    for setting, value, _ in rows:
+        section, name = codes(setting)[0].split(".")
+        assert codes(value) == [shown(getattr(starts[section], name))], name
+
+
+def test_the_table_of_server_fields_is_complete_and_has_what_they_start_as():
+    (start,) = defaults.servers()
+    rows = {codes(row[0])[0]: codes(row[1])[0] for row in table("Server field")}
+    assert rows == {
+        name: str(getattr(start, name)) for name in APIServerConfig.model_fields
+    }
+
+
+def test_the_table_of_server_types_says_which_can_train():
+    rows = {codes(row[0])[0]: row[2] for row in table("`server_type`")}
+    assert rows == {
+        kind: "yes" if kind in TRAINABLE_TYPES else "no" for kind in SERVER_CLASSES
+    }
+
+
+# -- YAML ------------------------------------------------------------------------------
+
+
+def built(path):
+    """Parse YAML through the option parser, and build all models of it."""
+    env, servers = defaults.env_config(), defaults.servers()
+    parser = options.build_parser("serve", "", env, servers[0])
+    chosen = options.parse(parser, ["--config", str(path)], type(env))
+    config = options.build_model(
+        "env", ReasoningGymEnvConfig, env.model_dump(), chosen.env
+    )
+    return config, options.build_servers(servers[0], chosen.openai)
+
+
+@pytest.mark.parametrize("path", YAML_EXAMPLES, ids=name_of)
+def test_every_yaml_example_is_accepted(path):
+    config, servers = built(path)
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))["env"]
+    assert servers
+    assert all(getattr(config, name) is not None for name in given)
+
+
+def test_the_yaml_of_the_pages_is_accepted(tmp_path):
+    samples = blocks("yaml")
+    assert samples
+    for text in samples:
+        (tmp_path / "page.yaml").write_text(text, encoding="utf-8")
+        config, _ = built(tmp_path / "page.yaml")
+        given = yaml.safe_load(text)["env"]
+        assert {name: getattr(config, name) for name in given} == given
+
+
+# -- tasks -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pool():
+    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="module")
+def library(pool):
+    return pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
+
+
+def refusal_of(pool, choices):
+    """Return what the library has against the parameters of chosen tasks."""
+    given = [(choice.task, dict(choice.params)) for choice in choices]
+    return pool.call(worker_jobs.check_params, given, deadline_s=GUARD_S)
+
+
+def test_the_example_of_choosing_tasks_is_accepted_by_the_library(pool, library):
+    config, _ = built(ROOT / "examples" / "choose_tasks.yaml")
+    fields = ("tasks", "categories", "exclude_tasks", "task_weights", "task_params")
+    choices = build_selection(library, **{f: getattr(config, f) for f in fields})
+    assert refusal_of(pool, choices) is None
+
+
+def test_the_example_of_a_mixture_is_accepted_by_the_library(pool, library):
+    params = {"composite": mixture_file.read(str(MIXTURE_EXAMPLE), None)}
+    choices = build_selection(library, tasks=["composite"], task_params=params)
+    assert refusal_of(pool, choices) is None
+
+
+def test_the_pages_name_every_category_and_the_number_of_tasks(library):
+    named = text_of(TASKS).split("Twelve categories:")[1].split(".", 1)[0]
+    categories = [
+        name for name in named.replace(",", " ").split() if name not in ("and",)
+    ]
+    assert set(categories) == {info.category for info in library.tasks.values()}
+    assert len(categories) == 12
+    assert f"All {len(library.tasks)} tasks" in text_of(README)
+
+
+def test_every_task_named_as_an_example_exists(library):
+    named = text_of(TASKS).split("Among the tasks:")[1].split(".\n", 1)[0]
+    outside = re.sub(r"\([^)]*\)", "", named)
+    tasks = set(outside.replace(",", " ").split()) - {"and"}
+    assert len(tasks) > 10
+    assert tasks <= set(library.tasks)
+
+
+def test_the_example_of_a_curriculum_names_tasks_that_have_a_scale():
+    config, _ = built(ROOT / "examples" / "curriculum.yaml")
+    tasks = [*load_shipped().scales, *NO_SCALE]
+    rules = build_rules(
+        tasks, tasks, NO_SCALE, config.complexity_mode, config.task_levels
+    )
+    assert rules["gcd"].mode == "fixed"
+    assert rules["word_sorting"].bounds == (0.2, 0.7)
+
+
+def test_the_tasks_without_a_scale_are_named():
+    text = text_of(TASKS).split("Tasks without a scale")[1].split(")", 1)[0]
+    named = set(text.split("(")[1].replace(",", " ").split())
+    assert named == set(NO_SCALE) - {"composite"}
