@@ -207,6 +207,7 @@ def test_the_yaml_of_the_readme_is_accepted(tmp_path):
     assert config.group_size == 16
 
 
+@pytest.mark.processes
 def test_the_example_of_choosing_tasks_is_accepted_by_the_library():
     config, _ = built(ROOT / "examples" / "choose_tasks.yaml")
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
@@ -220,6 +221,7 @@ def test_the_example_of_choosing_tasks_is_accepted_by_the_library():
         pool.close()
 
 
+@pytest.mark.processes
 def test_the_example_of_a_mixture_is_accepted_by_the_library():
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
@@ -248,6 +250,7 @@ def test_the_readme_names_the_tasks_without_a_scale():
     assert named == set(NO_SCALE) - {"composite"}
 
 
+@pytest.mark.processes
 def test_the_readme_names_every_category_and_the_number_of_tasks():
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
@@ -424,6 +427,7 @@ def is_up(url):
         return False
 
 
+@pytest.mark.processes
 def test_the_launcher_ends_the_api_and_the_environment(tmp_path):
     process, url = launch(
         tmp_path,
@@ -441,6 +445,7 @@ def test_the_launcher_ends_the_api_and_the_environment(tmp_path):
     assert not is_up(url)
 
 
+@pytest.mark.processes
 def test_the_launcher_ends_with_the_status_of_the_environment(tmp_path):
     process, url = launch(tmp_path, "--env.group_size=0")
     said, _ = process.communicate(timeout=GUARD_S)
