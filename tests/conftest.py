@@ -1,4 +1,9 @@
-"""What every test stands on: the import path, no network by accident, nothing left."""
+"""What every test stands on: the import path, no network by accident, nothing left.
+
+A test that starts a process is marked `processes`, and one that starts a process and
+is not marked so fails. What is dear to start is started once for all tests of a pytest
+process: the fork server of the workers, the Atropos API, the simulated model.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,9 @@ sys.path.insert(0, str(REPO_ROOT))
 # For `parts`, what tests are put together from.
 sys.path.append(str(REPO_ROOT / "tests"))
 
+from shared_fork_server import SharedForkServers  # noqa: E402
+from started_processes import StartedProcesses  # noqa: E402
+
 # Set before anything imports these libraries, and inherited by every child process.
 os.environ.update(
     HF_HUB_OFFLINE="1",
@@ -48,6 +56,12 @@ def written_by_runs() -> set[Path]:
     return {p for name in WRITTEN_BY_RUNS for p in (REPO_ROOT / name).rglob("*")}
 
 
+START_PROCESSES = {"only_api", "other_pool", "pool", "simulated"}
+"""Fixtures that start a process: a test that asks for one is marked."""
+
+POOL_ITSELF = {"pool", "sandbox"}
+"""Folders whose tests kill and spoil fork servers: each pool there has its own."""
+
 WRITTEN_BEFORE = written_by_runs()
 LEFT = pytest.StashKey[list[str]]()
 
@@ -68,6 +82,17 @@ class RootIsNoPackage:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RootIsNoPackage())
+    config.pluginmanager.register(StartedProcesses())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if START_PROCESSES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("processes")
+    # What takes long comes first, so that two pytest processes end at the same time.
+    slow = {item.path for item in items if item.get_closest_marker("processes")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -93,6 +118,31 @@ def repo_root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def fork_servers() -> Iterator[SharedForkServers]:
+    """The fork servers that the pools of all tests share; started when needed."""
+    servers = SharedForkServers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_fork_server(
+    request: pytest.FixtureRequest, fork_servers: SharedForkServers
+) -> Iterator[None]:
+    """Give every new pool workers of a fork server that is running already.
+
+    The workers are its own, and end with it. What is shared has imported the library
+    and runs no job, so that nothing of one test is left in it for the next.
+    """
+    if request.path.parent.name in POOL_ITSELF:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rg_env.pool.early_start.take", fork_servers.lend)
+        yield
+
+
+@pytest.fixture(scope="session")
 def simulated() -> Iterator[Any]:
     """A simulated inference server that knows the items of `parts.FAST_TASKS`."""
     from parts import FAST_TASKS, Simulated
@@ -102,9 +152,9 @@ def simulated() -> Iterator[Any]:
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def api_url() -> Iterator[str]:
-    """The address of one real Atropos API for a module, whose tests reset it."""
+@pytest.fixture(scope="session")
+def only_api() -> Iterator[str]:
+    """The address of the Atropos API of this pytest process."""
     from rg_env.simulation.api_process import running_api
 
     loop = asyncio.new_event_loop()
@@ -112,6 +162,15 @@ def api_url() -> Iterator[str]:
     yield loop.run_until_complete(api.__aenter__())
     loop.run_until_complete(api.__aexit__(None, None, None))
     loop.close()
+
+
+@pytest.fixture
+def api_url(only_api: str) -> str:
+    """The address of a real Atropos API that knows of no trainer and of no group."""
+    from parts import empty_api
+
+    empty_api(only_api)
+    return only_api
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -192,6 +193,12 @@ def free_port():
 def get_json(url):
     with urllib.request.urlopen(url, timeout=30) as reply:
         return json.load(reply)
+
+
+def empty_api(url):
+    """Have an Atropos API forget all that it knows, as a restart does."""
+    with contextlib.suppress(urllib.error.HTTPError):  # it knew nothing yet
+        urllib.request.urlopen(f"{url}/reset_data", timeout=30).close()
 
 
 class Simulated:

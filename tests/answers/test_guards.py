@@ -109,6 +109,7 @@ def entries(pool: WorkerPool, task: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("task", sorted(GUARDS.keys() - {"composite"}))
 def test_solutions_of_the_library_are_admitted(pool: WorkerPool, task: str) -> None:
     made = entries(pool, task)
@@ -246,6 +247,7 @@ def test_a_mixture_without_a_source_is_refused() -> None:
     assert refusal("composite", "1") is not None
 
 
+@pytest.mark.processes
 def test_every_row_is_of_a_registered_task(pool: WorkerPool) -> None:
     described = pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
     assert GUARDS.keys() - {"composite"} <= described.tasks.keys()
@@ -276,6 +278,7 @@ def test_the_battery_is_large_and_its_names_are_unique() -> None:
     )
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["open_bare", "system_list", "path_lambda"])
 def test_the_code_in_the_battery_would_leave_a_trace(name: str, tmp_path: Path) -> None:
     text = next(t.text for t in HOSTILE if t.name == f"code:{name}")

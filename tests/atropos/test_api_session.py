@@ -12,6 +12,8 @@ from registered import after_registration
 
 from rg_env.errors import SettingError
 
+pytestmark = pytest.mark.processes
+
 
 async def nothing(env):
     return env

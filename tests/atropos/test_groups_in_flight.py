@@ -13,6 +13,7 @@ from parts import (
 from registered import after_registration
 
 
+@pytest.mark.processes
 def test_the_event_loop_turns_between_two_groups_that_are_started():
     turns = 0
 
@@ -42,6 +43,7 @@ def test_the_event_loop_turns_between_two_groups_that_are_started():
     assert len(seen) == len(set(seen)) == 4
 
 
+@pytest.mark.processes
 def test_a_group_that_takes_too_long_is_cancelled_and_counted():
     def slowly(body):
         time.sleep(0)

@@ -28,17 +28,20 @@ def scontrol(tmp_path, monkeypatch):
 JOB = {"SLURM_JOB_NODELIST": "n[1-3]", "NUM_TRAINING_NODES": "1"}
 
 
+@pytest.mark.processes
 def test_slurm_gives_eight_servers_for_each_inference_node(scontrol):
     urls = slurm_urls(JOB)
     assert urls[:2] == ["http://n2:9000/v1", "http://n2:9001/v1"]
     assert len(urls) == 16 and urls[-1] == "http://n3:9007/v1"
 
 
+@pytest.mark.processes
 def test_tensor_parallelism_divides_the_servers_of_a_node(scontrol):
     urls = slurm_urls({**JOB, "INFER_TP": "4"})
     assert urls == [f"http://n{n}:{p}/v1" for n in (2, 3) for p in (9000, 9001)]
 
 
+@pytest.mark.processes
 def test_every_slurm_server_is_like_the_one_that_was_configured(scontrol):
     servers = server_list(
         [server_config(kind="sglang", timeout=7)],
@@ -50,6 +53,7 @@ def test_every_slurm_server_is_like_the_one_that_was_configured(scontrol):
     assert {(s.server_type, s.timeout) for s in servers} == {("sglang", 7)}
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("environ", "named"),
     [
@@ -67,6 +71,7 @@ def test_a_slurm_variable_that_cannot_be_used_is_named(scontrol, environ, named)
         slurm_urls(environ)
 
 
+@pytest.mark.processes
 def test_a_machine_without_slurm_is_told_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SettingError, match="--slurm false"):

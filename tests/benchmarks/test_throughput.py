@@ -114,6 +114,7 @@ async def until_in_flight(wanted, session, url):
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.processes
 def test_a_client_that_goes_away_counts_as_cancelled(tmp_path):
     async def go_away():
         async with inference(tmp_path, latency_ms=60_000) as (session, url):
@@ -128,6 +129,7 @@ def test_a_client_that_goes_away_counts_as_cancelled(tmp_path):
     assert counts["rollouts"] == 0
 
 
+@pytest.mark.processes
 def test_a_held_server_answers_and_counts_nothing_more(tmp_path):
     async def hold():
         async with inference(tmp_path) as (session, url):
@@ -255,22 +257,26 @@ def watched(tmp_path_factory):
     }
 
 
+@pytest.mark.processes
 def test_the_probe_runs_a_file_as_python_does(watched):
     assert watched["log"].splitlines() == ["['serve', '--x=1']"]
 
 
+@pytest.mark.processes
 def test_the_probe_sees_a_loop_that_stands_still(watched):
     delays = seen.loop_delays([watched["report"]], 0.0, float("inf"))
     assert delays["max"] > 250
     assert delays["p50"] < 250
 
 
+@pytest.mark.processes
 def test_the_probe_sees_pauses_of_the_garbage_collector(watched):
     pauses = seen.collector_pauses([watched["report"]], 0.0, 1e9)
     assert pauses["count"] > 0
     assert 0 < pauses["max"] / 1e3 <= 1e9 * pauses["share"]
 
 
+@pytest.mark.processes
 def test_the_probe_times_the_hooks_by_task(watched):
     times = seen.hook_times([watched["report"]], 0.0, float("inf"))
     assert times["get_next_item"]["calls"] == 1
@@ -278,16 +284,19 @@ def test_the_probe_times_the_hooks_by_task(watched):
     assert slowest["task"] == "sums"
 
 
+@pytest.mark.processes
 def test_the_probe_tells_the_answer_of_an_item(watched):
     assert watched["told"] == [{"question": "2 + 2?", "answer": "4"}]
 
 
+@pytest.mark.processes
 def test_what_an_environment_leaves_behind_is_counted_and_ended(watched):
     assert watched["end"]["left_behind"] == 1
     assert len(watched["children"]) == 1
     assert not left_alive(watched["children"])
 
 
+@pytest.mark.processes
 def test_a_service_ends_when_the_harness_is_killed(tmp_path):
     code = (
         "import asyncio, sys\n"
@@ -397,6 +406,7 @@ def test_the_tables_show_every_number_in_80_columns():
 # -- all of it -------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_the_null_environment_reaches_the_api_and_nothing_is_left(tmp_path):
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     argv = ["--contestants=null", "--latencies=0", "--rounds=1", "--seconds=1"]

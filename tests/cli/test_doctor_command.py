@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from parts import run_main
 
+pytestmark = pytest.mark.processes
+
 
 def test_tasks_that_are_well_end_with_status_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -129,6 +129,7 @@ def test_wandb_without_a_login_stops_serve(
     assert "wandb login" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_a_refused_process_leaves_no_file(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -143,6 +144,7 @@ def test_a_refused_process_leaves_no_file(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.processes
 def test_unknown_dataset_parameters_are_refused_with_the_nearest(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -230,6 +232,7 @@ def test_help_of_serve_lists_every_field(capsys: pytest.CaptureFixture[str]) -> 
     ] == []
 
 
+@pytest.mark.processes
 def test_the_general_help_lists_every_command() -> None:
     done = subprocess.run(
         [sys.executable, str(ENTRY), "--help"],

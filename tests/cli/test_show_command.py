@@ -100,6 +100,7 @@ def place_at(level, mix):
 # -- the real command line -------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_an_item_is_printed_with_the_score_of_a_piped_answer():
     done = shown("gcd", "--level", "0.7", "--seed", "5", answer="  2\n")
     assert (done.returncode, done.stderr) == (0, "")
@@ -111,6 +112,7 @@ def test_an_item_is_printed_with_the_score_of_a_piped_answer():
     assert "outcome     right: it solves the item" in said
 
 
+@pytest.mark.processes
 def test_json_is_one_document_and_nothing_else():
     done = shown("gcd", "--level", "1", "--json", "--answer", "so <answer>x</answer>")
     assert (done.returncode, done.stderr) == (0, "")
@@ -122,6 +124,7 @@ def test_json_is_one_document_and_nothing_else():
     assert (answer["score"], answer["outcome"]) == (0.0, "wrong")
 
 
+@pytest.mark.processes
 def test_a_terminated_command_leaves_no_process():
     process = start_entry("show", "gcd", "--answer", "-", stdin=subprocess.PIPE)
     assert any("gold answer" in line for line in iter(process.stdout.readline, ""))
@@ -153,6 +156,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_wrong_command_line_is_refused_with_a_sentence(pool, case):
     argv, expected = REFUSED[case]
@@ -167,6 +171,7 @@ def test_a_value_that_the_library_refuses_names_the_task_and_its_reason(pool):
         made(pool, "gcd", "--param", "min_numbers=0")
 
 
+@pytest.mark.processes
 def test_a_refusal_ends_with_status_2(capsys):
     assert run_main(["show", "gdc"]) == 2
     said = capsys.readouterr()
@@ -174,6 +179,7 @@ def test_a_refusal_ends_with_status_2(capsys):
     assert said.err.startswith("error: command line: unknown task 'gdc'")
 
 
+@pytest.mark.processes
 def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     monkeypatch.setattr(show_command, "MAKE_DEADLINE_S", 1e-4)
     assert run_main(["show", "zebra_puzzles"]) == 1
@@ -185,6 +191,7 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     )
 
 
+@pytest.mark.processes
 def test_an_entry_that_nobody_should_be_asked_asks_for_another_seed(capsys):
     params = ("min_disks=15", "max_disks=15", "min_pegs=3", "max_pegs=3")
     argv = [f"--param={param}" for param in params]
@@ -344,6 +351,7 @@ def test_an_empty_answer_is_given_and_empty(pool):
     assert found.score.outcome == "empty_answer"
 
 
+@pytest.mark.processes
 def test_without_fixes_the_librarys_own_score_is_shown(pool, capsys):
     fixed = scored(pool, made(pool, "game_of_life_halting"), "...")
     argv = ["show", "game_of_life_halting", "--answer=...", "--json", "--no_fixes"]

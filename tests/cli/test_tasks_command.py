@@ -98,10 +98,12 @@ def test_every_task_has_its_row(listing, installed):
     assert sorted(first) == list(installed.tasks)
 
 
+@pytest.mark.processes
 def test_no_line_is_longer_than_80_columns(listing):
     assert max(map(len, listing.splitlines())) <= 80
 
 
+@pytest.mark.processes
 def test_the_tasks_stand_below_their_category(listing, installed):
     category = None
     for line in listing.splitlines():
@@ -111,6 +113,7 @@ def test_the_tasks_stand_below_their_category(listing, installed):
             category = line.split()[0]
 
 
+@pytest.mark.processes
 def test_the_last_line_is_the_summary(listing, document):
     found = document["summary"]
     assert listing.splitlines()[-1].startswith(
@@ -186,6 +189,7 @@ def test_foreign_text_is_no_markup():
     assert "[bold]x[/bold]" in details(TaskFacts(INFO, note))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("task", ["gcd", "rearc", "acre"])
 def test_one_named_task_is_shown_in_full(task, capsys):
     assert run_main(["tasks", task]) == 0
@@ -197,6 +201,7 @@ def test_one_named_task_is_shown_in_full(task, capsys):
 # -- JSON ------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_json_holds_every_task_and_the_sums(document, installed):
     assert sorted(task["task"] for task in document["tasks"]) == list(installed.tasks)
     scales = [task["scale"] for task in document["tasks"] if task["scale"] is not None]
@@ -258,12 +263,14 @@ def test_what_matches_nothing_is_refused(names, categories, expected):
     assert expected in str(refused.value)
 
 
+@pytest.mark.processes
 def test_names_may_stand_behind_options(capsys):
     assert run_main(["tasks", "--category", "arithmetic", "gcd", "--json"]) == 0
     (task,) = json.loads(capsys.readouterr().out)["tasks"]
     assert task["task"] == "gcd"
 
 
+@pytest.mark.processes
 def test_a_refusal_ends_with_status_2(capsys):
     assert run_main(["tasks", "gdc"]) == 2
     said = capsys.readouterr()
@@ -342,6 +349,7 @@ def test_json_keeps_shipped_and_measured_costs_apart():
 # -- printing --------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("code", ["ascii", "utf-8"])
 def test_what_the_terminal_cannot_write_is_escaped(code):
     script = "from rg_env.cli.printing import print_text; print_text('a\\u2500\\ud800')"
@@ -356,6 +364,7 @@ def test_what_the_terminal_cannot_write_is_escaped(code):
     assert done.stdout == b"a" + dash + b"\\ud800\n"
 
 
+@pytest.mark.processes
 def test_a_reader_that_has_gone_is_no_error():
     script = "from rg_env.cli.printing import print_text\nprint_text('x' * 10**6)"
     process = subprocess.Popen(
@@ -370,6 +379,7 @@ def test_a_reader_that_has_gone_is_no_error():
     assert (process.returncode, said) == (0, b"")
 
 
+@pytest.mark.processes
 def test_ctrl_c_ends_with_the_status_of_its_signal(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

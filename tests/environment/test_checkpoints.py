@@ -10,8 +10,9 @@ from parts import GUARD_S, build_env, ready_env
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import BadCheckpoint
-from rg_env.simulation.api_process import running_api
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
+pytestmark = pytest.mark.processes
 
 
 def questions(items):
@@ -118,38 +119,35 @@ def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
 # -- in a run, against the real API ----------------------------------------------------
 
 
-async def served_from(simulated, folder, steps=3, start=4, cls=ReasoningGymEnv):
+async def served_from(api, simulated, folder, steps=3, start=4, cls=ReasoningGymEnv):
     """Serve for a trainer that starts at a step and saves every 2nd step."""
-    async with running_api() as api:
-        total = start + steps
-        env = build_env(
-            simulated.url, cls=cls, rollout_server_url=api, total_steps=total
-        )
-        config = TrainerConfig(
-            api_url=api,
-            batch_size=16,
-            group_size=4,
-            max_token_len=2048,
-            num_steps=99,
-            starting_step=start,
-            checkpoint_dir=str(folder),
-            save_checkpoint_interval=2,
-        )
-        training = asyncio.create_task(StandInTrainer(config).run(steps))
-        try:
-            await asyncio.wait_for(env.env_manager(), GUARD_S)
-        finally:
-            training.cancel()
-            await asyncio.gather(training, return_exceptions=True)
-        return env
+    total = start + steps
+    env = build_env(simulated.url, cls=cls, rollout_server_url=api, total_steps=total)
+    config = TrainerConfig(
+        api_url=api,
+        batch_size=16,
+        group_size=4,
+        max_token_len=2048,
+        num_steps=99,
+        starting_step=start,
+        checkpoint_dir=str(folder),
+        save_checkpoint_interval=2,
+    )
+    training = asyncio.create_task(StandInTrainer(config).run(steps))
+    try:
+        await asyncio.wait_for(env.env_manager(), GUARD_S)
+    finally:
+        training.cancel()
+        await asyncio.gather(training, return_exceptions=True)
+    return env
 
 
 def saved_steps(folder):
     return {path.name for path in Path(folder).rglob("step-*.json")}
 
 
-def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, simulated):
-    env = asyncio.run(served_from(simulated, tmp_path, steps=12))
+def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, api_url, simulated):
+    env = asyncio.run(served_from(api_url, simulated, tmp_path, steps=12))
     steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
     # A fast trainer may pass two of its intervals between two looks at it.
     assert any(step > 4 and step % 2 == 0 for step in steps)
@@ -157,7 +155,7 @@ def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, simulated):
 
 
 @pytest.mark.parametrize("start", [0, 4])
-def test_a_run_saves_before_its_first_group(tmp_path, simulated, start):
+def test_a_run_saves_before_its_first_group(tmp_path, api_url, simulated, start):
     """So that a kill before the first interval costs neither ledger nor counters."""
     saved = []
 
@@ -166,25 +164,25 @@ def test_a_run_saves_before_its_first_group(tmp_path, simulated, start):
             saved.append(saved_steps(tmp_path))
             return await super().get_next_item()
 
-    asyncio.run(served_from(simulated, tmp_path, 1, start, Looks))
+    asyncio.run(served_from(api_url, simulated, tmp_path, 1, start, Looks))
     assert saved[0] == {f"step-{start}.json"}
 
 
 def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
-    tmp_path, simulated
+    tmp_path, api_url, simulated
 ):
     torn = checkpoint_files.path(str(tmp_path), "reasoning_gym_0", 4)
     torn.parent.mkdir(parents=True)
     torn.write_text("torn")
     with pytest.raises(BadCheckpoint, match=r"step-4\.json"):
-        asyncio.run(served_from(simulated, tmp_path))
+        asyncio.run(served_from(api_url, simulated, tmp_path))
     assert torn.read_text() == "torn"
 
 
 def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
-    tmp_path, simulated, logged
+    tmp_path, api_url, simulated, logged
 ):
     (tmp_path / "file").write_text("")
-    env = asyncio.run(served_from(simulated, tmp_path / "file"))
+    env = asyncio.run(served_from(api_url, simulated, tmp_path / "file"))
     assert env.ledger.fates["sent"] >= 3 * 16
     assert "is not saved" in logged.text

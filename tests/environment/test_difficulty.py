@@ -13,6 +13,8 @@ from parts import FAST_TASKS, GUARD_S, REPO_ROOT, TOKENIZER, ready_env
 from rg_env.errors import SettingError
 from rg_env.tasks.scales import load_shipped
 
+pytestmark = pytest.mark.processes
+
 TASKS = ["basic_arithmetic", "chain_sum", "gcd"]
 SCALES = load_shipped().scales
 

@@ -16,6 +16,8 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.checkpoint_files import BadCheckpoint
 from rg_env.items.group_scorer import ScoringUnavailable
 
+pytestmark = pytest.mark.processes
+
 Env = Any
 
 

@@ -20,6 +20,8 @@ from parts import (
 from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
 from rg_env.simulation.inference_server import serve_app
 
+pytestmark = pytest.mark.processes
+
 
 def evaluate(folder, url, kind="vllm", **changes):
     """Run `evaluate`; return its status."""

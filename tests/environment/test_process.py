@@ -22,6 +22,8 @@ from parts import (
 from rg_env.atropos import process_rows
 from rg_env.rollouts.dump_writer import read_groups
 
+pytestmark = pytest.mark.processes
+
 GROUPS = 6
 
 

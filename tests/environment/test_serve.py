@@ -1,27 +1,20 @@
 """`serve` against the real API, with a stand-in trainer and a simulated model."""
 
 import asyncio
-import contextlib
 import dataclasses
-import signal
-from collections import Counter
 
-import aiohttp
 import pytest
 from parts import (
     GUARD_S,
     Simulated,
     build_env,
-    descendants,
+    empty_api,
     free_port,
-    left_alive,
     options_of,
     run_main,
-    start_entry,
     until,
 )
 
-from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
@@ -51,13 +44,12 @@ async def serve(env, trainer, steps):
         await asyncio.gather(*work, return_exceptions=True)
 
 
-async def served(url, steps=4, trainer_changes=None, **changes):
+def served(api, url, steps=4, trainer_changes=None, **changes):
     """Serve for some steps; return the environment and the trainer's counts."""
-    async with running_api() as api:
-        env = build_env(url, rollout_server_url=api, total_steps=steps, **changes)
-        trainer = trainer_of(api, steps, **(trainer_changes or {}))
-        await serve(env, trainer, steps)
-        return env, trainer.counts
+    env = build_env(url, rollout_server_url=api, total_steps=steps, **changes)
+    trainer = trainer_of(api, steps, **(trainer_changes or {}))
+    asyncio.run(serve(env, trainer, steps))
+    return env, trainer.counts
 
 
 # -- the ledger ------------------------------------------------------------------------
@@ -71,24 +63,20 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def full_run():
+def full_run(only_api):
     """120 groups of 8 over all tasks."""
+    empty_api(only_api)
     server = Simulated()
     try:
-        env, counts = asyncio.run(
-            served(
-                server.url,
-                steps=15,
-                trainer_changes={
-                    "batch_size": 64,
-                    "group_size": 8,
-                    "max_token_len": 8192,
-                },
-                tasks=None,
-                group_size=8,
-                max_token_length=8192,
-                num_workers=2,
-            )
+        env, counts = served(
+            only_api,
+            server.url,
+            steps=15,
+            trainer_changes={"batch_size": 64, "group_size": 8, "max_token_len": 8192},
+            tasks=None,
+            group_size=8,
+            max_token_length=8192,
+            num_workers=2,
         )
         return Run(env, counts, server.completions)
     finally:
@@ -129,22 +117,31 @@ def test_many_tasks_take_part(full_run):
 # -- what the trainer and the servers ask for ------------------------------------------
 
 
-def test_a_trainer_with_a_lower_limit_still_gets_groups(simulated):
-    env, counts = asyncio.run(served(simulated.url, max_token_length=8192))
+@pytest.fixture(scope="module")
+def short_run(only_api, simulated):
+    """16 groups for a trainer whose limit of length is below ours."""
+    empty_api(only_api)
+    return served(only_api, simulated.url, max_token_length=8192)
+
+
+def test_a_trainer_with_a_lower_limit_still_gets_groups(short_run):
+    env, counts = short_run
     assert counts.groups == 16
     assert counts.invalid_groups == 0
     assert env.ledger.fates["rejected"] == 0
 
 
-def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(simulated):
+def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(
+    api_url, simulated
+):
     changes = {"max_token_len": 330}
-    env, counts = asyncio.run(served(simulated.url, 2, changes))
+    env, counts = served(api_url, simulated.url, 2, changes)
     assert counts.invalid_groups == 0
     assert env.ledger.fates["rejected"] == 0
 
 
-def test_a_server_of_type_sglang_serves(simulated):
-    _, counts = asyncio.run(served(simulated.url, 2, kind="sglang"))
+def test_a_server_of_type_sglang_serves(api_url, simulated):
+    _, counts = served(api_url, simulated.url, 2, kind="sglang")
     assert counts.groups == 8
     assert counts.invalid_groups == 0
 
@@ -156,17 +153,15 @@ def test_a_server_of_type_openai_is_refused_with_the_types_that_train(capsys):
     assert "'vllm' or 'sglang'" in said and said.count("\n") == 1
 
 
-def test_a_group_without_signal_is_sent_where_the_setting_allows_it(simulated):
-    env, counts = asyncio.run(
-        served(simulated.url, 2, ensure_scores_are_not_same=False)
-    )
+def test_a_group_without_signal_is_sent_where_the_setting_allows_it(api_url, simulated):
+    env, counts = served(api_url, simulated.url, 2, ensure_scores_are_not_same=False)
     assert counts.invalid_groups == 0
     assert env.ledger.fates["no_signal"] == 0
 
 
-def test_groups_go_out_compressed_and_arrive(simulated):
+def test_groups_go_out_compressed_and_arrive(short_run):
     # Nothing but the API can tell: a group of four rollouts is over 1 kB.
-    _, counts = asyncio.run(served(simulated.url, 1))
+    _, counts = short_run
     assert counts.tokens > 1024
 
 
@@ -208,180 +203,13 @@ def test_a_restarted_api_gets_groups_again(simulated):
     assert metrics.ledger.in_flight == 0
 
 
-def test_groups_wait_for_a_slow_trainer_without_being_cancelled(simulated):
-    env, counts = asyncio.run(
-        served(simulated.url, 3, {"step_time_s": 0.7}, max_batches_offpolicy=1)
+def test_groups_wait_for_a_slow_trainer_without_being_cancelled(api_url, simulated):
+    env, counts = served(
+        api_url, simulated.url, 3, {"step_time_s": 0.7}, max_batches_offpolicy=1
     )
     assert counts.steps == 3
     # Those in flight at the end are; none for back-pressure.
     assert env.ledger.fates["cancelled"] <= 4 * env.max_num_workers
-
-
-# -- several instances, and their ends -------------------------------------------------
-
-
-@dataclasses.dataclass
-class Ending:
-    """What was seen of the end of one child process."""
-
-    status: int
-    said: str
-    children_left: list
-    connected_after: int
-    steps_after: int
-    dumps: list
-    unfinished: list
-
-
-class Instances:
-    """Three instances with a minimum allocation, as a user starts them."""
-
-    def __init__(self, api, url, folder):
-        self.api = api
-        self.folder = folder
-        self.trainer = trainer_of(api, 10**6, step_time_s=0.05)
-        self._url = url
-        self._children = {}
-
-    def start(self, name, total_steps=10**6):
-        options = options_of(
-            self._url,
-            rollout_server_url=self.api,
-            total_steps=total_steps,
-            shard_index=len(self._children),
-            num_shards=3,
-            inference_weight=1.0,
-            min_batch_allocation=0.1,
-            dump_rollouts="true",
-            dump_failed_rollouts="true",
-            rollout_save_score_threshold=0.0,
-            data_dumps_dir=self.folder / name,
-        )
-        self._children[name] = start_entry("serve", *options)
-
-    async def connected(self):
-        """Return how many instances the API counts in, by a probe's equal share."""
-        probe = {
-            "max_token_length": 2048,
-            "desired_name": "probe",
-            "weight": 1.0,
-            "group_size": 4,
-        }
-        async with aiohttp.ClientSession() as http:
-            async with http.post(f"{self.api}/register-env", json=probe) as reply:
-                me = {"env_id": (await reply.json())["env_id"]}
-            async with http.get(f"{self.api}/status-env", json=me) as reply:
-                share = (await reply.json())["env_weight"]
-            async with http.post(f"{self.api}/disconnect-env", json=me):
-                pass
-        return round(1 / share) - 1
-
-    async def ending(self, name, number=None):
-        """End an instance, by a signal or of itself, and look at what is left."""
-        child = self._children[name]
-        started = descendants(child.pid)
-        if number is not None:
-            child.send_signal(number)
-        said, _ = await asyncio.to_thread(child.communicate, timeout=GUARD_S)
-        left = await asyncio.to_thread(left_alive, started)
-        connected = await self.connected()
-        steps = self.trainer.counts.steps
-        with contextlib.suppress(asyncio.TimeoutError):
-            enough = until(lambda: self.trainer.counts.steps >= steps + 4, "batches")
-            await asyncio.wait_for(enough, 20 if connected else 0)
-        return Ending(
-            child.returncode,
-            said,
-            left,
-            connected,
-            self.trainer.counts.steps - steps,
-            list((self.folder / name).glob("*.jsonl")),
-            list((self.folder / name).glob("*.part")),
-        )
-
-    def kill(self):
-        for child in self._children.values():
-            child.kill()
-            child.communicate()
-
-
-async def see_endings(url, folder):
-    async with running_api() as api:
-        instances = Instances(api, url, folder)
-        training = asyncio.create_task(instances.trainer.run(10**6))
-        try:
-            instances.start("complete", total_steps=3)
-            instances.start("terminated")
-            instances.start("interrupted")
-            endings = {"complete": await instances.ending("complete")}
-            for name in ("terminated", "interrupted"):
-                dumped = instances.folder / name
-                await until(lambda d=dumped: any(d.glob("*.part")), "groups are dumped")
-            endings["terminated"] = await instances.ending("terminated", signal.SIGTERM)
-            endings["interrupted"] = await instances.ending(
-                "interrupted", signal.SIGINT
-            )
-            return endings, instances.trainer.counts
-        finally:
-            training.cancel()
-            await asyncio.gather(training, return_exceptions=True)
-            instances.kill()
-
-
-@pytest.fixture(scope="module")
-def seen(simulated, tmp_path_factory):
-    return asyncio.run(see_endings(simulated.url, tmp_path_factory.mktemp("endings")))
-
-
-STATUSES = {"complete": 0, "terminated": 143, "interrupted": 130}
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_the_exit_status_says_how_it_ended(seen, name):
-    assert seen[0][name].status == STATUSES[name], seen[0][name].said
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_no_process_is_left_behind(seen, name):
-    assert seen[0][name].children_left == []
-
-
-@pytest.mark.parametrize(
-    ("name", "connected"), [("complete", 2), ("terminated", 1), ("interrupted", 0)]
-)
-def test_the_api_is_told_of_every_end(seen, name, connected):
-    assert seen[0][name].connected_after == connected
-
-
-@pytest.mark.parametrize("name", ["complete", "terminated"])
-def test_the_other_instances_keep_filling_batches(seen, name):
-    assert seen[0][name].steps_after >= 4
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_every_dump_file_is_completed(seen, name):
-    ending = seen[0][name]
-    assert ending.unfinished == []
-    assert sum(len(list(read_groups(path))) for path in ending.dumps) > 0
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_an_end_in_order_shows_no_traceback(seen, name):
-    assert "Traceback" not in seen[0][name].said
-
-
-def test_shards_share_no_item(seen):
-    indices = [
-        group["index"]
-        for ending in seen[0].values()
-        for path in ending.dumps
-        for group in read_groups(path)
-    ]
-    assert max(Counter(indices).values()) == 1
-
-
-def test_a_mixture_of_instances_gives_valid_groups_alone(seen):
-    assert seen[1].invalid_groups == 0
 
 
 # -- the loop --------------------------------------------------------------------------

@@ -7,8 +7,9 @@ import pytest
 import wandb
 from parts import build_env, options_of, ready_env, run_main
 
-from rg_env.simulation.api_process import running_api
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
@@ -36,38 +37,38 @@ def logged_numbers(monkeypatch):
     return given
 
 
-async def served(url, **changes):
-    async with running_api() as api:
-        env = build_env(
-            url,
-            rollout_server_url=api,
-            total_steps=4,
-            use_wandb=True,
-            wandb_name="rg",
-            min_items_sent_before_logging=1,
-            **changes,
+async def served(api, url, **changes):
+    env = build_env(
+        url,
+        rollout_server_url=api,
+        total_steps=4,
+        use_wandb=True,
+        wandb_name="rg",
+        min_items_sent_before_logging=1,
+        **changes,
+    )
+    trainer = StandInTrainer(
+        TrainerConfig(
+            api_url=api,
+            batch_size=16,
+            group_size=4,
+            max_token_len=2048,
+            num_steps=4,
+            step_time_s=0.2,
         )
-        trainer = StandInTrainer(
-            TrainerConfig(
-                api_url=api,
-                batch_size=16,
-                group_size=4,
-                max_token_len=2048,
-                num_steps=4,
-                step_time_s=0.2,
-            )
-        )
-        training = asyncio.create_task(trainer.run(4))
-        await env.env_manager()
-        await training
-        return env, trainer.counts
+    )
+    training = asyncio.create_task(trainer.run(4))
+    await env.env_manager()
+    await training
+    return env, trainer.counts
 
 
 def test_a_run_logs_its_documented_numbers_and_is_finished(
-    offline, logged_numbers, simulated
+    offline, logged_numbers, api_url, simulated
 ):
     env, counts = asyncio.run(
         served(
+            api_url,
             simulated.url,
             num_rollouts_per_group_for_logging=99,
             steps_per_eval=1,

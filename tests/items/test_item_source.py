@@ -20,6 +20,8 @@ from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 
+pytestmark = pytest.mark.processes
+
 GOOD = TaskChoice("gcd")
 BAD = TaskChoice("gcd", params={"min_numbers": -1})
 """The library refuses to build this dataset."""

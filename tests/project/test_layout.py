@@ -148,17 +148,20 @@ def test_the_package_file_of_a_room_imports_nothing(file: str) -> None:
     assert imports_of(file) == set()
 
 
+@pytest.mark.processes
 def test_importing_the_package_and_its_rooms_is_cheap() -> None:
     packages = [module_name(f) for f in FILES if f.endswith("/__init__.py")]
     assert not modules_after_importing(*packages) & HEAVY
 
 
+@pytest.mark.processes
 def test_importing_every_inner_module_brings_neither_host_nor_library() -> None:
     light = [f for f in FILES if own_room(f) in LIGHT_ROOMS and f != LOADS_THE_LIBRARY]
     modules = [module_name(f) for f in light]
     assert not modules_after_importing(*modules) & HEAVY
 
 
+@pytest.mark.processes
 def test_a_worker_that_made_an_entry_holds_the_library_and_not_the_host() -> None:
     import reasoning_gym_environment  # noqa: F401 - the owner of the pool holds it all
 

@@ -173,15 +173,18 @@ def test_this_helper_is_called_without_await(name: str) -> None:
     assert written_parameters(name) == FUNCTIONS[name]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ATTRIBUTES)
 def test_the_attribute_is_of_its_kind(name: str, attributes: dict[str, Any]) -> None:
     assert isinstance(attributes[name], ATTRIBUTES[name])
 
 
+@pytest.mark.processes
 def test_the_task_names_are_the_chosen_ones(attributes: dict[str, Any]) -> None:
     assert attributes["task_names"] == ["chain_sum"]
 
 
+@pytest.mark.processes
 def test_the_evaluation_items_are_entries_with_scorers(
     attributes: dict[str, Any],
 ) -> None:
@@ -192,6 +195,7 @@ def test_the_evaluation_items_are_entries_with_scorers(
         assert callable(dataset.score_answer)
 
 
+@pytest.mark.processes
 def test_curriculum_stats_have_their_keys(attributes: dict[str, Any]) -> None:
     assert set(attributes["stats"]) >= CURRICULUM_STATS
 

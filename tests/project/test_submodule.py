@@ -6,6 +6,8 @@ import configparser
 import subprocess
 from pathlib import Path
 
+import pytest
+
 URL = "https://github.com/open-thought/reasoning-gym"
 COMMIT = "21e6d2a9a581b3e11aafe711abfd37402f8482d5"
 
@@ -27,6 +29,7 @@ def test_the_submodule_is_declared_with_its_path_and_url(repo_root: Path) -> Non
     assert declared == {name: {"path": "reasoning-gym", "url": URL}}
 
 
+@pytest.mark.processes
 def test_a_checkout_holds_the_submodule_at_its_commit(repo_root: Path) -> None:
     # A copy without git's own data, such as a tarball, has no commit to compare.
     if (repo_root / ".git").exists():

@@ -237,6 +237,7 @@ def test_a_group_that_json_cannot_hold_is_lost_alone_and_counted(
 # -- the end of a process --------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_a_killed_writer_loses_nothing_it_accepted(child, folder):
     child.kill()
     child.wait()
@@ -245,6 +246,7 @@ def test_a_killed_writer_loses_nothing_it_accepted(child, folder):
     assert not list(folder.glob("*.part"))
 
 
+@pytest.mark.processes
 def test_a_torn_last_line_is_dropped(child, folder):
     child.kill()
     child.wait()
@@ -267,6 +269,7 @@ def test_lines_longer_than_what_is_searched_at_once_are_recovered(
     assert (folder / "a.jsonl").read_bytes() == whole
 
 
+@pytest.mark.processes
 def test_the_file_of_a_living_process_is_left_alone(child, folder):
     assert recover_unfinished(folder) == []
     assert numbers(folder / "rollouts_child_0002.jsonl.part") == [6]
@@ -317,6 +320,7 @@ def test_recovery_overwrites_no_complete_file(folder):
     assert sorted(all_numbers(folder)) == [1, 2]
 
 
+@pytest.mark.processes
 def test_processes_that_recover_one_folder_together_disturb_nobody(repo_root, folder):
     folder.mkdir()
     for number in range(300):
@@ -494,6 +498,7 @@ def open_to_all(tmp_path):
             folder.chmod(0o755)
 
 
+@pytest.mark.processes
 def test_a_folder_that_becomes_read_only_keeps_every_group_on_disk(
     repo_root, folder, open_to_all
 ):
@@ -515,6 +520,7 @@ def test_a_folder_that_becomes_read_only_keeps_every_group_on_disk(
     assert all_numbers(folder) == list(range(9))
 
 
+@pytest.mark.processes
 def test_a_folder_that_is_read_only_at_a_new_file_gets_its_groups_later(
     repo_root, folder, open_to_all
 ):
@@ -543,6 +549,7 @@ def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
     assert caplog.text.count("2 groups were lost") == 1
 
 
+@pytest.mark.processes
 def test_the_end_completes_what_is_on_disk_though_the_disk_is_full(repo_root, folder):
     program = """
         write(0)
@@ -557,6 +564,7 @@ def test_the_end_completes_what_is_on_disk_though_the_disk_is_full(repo_root, fo
     assert all_numbers(folder) == [0]
 
 
+@pytest.mark.processes
 def test_a_disk_that_is_full_from_the_start_is_left_without_empty_files(
     repo_root, folder
 ):
@@ -571,6 +579,7 @@ def test_a_disk_that_is_full_from_the_start_is_left_without_empty_files(
     assert names(folder) == []
 
 
+@pytest.mark.processes
 def test_a_full_disk_tears_no_line_and_gets_the_rest_later(repo_root, folder):
     program = """
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -663,6 +672,7 @@ def resumed(folder, state):
     writer.close()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("later", [0, 1, 5, 6])
 def test_after_a_kill_the_counters_are_those_of_the_files(repo_root, folder, later):
     program = f"""{COUNTS}
@@ -679,6 +689,7 @@ def test_after_a_kill_the_counters_are_those_of_the_files(repo_root, folder, lat
         assert writer.groups_total == len(all_numbers(folder))
 
 
+@pytest.mark.processes
 def test_what_waited_in_a_killed_process_is_not_counted(repo_root, folder):
     program = f"""{COUNTS}
         resource.setrlimit(resource.RLIMIT_FSIZE, (110, 110))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import pytest
 from parts import (
     RIGHT,
     WRONG,
@@ -64,6 +65,7 @@ def test_good_and_failed_groups_go_to_their_own_files(tmp_path):
     }
 
 
+@pytest.mark.processes
 def test_nothing_is_dumped_unless_asked_for(tmp_path):
     assert dumped(tmp_path, record_of(RIGHT, WRONG), record_of(WRONG, WRONG)) == {}
 
@@ -84,6 +86,7 @@ def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
     assert len(found[SAVED]) == 1
 
 
+@pytest.mark.processes
 def test_what_a_killed_process_left_is_completed_by_the_next_start(tmp_path):
     line = json.dumps({"item_id": "gcd", "rollouts": []})
     left = tmp_path / f"{SAVED}_old_0000.jsonl.part"

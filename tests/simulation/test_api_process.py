@@ -13,6 +13,8 @@ import pytest
 
 from rg_env.simulation.api_process import ApiError, running_api
 
+pytestmark = pytest.mark.processes
+
 
 async def get_json(url):
     async with aiohttp.ClientSession() as http, http.get(url) as response:

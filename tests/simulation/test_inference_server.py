@@ -265,6 +265,7 @@ def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
     assert stats["kinds"] == {"right": 6, "guess": 3}
 
 
+@pytest.mark.processes
 def test_the_command_says_where_it_listens_and_ends_with_sigterm(repo_root):
     command = [
         sys.executable,
@@ -282,6 +283,7 @@ def test_the_command_says_where_it_listens_and_ends_with_sigterm(repo_root):
     assert line.startswith("simulated policy server ready on http://127.0.0.1:")
 
 
+@pytest.mark.processes
 def test_the_command_reads_a_key_and_refuses_a_bad_one(repo_root, tmp_path):
     key = tmp_path / "key.jsonl"
     key.write_text(json.dumps({"task": "gcd"}) + "\n")

@@ -21,6 +21,8 @@ from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks import make_fallback
 from rg_env.tasks.fallback_tasks import TASKS
 
+pytestmark = pytest.mark.processes
+
 Entry = dict[str, Any]
 
 SEEDS = (3, 18)

@@ -81,6 +81,7 @@ def entries(repo_root, tmp_path_factory) -> dict[str, dict[str, str]]:
     }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("task", TASKS)
 def test_an_entry_is_the_library_s_own_to_the_last_character(entries, task):
     own, faster = (

@@ -303,6 +303,7 @@ def described(project, **environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.processes
 def test_a_populated_submodule_is_used_instead_of_the_installed_package(
     project, factory
 ):
@@ -316,6 +317,7 @@ def test_a_populated_submodule_is_used_instead_of_the_installed_package(
     assert set(found["tasks"]) == set(fallback_tasks.TASKS)
 
 
+@pytest.mark.processes
 def test_an_empty_submodule_folder_changes_nothing(project, description):
     if description.from_submodule:
         pytest.skip("there may be no installed package beside the submodule")
@@ -323,6 +325,7 @@ def test_an_empty_submodule_folder_changes_nothing(project, description):
     assert described(project) == dataclasses.asdict(description)
 
 
+@pytest.mark.processes
 def test_a_submodule_may_be_a_link_to_a_checkout(project, tmp_path_factory):
     checkout = tmp_path_factory.mktemp("checkout")
     populate(checkout, "9.9.9")
@@ -331,6 +334,7 @@ def test_a_submodule_may_be_a_link_to_a_checkout(project, tmp_path_factory):
     assert (found["version"], found["from_submodule"]) == ("9.9.9", True)
 
 
+@pytest.mark.processes
 def test_a_project_file_of_something_else_says_no_version(project, tmp_path_factory):
     beside = tmp_path_factory.mktemp("site-packages")
     populate(beside)
@@ -341,6 +345,7 @@ def test_a_project_file_of_something_else_says_no_version(project, tmp_path_fact
     assert not found["from_submodule"]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "init", ["import no_such_module", "raise AttributeError('numpy')", "syntax error"]
 )
@@ -352,6 +357,7 @@ def test_a_library_that_cannot_be_imported_says_how_to_repair_it(project, init):
     assert "git submodule update --init" in said
 
 
+@pytest.mark.processes
 def test_a_library_that_registers_nothing_says_how_to_repair_it(project):
     empty = "DATASETS = {}\nCURRICULA = {}\n"
     populate(project / "reasoning-gym", "9.9.9", factory=empty)
@@ -359,6 +365,7 @@ def test_a_library_that_registers_nothing_says_how_to_repair_it(project):
     assert said.startswith("reasoning-gym registers no task; repair it with")
 
 
+@pytest.mark.processes
 def test_importing_the_door_does_not_import_the_library(repo_root):
     program = (
         "import sys; from rg_env.tasks import library, selection\n"

@@ -112,6 +112,7 @@ def test_a_position_that_makes_no_sense_is_refused(state):
         Sampler([1], seed=42).load_state_dict(state)
 
 
+@pytest.mark.processes
 def test_the_hash_seed_has_no_part_in_a_draw(repo_root):
     program = (
         "from rg_env.tasks.sampler import Sampler\n"

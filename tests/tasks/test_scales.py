@@ -203,6 +203,7 @@ def test_the_items_of_a_dead_knob_are_the_same_at_both_ends(
     assert all(low == high for low, high in (ends(pool, task, s) for s in SEEDS))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("task", ["codeio", "rearc", "spell_backward"])
 def test_an_item_does_not_depend_on_the_level_its_worker_made_before(task: str) -> None:
     steps = SHIPPED.scales[task].steps

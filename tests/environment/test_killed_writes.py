@@ -44,6 +44,7 @@ for last_line in range(1, 10**6):
 """
 
 
+@pytest.mark.processes
 def test_a_kill_at_any_line_of_the_write_leaves_the_old_checkpoint_or_the_new(
     tmp_path,
 ):
@@ -69,6 +70,7 @@ def test_what_a_killed_write_left_is_gone_after_the_next(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["step-4.json"]
 
 
+@pytest.mark.processes
 def test_a_full_disk_keeps_the_old_checkpoint_and_leaves_nothing_else(tmp_path):
     target = tmp_path / "step-4.json"
     checkpoint_files.write(target, {"version": "old"})
@@ -149,6 +151,7 @@ while True:
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("lines", [1, 100, 5000])
 def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
     with subprocess.Popen(

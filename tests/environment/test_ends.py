@@ -1,18 +1,37 @@
-"""The ends of real processes: signals at bad moments, servers that hang, a dead API.
+"""The ends of real processes: in order, by signals at bad moments, with a dead API.
 
 All of them live and end at the same time, once for the whole module: most of an end is
 spent in waiting.
 """
 
 import asyncio
+import contextlib
+import dataclasses
 import json
 import signal
+from collections import Counter
 from pathlib import Path
 
+import aiohttp
 import pytest
 from faulty import always, faulty_server, listed
-from parts import NOWHERE, run_main, until
+from parts import (
+    GUARD_S,
+    NOWHERE,
+    descendants,
+    empty_api,
+    left_alive,
+    options_of,
+    run_main,
+    start_entry,
+    until,
+)
 from world import World
+
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
+pytestmark = pytest.mark.processes
 
 END_WITHIN_S = 10.0
 AT_ONCE_S = 1.5
@@ -186,3 +205,177 @@ def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends):
     for group in unsent:
         assert len(group["tokens"]) == len(group["scores"]) == 4
         assert group["unsent_because"]
+
+
+# -- several instances, and their ends -------------------------------------------------
+
+
+@dataclasses.dataclass
+class Ending:
+    """What was seen of the end of one child process."""
+
+    status: int
+    said: str
+    children_left: list
+    connected_after: int
+    steps_after: int
+    dumps: list
+    unfinished: list
+
+
+class Instances:
+    """Three instances with a minimum allocation, as a user starts them."""
+
+    def __init__(self, api, url, folder):
+        self.api = api
+        self.folder = folder
+        config = TrainerConfig(
+            api_url=api,
+            batch_size=16,
+            group_size=4,
+            max_token_len=2048,
+            num_steps=10**6,
+            step_time_s=0.05,
+        )
+        self.trainer = StandInTrainer(config)
+        self._url = url
+        self._children = {}
+
+    def start(self, name, total_steps=10**6):
+        options = options_of(
+            self._url,
+            rollout_server_url=self.api,
+            total_steps=total_steps,
+            shard_index=len(self._children),
+            num_shards=3,
+            inference_weight=1.0,
+            min_batch_allocation=0.1,
+            dump_rollouts="true",
+            dump_failed_rollouts="true",
+            rollout_save_score_threshold=0.0,
+            data_dumps_dir=self.folder / name,
+        )
+        self._children[name] = start_entry("serve", *options)
+
+    async def connected(self):
+        """Return how many instances the API counts in, by a probe's equal share."""
+        probe = {
+            "max_token_length": 2048,
+            "desired_name": "probe",
+            "weight": 1.0,
+            "group_size": 4,
+        }
+        async with aiohttp.ClientSession() as http:
+            async with http.post(f"{self.api}/register-env", json=probe) as reply:
+                me = {"env_id": (await reply.json())["env_id"]}
+            async with http.get(f"{self.api}/status-env", json=me) as reply:
+                share = (await reply.json())["env_weight"]
+            async with http.post(f"{self.api}/disconnect-env", json=me):
+                pass
+        return round(1 / share) - 1
+
+    async def ending(self, name, number=None):
+        """End an instance, by a signal or of itself, and look at what is left."""
+        child = self._children[name]
+        started = descendants(child.pid)
+        if number is not None:
+            child.send_signal(number)
+        said, _ = await asyncio.to_thread(child.communicate, timeout=GUARD_S)
+        left = await asyncio.to_thread(left_alive, started)
+        connected = await self.connected()
+        steps = self.trainer.counts.steps
+        with contextlib.suppress(asyncio.TimeoutError):
+            enough = until(lambda: self.trainer.counts.steps >= steps + 4, "batches")
+            await asyncio.wait_for(enough, 20 if connected else 0)
+        return Ending(
+            child.returncode,
+            said,
+            left,
+            connected,
+            self.trainer.counts.steps - steps,
+            list((self.folder / name).glob("*.jsonl")),
+            list((self.folder / name).glob("*.part")),
+        )
+
+    def kill(self):
+        for child in self._children.values():
+            child.kill()
+            child.communicate()
+
+
+async def see_endings(api, url, folder):
+    instances = Instances(api, url, folder)
+    training = asyncio.create_task(instances.trainer.run(10**6))
+    try:
+        instances.start("complete", total_steps=3)
+        instances.start("terminated")
+        instances.start("interrupted")
+        endings = {"complete": await instances.ending("complete")}
+        for name in ("terminated", "interrupted"):
+            dumped = instances.folder / name
+            await until(lambda d=dumped: any(d.glob("*.part")), "groups are dumped")
+        endings["terminated"] = await instances.ending("terminated", signal.SIGTERM)
+        endings["interrupted"] = await instances.ending("interrupted", signal.SIGINT)
+        return endings, instances.trainer.counts
+    finally:
+        training.cancel()
+        await asyncio.gather(training, return_exceptions=True)
+        instances.kill()
+
+
+@pytest.fixture(scope="module")
+def seen(only_api, simulated, tmp_path_factory):
+    empty_api(only_api)
+    folder = tmp_path_factory.mktemp("endings")
+    return asyncio.run(see_endings(only_api, simulated.url, folder))
+
+
+STATUSES = {"complete": 0, "terminated": 143, "interrupted": 130}
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_the_exit_status_says_how_it_ended(seen, name):
+    assert seen[0][name].status == STATUSES[name], seen[0][name].said
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_no_process_is_left_behind(seen, name):
+    assert seen[0][name].children_left == []
+
+
+@pytest.mark.parametrize(
+    ("name", "connected"), [("complete", 2), ("terminated", 1), ("interrupted", 0)]
+)
+def test_the_api_is_told_of_every_end(seen, name, connected):
+    assert seen[0][name].connected_after == connected
+
+
+@pytest.mark.parametrize("name", ["complete", "terminated"])
+def test_the_other_instances_keep_filling_batches(seen, name):
+    assert seen[0][name].steps_after >= 4
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_every_dump_file_is_completed(seen, name):
+    ending = seen[0][name]
+    assert ending.unfinished == []
+    assert sum(len(list(read_groups(path))) for path in ending.dumps) > 0
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_an_end_in_order_shows_no_traceback(seen, name):
+    assert "Traceback" not in seen[0][name].said
+
+
+def test_shards_share_no_item(seen):
+    indices = [
+        group["index"]
+        for ending in seen[0].values()
+        for path in ending.dumps
+        for group in read_groups(path)
+    ]
+    assert max(Counter(indices).values()) == 1
+
+
+def test_a_mixture_of_instances_gives_valid_groups_alone(seen):
+    assert seen[1].invalid_groups == 0

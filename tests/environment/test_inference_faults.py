@@ -30,6 +30,7 @@ from rg_env.inference.generation import InferenceFailed, NoServer, Sampling
 from rg_env.inference.reply_arrival import tell_of_replies
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.inference_server import serve_app
+from rg_env.simulation.stand_in_trainer import find_faults
 
 TIMEOUT_S = 1
 """Of requests: the least that the host takes, a whole number."""
@@ -419,6 +420,7 @@ def serving_two(fault):
     return lambda number: "" if number < 2 else fault
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("fault", ["hang", "reset"])
 def test_process_gives_up_with_all_rows_on_disk(fault, tmp_path):
     path = tmp_path / "rows.jsonl"
@@ -443,6 +445,7 @@ def test_process_gives_up_with_all_rows_on_disk(fault, tmp_path):
     assert metrics.ledger.fates["written"] == 8 and metrics.ledger.in_flight == 0
 
 
+@pytest.mark.processes
 def test_evaluate_gives_up_with_all_samples_on_disk(tmp_path):
     async def run():
         async with faulty_server(serving_two("reset")) as server:
@@ -462,6 +465,7 @@ def test_evaluate_gives_up_with_all_samples_on_disk(tmp_path):
     assert (len(scored), len(lines)) == (2, len(FAST_TASKS))
 
 
+@pytest.mark.processes
 def test_an_evaluation_waits_out_an_outage(monkeypatch):
     monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
     enough = 2 * patience.EVALUATION_TRIES * len(FAST_TASKS)
@@ -482,3 +486,41 @@ def test_an_evaluation_waits_out_an_outage(monkeypatch):
     numbers = asyncio.run(run())
     assert numbers["eval/failed_requests"] == 0
     assert numbers["eval/items"] == len(FAST_TASKS)
+
+
+# -- one bad rollout -------------------------------------------------------------------
+
+
+def collected(script):
+    """Collect a group from a faulty server; return it and the server."""
+
+    async def run():
+        async with (
+            faulty_server(script) as server,
+            ready_env(server.url, tasks=["gcd"], group_size=4) as env,
+        ):
+            env.config.ensure_scores_are_not_same = False
+            item = await env.get_next_item()
+            scored, again = await env.collect_trajectories(item)
+            return scored, again, env, server
+
+    return asyncio.run(run())
+
+
+ONE_BAD = ("empty_one", "abort_one", "null_logprob", "nasty_text", "endless_text")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("fault", ONE_BAD)
+def test_one_bad_rollout_does_not_cost_its_group(fault):
+    scored, again, env, _ = collected(listed(fault))
+    assert find_faults(scored, 4, 2049) == [] and again == []
+    assert env.ledger.fates == {}
+
+
+@pytest.mark.processes
+def test_a_completion_that_stays_empty_is_never_sent_and_its_item_is_asked_again():
+    scored, again, env, server = collected(always("empty_one"))
+    assert scored is None and len(again) == 1
+    assert env.ledger.fates == {"unanswered": 4}
+    assert server.requests > 1

@@ -266,6 +266,7 @@ def served(tmp_path_factory):
     return asyncio.run(served_through_a_full_disk(folder))
 
 
+@pytest.mark.processes
 def test_a_run_goes_on_while_the_disk_is_full_and_says_so_once(served):
     assert served["status"] == 143
     kinds_of_files = 2
@@ -276,6 +277,7 @@ def test_a_run_goes_on_while_the_disk_is_full_and_says_so_once(served):
     assert "Traceback" not in served["said"]
 
 
+@pytest.mark.processes
 def test_a_run_over_a_full_disk_leaves_every_group_and_true_counters(served):
     counted = [served["state"][name]["groups_total"] for name in ("saved", "failed")]
     assert sum(counted) == len(served["lines"]) > 30
@@ -314,6 +316,7 @@ async def killed_while_groups_wait(folder):
         return left, newest_ledger(folder), life.said
 
 
+@pytest.mark.processes
 def test_groups_that_waited_for_the_disk_at_a_kill_are_counted_lost(tmp_path):
     left, ended, said = asyncio.run(killed_while_groups_wait(tmp_path))
     assert left["dump_groups_waiting"] > 0

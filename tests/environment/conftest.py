@@ -1,0 +1,22 @@
+"""What the tests of the environment share: a real API with a trainer, and haste."""
+
+import pytest
+
+
+@pytest.fixture
+def api(api_url, tmp_path):
+    from real_api import RealApi
+
+    real = RealApi(api_url, tmp_path)
+    real.forget()
+    real.start_trainer()
+    return real
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Wait as for an API that is near: the waits are no part of what is specified."""
+    from rg_env import patience
+
+    monkeypatch.setattr(patience, "API_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "API_POLL_S", 0.05)

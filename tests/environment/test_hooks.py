@@ -1,0 +1,359 @@
+"""A subclass that extends every hook of the framework with `super()`.
+
+It is run as the commands run it: `serve` against the real API, `process` and
+`evaluate`, each with the simulated model.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import dataclasses
+import inspect
+from typing import Any
+
+import pytest
+from parts import GUARD_S, build_env, empty_api
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
+pytestmark = pytest.mark.processes
+
+FIRST_STEP = 4
+STEPS = 6
+GROUPS = 3
+
+EVERY_RUN = {"setup", "wandb_log", "create_rollout_table", "close"}
+EVERY_GROUP = {
+    "get_next_item",
+    "collect_trajectories",
+    "score",
+    "postprocess_histories",
+    "handle_send_to_api",
+    "add_rollouts_for_wandb",
+}
+OF_PROCESS = EVERY_RUN | EVERY_GROUP | {"process_manager"}
+OF_EVALUATE = EVERY_RUN | {"evaluate"}
+OF_SERVE = (
+    EVERY_RUN
+    | EVERY_GROUP
+    | {
+        "env_manager",
+        "setup_wandb",
+        "register_env",
+        "load_checkpoint",
+        "get_server_info",
+        "get_status",
+        "env_step_checks",
+        "add_train_workers",
+        "handle_env",
+        "evaluate",
+        "save_checkpoint",
+        "cleanup",
+    }
+)
+
+
+@dataclasses.dataclass
+class Call:
+    """One call of a hook.
+
+    Attributes:
+        hook: Its name.
+        within: The hook that was running when it was called, "" if there was none.
+        given: Its arguments, by name.
+        result: What it returned.
+        has_ended: Whether it has returned.
+    """
+
+    hook: str
+    within: str
+    given: dict[str, Any]
+    result: Any = None
+    has_ended: bool = False
+
+
+running = contextvars.ContextVar("running", default="")
+
+
+def extended(name):
+    """Return an override of a hook that notes the call and does the same."""
+    above = getattr(ReasoningGymEnv, name)
+
+    @contextlib.contextmanager
+    def noted(env, *args, **kwargs):
+        given = inspect.signature(above).bind(env, *args, **kwargs).arguments
+        call = Call(name, running.get(), given)
+        env.calls.append(call)
+        before = running.set(name)
+        try:
+            yield call
+            call.has_ended = True
+        finally:
+            running.reset(before)
+
+    async def asynchronous(self, *args, **kwargs):
+        with noted(self, *args, **kwargs) as call:
+            call.result = await getattr(super(Extended, self), name)(*args, **kwargs)
+            return call.result
+
+    def synchronous(self, *args, **kwargs):
+        with noted(self, *args, **kwargs) as call:
+            call.result = getattr(super(Extended, self), name)(*args, **kwargs)
+            return call.result
+
+    return asynchronous if inspect.iscoroutinefunction(above) else synchronous
+
+
+class Extended(ReasoningGymEnv):
+    """Notes the calls of its hooks."""
+
+    def __init__(self, *args, **kwargs):
+        self.calls = []
+        super().__init__(*args, **kwargs)
+
+    def calls_of(self, hook):
+        return [call for call in self.calls if call.hook == hook]
+
+    def first_call_of(self, hook):
+        return next(i for i, call in enumerate(self.calls) if call.hook == hook)
+
+
+for _hook in OF_SERVE | OF_PROCESS | OF_EVALUATE:
+    setattr(Extended, _hook, extended(_hook))
+
+
+# -- the three runs --------------------------------------------------------------------
+
+
+async def serve(env, api, folder):
+    config = TrainerConfig(
+        api_url=api,
+        batch_size=16,
+        group_size=4,
+        max_token_len=2048,
+        num_steps=99,
+        starting_step=FIRST_STEP,
+        checkpoint_dir=str(folder),
+        save_checkpoint_interval=1,
+    )
+    trainer = StandInTrainer(config)
+    training = asyncio.create_task(trainer.run(STEPS))
+    try:
+        await asyncio.wait_for(env.env_manager(), GUARD_S)
+    finally:
+        training.cancel()
+        await asyncio.gather(training, return_exceptions=True)
+    return trainer.counts
+
+
+@pytest.fixture(scope="module")
+def served(only_api, simulated, tmp_path_factory):
+    """An environment that has served, and the counts of its trainer."""
+    empty_api(only_api)
+    env = build_env(
+        simulated.url,
+        cls=Extended,
+        rollout_server_url=only_api,
+        total_steps=FIRST_STEP + STEPS,
+        steps_per_eval=1,
+        min_items_sent_before_logging=1,
+    )
+    return env, asyncio.run(serve(env, only_api, tmp_path_factory.mktemp("served")))
+
+
+def process_env(url, path, cls):
+    env = build_env(
+        url,
+        cls=cls,
+        data_path_to_save_groups=str(path),
+        ensure_scores_are_not_same=False,
+        include_messages=True,
+    )
+    env.n_groups_to_process, env.group_size_to_process = GROUPS, 4
+    return env
+
+
+@pytest.fixture(scope="module")
+def processed(simulated, tmp_path_factory):
+    """An environment that has processed, and its rows."""
+    path = tmp_path_factory.mktemp("processed") / "rows.jsonl"
+    env = process_env(simulated.url, path, Extended)
+    asyncio.run(env.process_manager())
+    return env, list(read_groups(path))
+
+
+@pytest.fixture(scope="module")
+def evaluated(simulated, tmp_path_factory):
+    """An environment that has evaluated, and the folder of its results."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    env = build_env(simulated.url, cls=Extended, data_dir_to_save_evals=str(folder))
+    asyncio.run(env._run_evaluate())
+    return env, folder
+
+
+# -- each is called, and the run works -------------------------------------------------
+
+
+@pytest.mark.parametrize("hook", sorted(OF_SERVE))
+def test_serve_calls_every_hook_that_a_subclass_extends(served, hook):
+    assert served[0].calls_of(hook)
+
+
+@pytest.mark.parametrize("hook", sorted(OF_PROCESS))
+def test_process_calls_every_hook_that_a_subclass_extends(processed, hook):
+    assert processed[0].calls_of(hook)
+
+
+@pytest.mark.parametrize("hook", sorted(OF_EVALUATE))
+def test_evaluate_calls_every_hook_that_a_subclass_extends(evaluated, hook):
+    assert evaluated[0].calls_of(hook)
+
+
+def test_serve_works_with_every_hook_extended(served):
+    env, counts = served
+    assert counts.groups > 0 and counts.invalid_groups == 0
+    assert env.exit_status == 0
+    assert env.ledger.asked == sum(env.ledger.fates.values())
+    assert set(env.ledger.fates) <= {"sent", "no_signal", "cancelled"}
+
+
+def test_process_works_with_every_hook_extended(processed):
+    env, rows = processed
+    assert len(rows) == GROUPS
+    assert env.exit_status == 0
+    assert env.ledger.fates["written"] == 4 * GROUPS
+
+
+def test_evaluate_works_with_every_hook_extended(evaluated):
+    env, folder = evaluated
+    assert env.exit_status == 0
+    assert (folder / "metrics.json").exists()
+
+
+# -- where the framework calls it ------------------------------------------------------
+
+
+def test_serve_begins_in_the_frameworks_order_and_ends_with_close(served):
+    env, _ = served
+    order = (
+        "env_manager",
+        "setup",
+        "setup_wandb",
+        "register_env",
+        "get_server_info",
+        "get_status",
+        "env_step_checks",
+        "add_train_workers",
+        "get_next_item",
+        "handle_env",
+        "collect_trajectories",
+        "score",
+        "postprocess_histories",
+        "handle_send_to_api",
+    )
+    places = [env.first_call_of(hook) for hook in order]
+    assert places == sorted(places)
+    for hook in ("env_manager", "setup", "register_env", "get_server_info", "close"):
+        assert len(env.calls_of(hook)) == 1, hook
+
+
+@pytest.mark.parametrize(
+    ("hook", "caller"),
+    [
+        ("load_checkpoint", "register_env"),
+        ("get_next_item", "add_train_workers"),
+        ("collect_trajectories", "handle_env"),
+        ("score", "collect_trajectories"),
+        ("postprocess_histories", "handle_env"),
+        ("handle_send_to_api", "handle_env"),
+        ("add_rollouts_for_wandb", "handle_send_to_api"),
+        ("cleanup", "handle_env"),
+        ("evaluate", "env_step_checks"),
+        ("create_rollout_table", "wandb_log"),
+        ("close", "env_manager"),
+    ],
+)
+def test_serve_calls_a_hook_from_where_the_framework_does(served, hook, caller):
+    assert {call.within for call in served[0].calls_of(hook)} == {caller}
+
+
+def is_in(thing, things):
+    return any(thing is other for other in things)
+
+
+@pytest.mark.parametrize("run", ["served", "processed"])
+def test_what_one_hook_returns_is_what_the_next_is_given(run, request):
+    env, _ = request.getfixturevalue(run)
+    items = [call.result for call in env.calls_of("get_next_item")]
+    collected = [call for call in env.calls_of("collect_trajectories") if call.result]
+    groups = [call.result[0] for call in collected]
+    scored = [call.result for call in env.calls_of("score")]
+    left = [call.result for call in env.calls_of("postprocess_histories")]
+    assert all(is_in(call.given["item"], items) for call in collected)
+    assert all(is_in(group, scored) for group in groups)
+    for call in env.calls_of("postprocess_histories"):
+        assert is_in(call.given["trajectories"], groups)
+    for call in env.calls_of("handle_send_to_api"):
+        assert is_in(call.given["scored_data"], left)
+        assert is_in(call.given["item"], items)
+
+
+def test_process_sends_nothing_to_an_api(processed):
+    for call in processed[0].calls_of("handle_send_to_api"):
+        assert call.given["do_send_to_api"] is False
+        assert call.given["abort_on_any_max_length_exceeded"] is False
+
+
+def test_process_logs_after_every_group(processed):
+    assert len(processed[0].calls_of("wandb_log")) == GROUPS
+
+
+def test_cleanup_comes_after_every_group_that_was_sent(served):
+    env, _ = served
+    sends = [call for call in env.calls_of("handle_send_to_api") if call.has_ended]
+    assert len(env.calls_of("cleanup")) >= len(sends) > 0
+
+
+def test_checkpoints_are_saved_before_the_first_item_at_steps_and_at_the_end(served):
+    env, _ = served
+    saves = env.calls_of("save_checkpoint")
+    steps = [call.given["step"] for call in saves]
+    assert env.first_call_of("save_checkpoint") < env.first_call_of("get_next_item")
+    assert steps[0] == FIRST_STEP and steps == sorted(steps)
+    assert "env_step_checks" in {call.within for call in saves}
+    assert saves[-1].within == "close"
+
+
+# -- what a subclass changes -----------------------------------------------------------
+
+
+class Changing(ReasoningGymEnv):
+    """Changes what its hooks return."""
+
+    async def get_next_item(self):
+        (system, user), entry, dataset = await super().get_next_item()
+        return (system, {**user, "content": "By the way"}), entry, dataset
+
+    async def score(self, rollout_group_data):
+        group = await super().score(rollout_group_data)
+        group["scores"] = [0.5 + score / 4 for score in group["scores"]]
+        return group
+
+    async def postprocess_histories(self, trajectories):
+        group = await super().postprocess_histories(trajectories)
+        return {**group, "group_overrides": {"mine": len(group["tokens"])}}
+
+
+def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(simulated, tmp_path):
+    env = process_env(simulated.url, tmp_path / "rows.jsonl", Changing)
+    asyncio.run(env.process_manager())
+    rows = list(read_groups(tmp_path / "rows.jsonl"))
+    assert len(rows) == GROUPS
+    for row in rows:
+        assert {messages[1]["content"] for messages in row["messages"]} == {
+            "By the way"
+        }
+        assert set(row["scores"]) <= {0.5, 0.75}
+        assert row["group_overrides"] == {"mine": 4}

@@ -1,0 +1,128 @@
+"""Items of an environment, and how it is begun and ended, without an API."""
+
+import asyncio
+
+import pytest
+from parts import (
+    FAST_TASKS,
+    build_env,
+    env_config,
+    ready_env,
+    server_config,
+)
+
+from reasoning_gym_environment import (
+    ReasoningGymEnv,
+    system_prompt,
+)
+from rg_env.tasks import library
+
+
+def questions(items):
+    return [item[1]["question"] for item in items]
+
+
+async def next_items(env, n):
+    return [await env.get_next_item() for _ in range(n)]
+
+
+def items_of(n, **changes):
+    async def run():
+        async with ready_env(**changes) as env:
+            return await next_items(env, n)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.processes
+def test_close_leaves_no_worker_behind():
+    async def run():
+        env = build_env()
+        await env.setup()
+        pool = env._pool
+        await env.close()
+        await env.close()
+        return pool
+
+    pool = asyncio.run(run())
+    with pytest.raises(Exception, match="closed"):
+        pool.call(len, [], deadline_s=1.0)
+
+
+def test_it_takes_a_single_server_config():
+    env = ReasoningGymEnv(env_config(), server_config("http://127.0.0.1:7/v1"))
+    assert [s.config.base_url for s in env.server.servers] == ["http://127.0.0.1:7/v1"]
+    asyncio.run(env.close())
+
+
+def test_slurm_is_off_unless_asked_for(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-3]")
+    env = build_env()
+    assert len(env.server.servers) == 1
+    asyncio.run(env.close())
+
+
+@pytest.fixture(scope="module")
+def item():
+    return items_of(1)[0]
+
+
+@pytest.mark.processes
+def test_the_system_prompt_is_the_one_that_can_be_imported(item):
+    assert dict(item[0][0])["content"] == system_prompt
+
+
+@pytest.mark.processes
+def test_the_dataset_of_an_item_scores_in_a_worker(item):
+    _, entry, dataset = item
+    assert dataset.score_answer(entry["answer"], entry) == 1.0
+    assert dataset.score_answer(None, entry) == 0.0
+
+
+@pytest.mark.processes
+def test_the_entry_is_what_its_provenance_regenerates(item):
+    _, entry, handle = item
+    again = library.make_entry(handle.task, dict(handle.params), handle.seed)
+    assert again["question"] == entry["question"]
+
+
+@pytest.mark.processes
+def test_a_thinking_prompt_of_the_host_comes_before_the_system_prompt():
+    ((messages, _, _),) = items_of(1, custom_thinking_prompt="Think hard.")
+    assert messages[0]["content"] == f"Think hard.\n\n{system_prompt}"
+
+
+@pytest.mark.processes
+def test_training_and_evaluation_items_share_no_seed():
+    async def run():
+        async with ready_env(num_eval_samples_per_task=3) as env:
+            return await next_items(env, 20), env.test_items_with_scorers
+
+    items, evaluation = asyncio.run(run())
+    assert len(evaluation) == 3 * len(FAST_TASKS)
+    assert not {i[2].seed for i in items} & {handle.seed for _, handle in evaluation}
+
+
+@pytest.mark.processes
+def test_evaluation_items_do_not_depend_on_the_training_seed_or_the_choice():
+    async def evaluation(**changes):
+        async with ready_env(**changes) as env:
+            return {
+                handle.task: entry["question"]
+                for entry, handle in env.test_items_with_scorers
+            }
+
+    one = asyncio.run(evaluation(seed=1))
+    other = asyncio.run(evaluation(seed=2, tasks=FAST_TASKS[:2]))
+    assert {task: one[task] for task in other} == other
+
+
+@pytest.mark.parametrize(
+    ("trainer", "own", "limit"),
+    [(2048, 8192, 2047), (8192, 8192, 8191), (9000, 8192, 8192), (-1, 8192, 8192)],
+)
+def test_a_sequence_stays_below_the_trainers_limit_and_its_own(trainer, own, limit):
+    env = build_env(max_token_length=own)
+    env.max_token_len = trainer
+    assert env.limit_tokens == limit
+    asyncio.run(env.close())

@@ -1,0 +1,89 @@
+"""Groups in flight: what is cancelled or lost in a hook is counted and asked again."""
+
+import asyncio
+import contextlib
+
+import pytest
+from parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
+from real_api import SIZE, Ends, group, hangs
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.rollouts.ledger import Ending
+
+ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
+
+
+@contextlib.asynccontextmanager
+async def working(collect=hangs, cls=ReasoningGymEnv, **changes):
+    """Yield an environment with one worker, in which a hook does what is asked."""
+    env = build_env(NOWHERE, cls=cls, group_size=SIZE, **changes)
+
+    async def collected(item):
+        env.ledger.ask(SIZE)
+        try:
+            return await collect(), []
+        except asyncio.CancelledError:
+            env.ledger.settle(Ending("cancelled", SIZE))
+            raise
+
+    env.collect_trajectories = collected
+    env._groups.start(ITEM, env.handle_env)
+    await asyncio.sleep(0)
+    try:
+        yield env
+    finally:
+        await env.close()
+
+
+def cancel_as_the_host(env):
+    for worker in env.workers:
+        worker.cancel()
+
+
+def cancel_for_its_time(env):
+    for running in env.running_items.values():
+        running["start_time"] -= 10**6
+    env._groups.cancel_timed_out(env.config.worker_timeout)
+
+
+@pytest.mark.parametrize("cancel", [cancel_as_the_host, cancel_for_its_time])
+def test_a_worker_that_is_cancelled_returns_its_item(cancel):
+    async def run():
+        async with working() as env:
+            cancel(env)
+            await until(lambda: not env.workers, "the worker has ended")
+            return env.backlog, env.running_items, dict(env.ledger.fates)
+
+    assert asyncio.run(run()) == ([ITEM], {}, {"cancelled": SIZE})
+
+
+async def gives_group():
+    return group()
+
+
+class BadHook(ReasoningGymEnv):
+    """A subclass whose hook fails, or drops the group."""
+
+    fails = True
+
+    async def postprocess_histories(self, trajectories):
+        if self.fails:
+            raise Ends
+
+
+def after_bad_hook(fails):
+    async def run():
+        bad = type("Bad", (BadHook,), {"fails": fails})
+        async with working(gives_group, bad) as env:
+            await until(lambda: not env.workers, "the worker has ended")
+            return env.backlog, dict(env.ledger.fates), env.ledger.in_flight
+
+    return asyncio.run(run())
+
+
+def test_a_group_that_is_lost_in_a_hook_is_counted_and_asked_again():
+    assert after_bad_hook(fails=True) == ([ITEM], {"failed": SIZE}, 0)
+
+
+def test_a_group_that_a_hook_drops_is_counted():
+    assert after_bad_hook(fails=False) == ([], {"rejected": SIZE}, 0)

@@ -1,0 +1,109 @@
+"""Names that callers of the original use: views of the real things."""
+
+import asyncio
+import random
+
+import pytest
+from parts import (
+    RIGHT,
+    WRONG,
+    build_env,
+    ready_env,
+    rollout,
+)
+
+
+def questions(items):
+    return [item[1]["question"] for item in items]
+
+
+async def next_items(env, n):
+    return [await env.get_next_item() for _ in range(n)]
+
+
+def test_discovered_tasks_are_validated_by_building_them(logged):
+    class Package:
+        @staticmethod
+        def create_dataset(name, size, seed):
+            return {"gcd": [{}]}[name]
+
+    env = build_env()
+    assert env._validate_discovered_tasks(["gcd", "gone"], Package) == ["gcd"]
+    assert "gone" in logged.text
+    asyncio.run(env.close())
+
+
+@pytest.mark.processes
+def test_the_position_of_the_stream_can_be_read_and_set():
+    async def run():
+        async with ready_env() as env:
+            first = await next_items(env, 3)
+            position = env.iter
+            env.iter = 1
+            return first, position, await next_items(env, 2)
+
+    first, position, again = asyncio.run(run())
+    assert position == 3
+    assert questions(again) == questions(first[1:])
+
+
+@pytest.mark.processes
+def test_the_generator_can_be_looked_at_without_touching_the_stream():
+    async def run(look):
+        async with ready_env() as env:
+            if look:
+                assert isinstance(env.rng, random.Random)
+                env.rng.random()
+            return await next_items(env, 3)
+
+    looked, not_looked = asyncio.run(run(True)), asyncio.run(run(False))
+    assert questions(looked) == questions(not_looked)
+
+
+def test_dump_names_are_views_of_the_writers(tmp_path):
+    async def run():
+        env = build_env(
+            dump_rollouts=True, dump_failed_rollouts=True, data_dumps_dir=str(tmp_path)
+        )
+        await env.score([rollout(RIGHT), rollout(WRONG)])
+        await env.score([rollout(WRONG), rollout(WRONG)])
+        assert env.datadumps_dir == str(tmp_path)
+        assert (env.processed_item_count, env.failed_processed_item_count) == (1, 1)
+        assert len(env.rollouts_to_save_buffer) == 1
+        assert len(env.failed_rollouts_to_save_buffer) == 1
+        await env._save_rollouts_to_jsonl()
+        await env._save_failed_rollouts_to_jsonl()
+        assert (env.save_file_batch_num, env.failed_save_file_batch_num) == (1, 1)
+        assert env.rollouts_to_save_buffer == []
+        await env.close()
+        return env.run_uuid
+
+    run_uuid = asyncio.run(run())
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"reasoning_gym_environment_rollouts_{run_uuid}_0000.jsonl",
+        f"reasoning_gym_environment_FAILED_rollouts_{run_uuid}_0000.jsonl",
+    }
+
+
+def test_scores_wait_for_wandb_in_the_buffer_of_the_original():
+    async def run():
+        env = build_env()
+        await env.score([rollout(RIGHT), rollout(WRONG)])
+        await env.close()
+        return env.percent_correct_buffer
+
+    assert asyncio.run(run()) == [1.0, 0.0]
+
+
+def test_progress_names_are_views_of_the_tasks_progress():
+    async def run():
+        env = build_env()
+        await env.score([rollout(RIGHT), rollout(WRONG)])
+        await env.close()
+        return env
+
+    env = asyncio.run(run())
+    assert env.task_group_counts == {"sums": 1}
+    assert list(env.task_performance_history["sums"]) == [0.5]
+    assert env.get_curriculum_stats()["total_tasks_tracked"] == 1
+    assert env.task_complexity_levels == {}

@@ -1,0 +1,238 @@
+"""The session with a real API: registration, status, leave, and an API that forgets."""
+
+import asyncio
+
+import pytest
+from faulty import faulty_api, listed
+from parts import build_env, options_of, run_main, until
+from real_api import LIMIT, SIZE, Ends, group, hangs, in_time, registered
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.errors import SettingError
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+SERVED_AND_NOT_SAID = ("reply_lost", "faulted_after")
+
+
+# -- an API that forgets ---------------------------------------------------------------
+
+
+async def polling(env):
+    """Do what the main loop does about the API."""
+    while True:
+        await env.get_status()
+        await asyncio.sleep(0.05)
+
+
+def test_groups_wait_for_the_trainer_of_an_api_that_was_emptied(api):
+    async def run():
+        async with registered(api.url) as env:
+            watching = asyncio.create_task(polling(env))
+            api.forget()
+            groups = [env.handle_send_to_api(group(str(i))) for i in range(3)]
+            sends = asyncio.gather(*groups)
+            await until(lambda: env._api.retries >= 3, "all groups have been tried")
+            # A group that comes before the trainer would keep it out for ever.
+            api.start_trainer(max_token_len=99)
+            assert api.ask("GET", "/info")["max_token_len"] == 99
+            await in_time(sends)
+            watching.cancel()
+            got = api.batches()
+            texts = sorted(g["messages"][0][0]["content"] for g in got)
+            return texts, {g["env_id"] for g in got}, env
+
+    texts, ids, env = asyncio.run(run())
+    assert texts == ["0", "1", "2"]
+    assert ids == {env.env_id}
+    assert env.max_token_len == 99
+
+
+def test_the_steps_of_a_new_api_ask_for_nothing_on_their_way_back(api):
+    async def run():
+        async with registered(api.url, steps_per_eval=1) as env:
+            env.curr_step = env.status_dict["current_step"] = 57
+            api.forget()
+            api.start_trainer()
+            await in_time(env.get_status())
+            began = []
+            env._start_evaluation = lambda: began.append(1)
+            await env.env_step_checks()
+            return began, env.curr_step
+
+    assert asyncio.run(run()) == ([], 0)
+
+
+def test_an_environment_that_is_unregistered_registers_again(api):
+    async def run():
+        async with registered(api.url) as env:
+            api.ask("POST", "/disconnect-env", {"env_id": env.env_id})
+            await in_time(env.get_status())
+            await env.handle_send_to_api(group())
+            return env.env_id, api.connected(), len(api.batches())
+
+    assert asyncio.run(run()) == (1, 1, 1)
+
+
+def test_one_failed_status_does_not_make_us_register_twice(api):
+    async def run():
+        async with (
+            faulty_api(listed("", "status_500"), api.url, "/status-env") as front,
+            registered(front.url) as env,
+        ):
+            await in_time(env.get_status())
+            return env.env_id, front.requests
+
+    assert asyncio.run(run()) == (0, 4)
+
+
+# -- registration and leave ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/register-env", "/info", "/status-env"])
+@pytest.mark.parametrize("fault", ["status_404", "status_502", "not_json"])
+def test_what_stands_in_the_place_of_the_api_at_the_start_is_waited_out(
+    api, path, fault, logged
+):
+    async def run():
+        async with (
+            faulty_api(listed(fault), api.url, path) as front,
+            registered(front.url) as env,
+        ):
+            return env.env_id, env.max_token_len, front.url
+
+    env_id, limit, url = asyncio.run(run())
+    assert (env_id, limit) == (0, LIMIT)
+    if path != "/status-env":
+        how = "answers with an error" if fault == "status_502" else "does not answer"
+        assert f"the Atropos API at {url} {how}" in logged.text
+
+
+@pytest.mark.parametrize("fault", SERVED_AND_NOT_SAID)
+def test_a_registration_whose_reply_is_lost_does_not_block_batches_for_ever(api, fault):
+    async def run():
+        api.forget()
+        api.start_trainer(batch_size=2 * SIZE)
+        async with (
+            registered(api.url, min_batch_allocation=0.5) as other,
+            faulty_api(listed(fault), api.url, "/register-env") as front,
+            registered(front.url, min_batch_allocation=0.5) as env,
+        ):
+            for each in (other, env):
+                await each.handle_send_to_api(group())
+            return env.env_id, api.connected(), len(api.batches())
+
+    # Environment 1 is what was lost; 0 is another one of the same settings.
+    assert asyncio.run(run()) == (2, 2, 2)
+
+
+@pytest.mark.parametrize("fault", ["status_500", "status_400", "reset", "not_json"])
+def test_leave_is_taken_even_if_the_first_try_fails(api, fault):
+    async def run():
+        async with faulty_api(listed(fault), api.url, "/disconnect-env") as front:
+            async with registered(front.url):
+                before = api.connected()
+            return before, api.connected()
+
+    assert asyncio.run(run()) == (1, 0)
+
+
+class Bare(ReasoningGymEnv):
+    """An environment whose items end the run in a way of choice."""
+
+    async def setup(self):
+        """Start no workers."""
+
+    async def get_next_item(self):
+        return await self.ending()
+
+
+async def fails():
+    raise Ends
+
+
+@pytest.mark.parametrize("how", ["complete", "error", "cancelled"])
+def test_the_api_is_told_of_every_end(api, how):
+    async def run():
+        steps = 0 if how == "complete" else 10**6
+        if how == "complete":
+            api.ask("POST", "/scored_data", group() | {"env_id": None})
+            api.batches()  # the API is at step 1 of 0
+        env = build_env(
+            cls=Bare, rollout_server_url=api.url, group_size=SIZE, total_steps=steps
+        )
+        env.ending = hangs if how == "cancelled" else fails
+        serving = asyncio.create_task(env.env_manager())
+        if how == "cancelled":
+            await until(lambda: env.status_dict.get("env_weight"), "it serves")
+            assert api.connected() == 1
+            serving.cancel()
+        (ended,) = await in_time(asyncio.gather(serving, return_exceptions=True))
+        return env.env_id, type(ended), api.connected()
+
+    ends = {"complete": type(None), "error": Ends, "cancelled": asyncio.CancelledError}
+    assert asyncio.run(run()) == (0, ends[how], 0)
+
+
+def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
+    async def run():
+        async with registered(api.url, max_batches_offpolicy=2) as env:
+            for _ in range(2):
+                await env.handle_send_to_api(group())
+            await env.get_status()
+            loop = env._serve_loop
+            before = loop.may_start(evaluates=False)
+            api.batches()
+            await env.get_status()
+            after = loop.may_start(evaluates=False)
+            return before, after, env.ledger.fates["sent"]
+
+    assert asyncio.run(run()) == (False, True, 2 * SIZE)
+
+
+# -- what the API never says -----------------------------------------------------------
+
+
+def test_a_batch_that_is_no_multiple_of_the_group_is_said_at_the_start(api, logged):
+    async def run():
+        api.forget()
+        api.start_trainer(batch_size=5)
+        async with registered(api.url):
+            pass
+
+    asyncio.run(run())
+    assert "env.group_size 2" in logged.text and "batch of 5" in logged.text
+
+
+def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
+    async def run():
+        api.forget()
+        api.start_trainer(max_token_len=64)
+        async with registered(api.url):
+            pass
+
+    with pytest.raises(SettingError, match=r"trainer's max_token_len.* 64 .*takes \d+"):
+        asyncio.run(run())
+    assert api.connected() == 0
+
+
+@pytest.mark.parametrize("command", ["serve", "process", "evaluate"])
+def test_our_own_limit_that_no_prompt_stays_below_is_said_at_the_start(
+    command, tmp_path, capsys
+):
+    options = options_of(
+        max_token_length=64,
+        data_path_to_save_groups=tmp_path / "rows.jsonl",
+        data_dir_to_save_evals=tmp_path / "evals",
+    )
+    assert run_main([command, *options]) == 2
+    said = capsys.readouterr().err
+    assert "env.max_token_length" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf"])
+def test_a_weight_by_which_the_api_cannot_divide_is_refused(weight, capsys):
+    status = run_main(["serve", *options_of(inference_weight=weight)])
+    assert status == 2
+    said = capsys.readouterr().err
+    assert "env.inference_weight" in said and said.count("\n") == 1

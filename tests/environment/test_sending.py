@@ -1,0 +1,173 @@
+"""The delivery of groups to a real API while something between the two fails."""
+
+import asyncio
+import os
+import urllib.error
+from pathlib import Path
+
+import pytest
+from faulty import always, faulty_api, listed
+from real_api import SIZE, Ends, group, in_time, registered
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import patience
+from rg_env.rollouts.dump_writer import read_groups
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+
+def unsent_in(folder):
+    files = folder.glob("*UNSENT*.jsonl")
+    return [line for path in sorted(files) for line in read_groups(path)]
+
+
+# -- groups on their way ---------------------------------------------------------------
+
+NOT_SERVED = (
+    "status_500",
+    "status_503",
+    "status_429",
+    "status_400",
+    "not_json",
+    "reset",
+    "hang",
+)
+SERVED_AND_NOT_SAID = ("reply_lost", "faulted_after")
+
+
+def sent_through(api, script, **changes):
+    """Send a group through faults; return the environment and what the trainer got."""
+
+    async def run():
+        async with (
+            faulty_api(script, api.url, "/scored_data") as front,
+            registered(front.url, **changes) as env,
+        ):
+            env.ledger.ask(SIZE)
+            await in_time(env.handle_send_to_api(group()))
+            return env, api.batches()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("fault", NOT_SERVED)
+def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
+    api, fault, monkeypatch
+):
+    monkeypatch.setattr(
+        patience, "API_REQUEST_TIMEOUT_S", 0.5 if fault == "hang" else 30
+    )
+    env, got = sent_through(api, listed(fault, fault))
+    assert [g["tokens"] for g in got] == [group()["tokens"]]
+    assert env.ledger.fates == {"sent": SIZE}
+    assert env._api.retries == 2
+
+
+@pytest.mark.parametrize("fault", SERVED_AND_NOT_SAID)
+def test_a_group_whose_receipt_is_lost_is_sent_again(api, fault):
+    env, got = sent_through(api, listed(fault))
+    assert len(got) == 2  # the API has no way to tell them apart
+    assert env.ledger.fates == {"sent": SIZE}
+
+
+def test_an_api_that_is_slow_gets_a_group_once(api):
+    env, got = sent_through(api, listed("slow"))
+    assert len(got) == 1 and env._api.retries == 0
+
+
+@pytest.mark.parametrize("fault", ["status_400", "status_413", "status_422"])
+def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
+    api, fault, tmp_path
+):
+    env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
+    assert got == [] and env.ledger.fates == {"unsent": SIZE}
+    (line,) = unsent_in(tmp_path)
+    assert line["tokens"] == group()["tokens"] and line["item_id"] == "gcd"
+    assert f"status {fault[-3:]}" in line["unsent_because"]
+
+
+def test_a_group_at_which_the_api_always_fails_is_given_up(api, tmp_path, monkeypatch):
+    monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
+    env, got = sent_through(api, always("status_500"), data_dumps_dir=str(tmp_path))
+    assert got == [] and env.ledger.fates == {"unsent": SIZE}
+    assert len(unsent_in(tmp_path)) == 1
+
+
+def test_an_outage_does_not_count_against_a_group(api, monkeypatch):
+    monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
+    # Half a second without an API, and then a single fault.
+    env, got = sent_through(api, listed(*["reset"] * 5, "status_500"))
+    assert len(got) == 1 and env.ledger.fates == {"sent": SIZE}
+
+
+# -- hooks and disks that fail ---------------------------------------------------------
+
+
+class BadTable(ReasoningGymEnv):
+    """A subclass whose rows for W&B fail."""
+
+    async def add_rollouts_for_wandb(self, scored_data, item=None):
+        raise Ends
+
+
+def test_rows_for_wandb_that_fail_cost_no_group(api):
+    async def run():
+        async with registered(api.url, cls=BadTable) as env:
+            env.ledger.ask(SIZE)
+            with pytest.raises(Ends):
+                await env.handle_send_to_api(group())
+            return api.batches(), dict(env.ledger.fates)
+
+    got, fates = asyncio.run(run())
+    assert len(got) == 1 and fates == {"sent": SIZE}
+
+
+def fill_disk_of(writer):
+    with Path("/dev/full").open("ab") as full:
+        os.dup2(full.fileno(), writer._file.fileno())
+
+
+def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):
+    async def run():
+        path = tmp_path / "rows.jsonl"
+        async with registered(api.url, data_path_to_save_groups=str(path)) as env:
+            fill_disk_of(env.jsonl_writer)
+            for _ in range(3):
+                await env.handle_send_to_api(group())
+            return api.batches(), env.jsonl_writer.rows_lost
+
+    got, lost = asyncio.run(run())
+    assert (len(got), lost) == (3, 3)
+    said = [line for line in logged.messages if "data_path_to_save_groups" in line]
+    assert len(said) == 2  # the first and the second, then the fourth
+
+
+# -- bad bytes -------------------------------------------------------------------------
+
+BAD_TEXTS = {
+    "half a character": "a \ud800 b",
+    "NUL": "a\x00b",
+    "control characters": "\x1b[2J\x07\r\n\x85\u2028\ufeff\u202e",
+    "megabytes": "on and on " * 300_000,
+}
+
+
+@pytest.mark.parametrize("name", BAD_TEXTS)
+def test_a_batch_with_any_text_in_its_messages_reaches_the_trainer(api, name):
+    text = BAD_TEXTS[name]
+
+    async def run():
+        async with registered(api.url, include_messages=True) as env:
+            await in_time(env.handle_send_to_api(group(text)))
+            return api.batches()
+
+    (only,) = asyncio.run(run())
+    found = only["messages"][0][0]["content"]
+    assert found == text.replace("\ud800", "\ufffd")
+
+
+def test_a_batch_with_half_a_character_would_be_lost_if_it_were_sent_as_it_is(api):
+    body = group("\ud800") | {"env_id": None}
+    api.ask("POST", "/scored_data", body)
+    with pytest.raises(urllib.error.HTTPError, match="500"):
+        api.ask("GET", "/batch")
