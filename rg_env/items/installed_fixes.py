@@ -4,6 +4,10 @@ A fix was written for one scorer. Where the installed scorer has the same source
 fix holds. Where it differs, the fault is looked for again: the fix's own proof is
 given to the installed scorer on a few entries, and the fix holds only if it is still
 overpaid.
+
+A task whose installed scorer is the library's base scorer has the fix of that scorer,
+whichever task it is; every other task has the fix that is written for it, if there is
+one.
 """
 
 from __future__ import annotations
@@ -11,14 +15,23 @@ from __future__ import annotations
 import functools
 from typing import Literal
 
-from rg_env.answers.fixes.fix import ScorerFix
-from rg_env.answers.fixes.table import FIXES
+from rg_env.answers.fixes.base_scorer import base_fix
+from rg_env.answers.fixes.fix_table import FIXES
+from rg_env.answers.fixes.scorer_fix import ScorerFix
 from rg_env.answers.scoring import ScoreFunction, as_unit
 from rg_env.tasks import library
 
 PROOF_SEEDS = range(8)
 
 Standing = Literal["same scorer", "checked again", "not needed any more"]
+
+
+def fix_of(task: str) -> ScorerFix | None:
+    """Return the fix of a registered task, whether it holds or not; None without one.
+
+    The mixture has none: its entries are scored by the task that made them.
+    """
+    return base_fix(task) if library.has_base_scorer(task) else FIXES.get(task)
 
 
 def _is_still_overpaid(fix: ScorerFix) -> bool:
@@ -38,7 +51,7 @@ def _is_still_overpaid(fix: ScorerFix) -> bool:
 @functools.cache
 def standing(task: str) -> Standing | None:
     """Return how the task's fix stands to the installed scorer; None without one."""
-    fix = FIXES.get(task)
+    fix = fix_of(task)
     if fix is None:
         return None
     if library.scorer_digest(task) == fix.scorer_sha256:
@@ -48,9 +61,9 @@ def standing(task: str) -> Standing | None:
 
 def corrected(task: str, library_score: ScoreFunction) -> ScoreFunction:
     """Return the scorer of a task with its fix, if it has one that holds."""
-    if standing(task) in (None, "not needed any more"):
+    fix = fix_of(task)
+    if fix is None or standing(task) == "not needed any more":
         return library_score
-    fix = FIXES[task]
     return lambda answer, entry: fix.score(
         answer, entry, lambda text: as_unit(library_score(text, entry))
     )

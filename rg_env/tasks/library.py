@@ -397,6 +397,17 @@ def scorer_digest(task: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
+def has_base_scorer(task: str) -> bool:
+    """Say whether a task's scorer is the one that the library gives to every dataset.
+
+    Raises:
+        KeyError: The task is not registered.
+    """
+    factory = _load_factory()
+    dataset_cls, _ = factory.DATASETS[task]
+    return bool(dataset_cls.score_answer is factory.ProceduralDataset.score_answer)
+
+
 def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
     """Build the dataset of a class of the library from its own config object.
 

@@ -195,12 +195,6 @@ def is_ours(folder):
     return not folder.name.startswith(".") and not is_ignored
 
 
-def test_the_page_on_scoring_is_that_of_the_tables():
-    from rg_env.answers.make_docs import PAGE, page
-
-    assert PAGE.read_text(encoding="utf-8") == page(), "run rg_env.answers.make_docs"
-
-
 # -- defects of the framework ----------------------------------------------------------
 
 MENDS = re.compile(r"Mends ((?:B\d+(?:, | and )?)+) of docs/host_defects\.md")

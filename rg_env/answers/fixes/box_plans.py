@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from rg_env.answers.fixes.fix import LibraryScore
+from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
 
 READABLE = 0.05
 """What the library pays for a plan that brings no box to its target."""
@@ -89,9 +89,7 @@ def _count_boxes(squares: Squares) -> int:
     return sum(item.startswith("box_") for items in squares.values() for item in items)
 
 
-def score_box_plan(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def score_box_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a plan by the boxes it brings home and the share of its possible actions.
 
     The library's scorer is not asked: for a plan of possible actions it says the same,
@@ -119,7 +117,7 @@ def agent_at(place: tuple[float, float]) -> str:
     return f"Agent[{place[0]}, {place[1]}]"
 
 
-def blind_plan(entry: Mapping[str, Any]) -> str:
+def blind_plan(entry: Entry) -> str:
     """Return the plan that sweeps every box of the grid along a path and back."""
     rows, columns = entry["metadata"]["row_num"], entry["metadata"]["column_num"]
     path = [

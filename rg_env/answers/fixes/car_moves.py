@@ -10,11 +10,9 @@ from __future__ import annotations
 import random
 import re
 import string
-from collections.abc import Mapping
-from typing import Any
 
-from rg_env.answers.fixes.fix import LibraryScore
-from rg_env.answers.fixes.talk import is_talk_beside
+from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
+from rg_env.answers.fixes.talk_around_answers import is_talk_beside
 
 SIDE = 6
 """Rows and columns of the board."""
@@ -70,9 +68,7 @@ def all_moves_possible(config: str, answer: str) -> bool:
     return True
 
 
-def score_car_moves(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score rush_hour: moves that can be made, and nothing but talk beside them."""
     if not is_talk_beside(_MOVE, answer):
         return 0.0
@@ -81,7 +77,7 @@ def score_car_moves(
     return library(answer)
 
 
-def moves_at_random(entry: Mapping[str, Any]) -> str:
+def moves_at_random(entry: Entry) -> str:
     """Return thousands of moves of the item's cars, each sixth one the red car's."""
     cars, _ = read_board(entry["metadata"]["board_config"])
     others, draw = sorted(set(cars) - {"A"}), random.Random(0)

@@ -9,11 +9,9 @@ keeps what the library pays, and so does a right grid in another format.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from rg_env.answers.fixes.fix import LibraryScore
-from rg_env.answers.fixes.talk import is_talk_beside
+from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
+from rg_env.answers.fixes.talk_around_answers import is_talk_beside
 
 MIN_BLANKS = 4
 """With fewer blanks one wrong cell is no near miss."""
@@ -30,9 +28,7 @@ def read_rows(answer: str, size: int) -> Grid:
     return [row for row in lines if len(row) == size]
 
 
-def score_number_grid(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score one grid by its blanks, with nothing but talk beside it."""
     puzzle: Grid = entry["metadata"]["puzzle"]
     solution: Grid = entry["metadata"]["solution"]
@@ -53,7 +49,7 @@ def score_number_grid(
     return value * min(1.0, share_of_blanks / share_of_cells)
 
 
-def all_blanks_wrong(entry: Mapping[str, Any]) -> str:
+def all_blanks_wrong(entry: Entry) -> str:
     """Copy the puzzle and fill every blank with a wrong number."""
     puzzle: Grid = entry["metadata"]["puzzle"]
     solution: Grid = entry["metadata"]["solution"]

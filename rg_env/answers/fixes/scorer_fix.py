@@ -12,8 +12,17 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+LIBRARY_VERSION = "0.1.25"
+"""The version of reasoning-gym that the faults were found in."""
+
+Entry = Mapping[str, Any]
+"""An entry of the library: question, answer and metadata."""
+
 LibraryScore = Callable[[str], float]
 """The library's own score of an answer to the same entry, in [0, 1]; may raise."""
+
+FixedScore = Callable[[str, Entry, LibraryScore], float]
+"""(answer, entry, library's score) to the corrected score in [0, 1]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,18 +31,18 @@ class ScorerFix:
 
     Attributes:
         task: The registered task.
-        library_version: The version of reasoning-gym that the fault was found in.
-        scorer_sha256: Digest of the source of that version's `score_answer`.
+        scorer_sha256: Digest of the source of the faulty `score_answer`.
         fault: What it does wrong, as one sentence.
         proof: Entry to an answer that is wrong and that the faulty scorer overpays.
         proof_pays: What the faulty scorer pays for it at least, in (0, 1].
-        score: (answer, entry, library's score) to the corrected score in [0, 1].
+        score: The corrected score.
+        library_version: The version of reasoning-gym that the fault was found in.
     """
 
     task: str
-    library_version: str
     scorer_sha256: str
     fault: str
-    proof: Callable[[Mapping[str, Any]], str]
+    proof: Callable[[Entry], str]
     proof_pays: float
-    score: Callable[[str, Mapping[str, Any], LibraryScore], float]
+    score: FixedScore
+    library_version: str = LIBRARY_VERSION

@@ -9,21 +9,9 @@ is worth; keeping text away from the parser is the guard's work, not theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from rg_env.answers.fixes.derivatives import has_wrong_slope
-from rg_env.answers.fixes.fix import LibraryScore, ScorerFix
-from rg_env.answers.fixes.substring import LIBRARY_VERSION, base_fix, longer_number
-
-NEAR_MISS: Mapping[str, str] = {
-    "complex_arithmetic": "exp(-distance) to the right number",
-    "polynomial_equations": (
-        "exp(-10 distance) averaged over the solutions, less 0.5 for each one missing"
-        " and each one too many; so one of two solutions, or one too many, is 0.5"
-    ),
-}
-"""Task to the credit for a wrong answer that the library gives on purpose."""
+from rg_env.answers.fixes.antiderivatives import has_wrong_slope
+from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
 
 _ELEMENTARY = (
     "C E pi exp log ln sqrt Abs sin cos tan cot sec csc asin acos atan acot sinh cosh"
@@ -44,16 +32,12 @@ _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
 _PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
 
 
-def _number_in_complex(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def _number_in_complex(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score complex_arithmetic: NaN is at no distance from anything."""
     return 0.0 if "nan" in answer.lower().replace(" ", "") else library(answer)
 
 
-def _antiderivative(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def _antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score an integration: elementary functions, or the gold answer as it is.
 
     Where the library itself found no elementary antiderivative, its gold answer is an
@@ -70,7 +54,7 @@ def _antiderivative(
     return library(answer)
 
 
-def _unevaluated_integral(entry: Mapping[str, Any]) -> str:
+def _unevaluated_integral(entry: Entry) -> str:
     metadata = entry["metadata"]
     return f"Integral({metadata['integrand']}, {metadata['variable']})"
 
@@ -83,7 +67,7 @@ def _is_number(piece: str) -> bool:
     return True
 
 
-def _solutions(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score polynomial_equations: what cannot be read is not thereby absent.
 
     A piece that is no number but holds a digit (`or 4.0`) counts as a solution too
@@ -100,13 +84,11 @@ def _solutions(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> 
     return max(0.0, library(answer) - 0.5 * unread)
 
 
-def _more_solutions(entry: Mapping[str, Any]) -> str:
+def _more_solutions(entry: Entry) -> str:
     return f"{entry['answer']}, or 4, or 5"
 
 
-def _expanded_polynomial(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score polynomial_multiplication: a sum, nothing left to multiply."""
     if answer == entry["answer"]:
         return library(answer)
@@ -117,14 +99,13 @@ def _expanded_polynomial(
     return 0.0 if undone else library(answer)
 
 
-def _gold_or_another(entry: Mapping[str, Any]) -> str:
+def _gold_or_another(entry: Entry) -> str:
     return f"{entry['answer']} or 0"
 
 
 FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="complex_arithmetic",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
         fault="`nan` scores 1.0, because min(1.0, NaN) is 1.0.",
         proof=lambda entry: "nan",
@@ -133,7 +114,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="intermediate_integration",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="8e765c309e3eb03c5eb9c1bb9cd5146ceb9a2cb13af3df1f2f354cad95b6e2ac",
         fault="`Integral(f, x)` and `integrate(f, x)` score 1.0 for every f.",
         proof=_unevaluated_integral,
@@ -142,7 +122,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="polynomial_equations",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
         fault="Pieces that are no number are ignored: `3.0, or 4.0` scores 1.0, and any"
         " text does where there is no solution.",
@@ -152,7 +131,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="polynomial_multiplication",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="5d0893d7e0fabb2e8cf0e6cc82fc3f5bbaaee2d02b73d56e08246d8c395f0752",
         fault="A second expression behind `or`, a comment, `expand(...)` of the"
         " question and products left undone all score 1.0.",
@@ -160,15 +138,8 @@ FIXES: tuple[ScorerFix, ...] = (
         proof_pays=1.0,
         score=_expanded_polynomial,
     ),
-    base_fix(
-        "simple_equations",
-        "A longer number that contains the right one is paid by its length.",
-        longer_number,
-        0.5,
-    ),
     ScorerFix(
         task="simple_integration",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="25c67a197cbef4e232019e0c3dffb727c1df7d8690550f8147c71954e5f4d2b0",
         fault="`Integral(f, x)` and `integrate(f, x)` score 1.0 for every f.",
         proof=_unevaluated_integral,

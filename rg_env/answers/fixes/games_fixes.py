@@ -7,33 +7,14 @@ pay for what they say; `eval` in n_queens is the guard's matter.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from rg_env.answers.fixes.box_plans import blind_plan, score_box_plan
 from rg_env.answers.fixes.car_moves import moves_at_random, score_car_moves
-from rg_env.answers.fixes.fix import LibraryScore, ScorerFix
+from rg_env.answers.fixes.exact_sums import read_sum
 from rg_env.answers.fixes.number_grids import all_blanks_wrong, score_number_grid
-from rg_env.answers.fixes.substring import (
-    LIBRARY_VERSION,
-    base_fix,
-    is_wrapper,
-    longer_number,
-)
-from rg_env.answers.fixes.sums import read_sum
-from rg_env.answers.fixes.talk import is_talk_beside
-
-NEAR_MISS: Mapping[str, str] = {
-    "boxnet": "the share of the boxes that are brought to their targets",
-    "emoji_mystery": "the share of right characters in a sentence of the right length",
-    "futoshiki": "0.9 times the share of the blanks; one wrong cell as the library",
-    "knight_swap": "a longer solution: shortest length / length",
-    "mini_sudoku": "0.9 times the share of the blanks; one wrong cell as the library",
-    "n_queens": "0.5 for a right board as lists",
-    "sudoku": "0.9 times the share of the blanks; one wrong cell as the library",
-    "tower_of_hanoi": "a longer solution: shortest length / length",
-}
-"""Task to the credit for a wrong answer that the library gives on purpose."""
+from rg_env.answers.fixes.scorer_fix import Entry, FixedScore, LibraryScore, ScorerFix
+from rg_env.answers.fixes.talk_around_answers import is_talk_beside, is_wrapper
 
 READABLE = 0.05
 """The most the library pays for a sum that is wrong."""
@@ -44,11 +25,11 @@ _WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")
 
 
 def _sum_of_the_numbers(
-    target_of: Callable[[Mapping[str, Any]], int],
-) -> Callable[[str, Mapping[str, Any], LibraryScore], float]:
+    target_of: Callable[[Entry], int],
+) -> FixedScore:
     """Return the score of a sum that must use the entry's numbers, each once."""
 
-    def score(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
         found = read_sum(answer)
         if found is None:
             return 0.0
@@ -59,7 +40,7 @@ def _sum_of_the_numbers(
     return score
 
 
-def _numbers_in_comment(entry: Mapping[str, Any]) -> str:
+def _numbers_in_comment(entry: Entry) -> str:
     """Name the numbers in a comment behind a sum that uses none of them.
 
     The sum is the target in hexadecimal, which the search for numbers does not see.
@@ -70,21 +51,21 @@ def _numbers_in_comment(entry: Mapping[str, Any]) -> str:
 
 def _only(
     read: re.Pattern[str],
-) -> Callable[[str, Mapping[str, Any], LibraryScore], float]:
+) -> FixedScore:
     """Return the score of an answer that holds what is read and otherwise talk."""
 
-    def score(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
         return library(answer) if is_talk_beside(read, answer) else 0.0
 
     return score
 
 
-def _each_row_and(more: str) -> Callable[[Mapping[str, Any]], str]:
+def _each_row_and(more: str) -> Callable[[Entry], str]:
     """Return the proof that writes more behind each line of the gold answer."""
     return lambda entry: entry["answer"].replace("\n", f" {more}\n") + f" {more}"
 
 
-def _one_point(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _one_point(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score tsumego: one point of the board, with nothing but talk around it."""
     gold, found = entry["answer"].strip(), answer.strip().upper()
     if gold in found and found != gold and not is_wrapper(found, gold):
@@ -95,7 +76,6 @@ def _one_point(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> 
 FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="boxnet",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault=(
             "Passes over impossible actions, so one sweep through the grid solves"
@@ -107,7 +87,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="countdown",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
         fault="Finds the numbers also in a comment, in a decimal and behind a letter.",
         proof=_numbers_in_comment,
@@ -116,7 +95,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="futoshiki",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="ec3ce1257de8220be8a73f69de63dfaa7395a33e239d730cb02497afaaf740cc",
         fault="Pays for the given cells of a puzzle whose blanks are filled anyhow.",
         proof=all_blanks_wrong,
@@ -125,25 +103,14 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="kakurasu",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="d408ee73a6daf81131ab7c2af62a26816e39f43e0e5cc8027d349d2ea03cfb1f",
         fault="Passes over everything but the digits 0 and 1, also another answer.",
         proof=_each_row_and("or 2"),
         proof_pays=1.0,
         score=_only(_BIT),
     ),
-    base_fix(
-        "mahjong_puzzle",
-        "Pays for the right result inside another word.",
-        lambda entry: f"{entry['answer']}Chi",
-        0.5,
-    ),
-    base_fix(
-        "maze", "Pays for any number that contains the right one.", longer_number, 0.5
-    ),
     ScorerFix(
         task="mini_sudoku",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517",
         fault="Pays for the given cells of a puzzle whose blanks are filled anyhow.",
         proof=all_blanks_wrong,
@@ -152,7 +119,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="puzzle24",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
         fault="Never compares the numbers used with those given, and drops fractions.",
         proof=lambda entry: "1*2*3*4",
@@ -161,7 +127,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="rush_hour",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
         fault="Passes over impossible moves, so enough moves at random free the car.",
         proof=moves_at_random,
@@ -170,7 +135,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="sokoban",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
         fault="Passes over everything but the letters of moves, also another answer.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
@@ -179,7 +143,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="sudoku",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517",
         fault="Pays for the given cells of a puzzle whose blanks are filled anyhow.",
         proof=all_blanks_wrong,
@@ -188,7 +151,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="survo",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="ef0787e9e16f99d772ab75b517bc09ba26ea096c5d3810abfec6a43b65a20c16",
         fault="Passes over everything but whole numbers, also another answer.",
         proof=_each_row_and("or 7.5"),
@@ -197,7 +159,6 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="tsumego",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="2448df09b429c481456c71b50744f295b742793875b1722206298e908e6aed4c",
         fault="Pays for another point whose name contains that of the right one.",
         proof=lambda entry: f"{entry['answer']}0",

@@ -6,39 +6,18 @@ back what one right element earns.
 
 No fix for ab, binary_matrix, cryptarithm, graph_color, group_anagrams, jugs,
 palindrome_generation, palindrome_partitioning, sentence_reordering, spiral_matrix,
-string_insertion and word_ladder: what they pay is right or the near misses below.
+string_insertion and word_ladder: what they pay is right or a near miss.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from rg_env.answers.fixes.fix import LibraryScore, ScorerFix
-from rg_env.answers.fixes.substring import (
-    LIBRARY_VERSION,
-    base_fix,
-    every_choice,
-    is_wrapper,
-    junk_behind,
-    longer_number,
-)
-
-NEAR_MISS: Mapping[str, str] = {
-    "binary_matrix": "0.1 for the right matrix as a Python list",
-    "game_of_life": "share of right cells, where half of the living ones are right",
-    "letter_jumble": "share of right words, less the surplus ones",
-    "pool_matrix": "1.0 within 1 %, 0.1 for the right shape",
-    "sentence_reordering": "share of words in their place",
-    "spell_backward": "share of right letters, less the surplus ones",
-    "spiral_matrix": "0.1 for the right elements as a Python list",
-    "string_insertion": "0.1 for the right letters as a Python list",
-    "word_ladder": "half for each word that is in no dictionary",
-    "word_sorting": "share of words in their place, less the surplus ones, or 0.2",
-}
-"""Task to the credit for a wrong answer that the library gives on purpose."""
+from rg_env.answers.fixes.base_scorer import digit_behind
+from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.answers.fixes.talk_around_answers import is_wrapper
 
 
 def _less_surplus(value: float, surplus: int, elements: int) -> float:
@@ -61,9 +40,7 @@ def _cells(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
     return {(i, j): cell for i, row in enumerate(rows) for j, cell in enumerate(row)}
 
 
-def _living_cells(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score game_of_life by its living cells, which are few.
 
     The library pays the share of right cells, 0.95 for an empty board. It stays where
@@ -85,29 +62,29 @@ def _living_cells(
     return min(value, 2 * found / len(living | claimed))
 
 
-def _three_boards(entry: Mapping[str, Any]) -> str:
+def _three_boards(entry: Entry) -> str:
     """Return the right board with two wrong ones below it."""
     rows = json.loads(entry["answer"])
     return json.dumps(rows + 2 * [[1 - cell for cell in row] for row in rows])
 
 
-def _halts(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _halts(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score game_of_life_halting by the word, which the library does not read."""
     return float(is_wrapper(answer.lower(), entry["answer"].lower()))
 
 
-def _other_word(entry: Mapping[str, Any]) -> str:
+def _other_word(entry: Entry) -> str:
     return "False" if entry["answer"] == "True" else "True"
 
 
-def _words(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score letter_jumble word by word, surplus words included."""
     gold = entry["answer"].split()
     surplus = max(0, len(answer.split()) - len(gold))
     return _less_surplus(library(answer), surplus, len(gold))
 
 
-def _doubled_words(entry: Mapping[str, Any]) -> str:
+def _doubled_words(entry: Entry) -> str:
     gold: str = entry["answer"]
     return gold + " zz" * len(gold.split())
 
@@ -116,7 +93,7 @@ def _rows(text: str) -> str:
     return "\n".join(" ".join(row.split()) for row in text.strip().split("\n"))
 
 
-def _matrix(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score manipulate_matrix: credit for the matrix inside talk only."""
     gold = entry["answer"].strip()
     if _rows(answer).strip() == gold or is_wrapper(_rows(answer), gold):
@@ -124,7 +101,7 @@ def _matrix(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> flo
     return 0.0
 
 
-def _numbers(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _numbers(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score number_sorting: the numbers of the question, not others near them."""
     value = library(answer)
     if value == 0.0:
@@ -136,56 +113,43 @@ def _numbers(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> fl
     return value if given == gold else 0.0
 
 
-def _shifted_numbers(entry: Mapping[str, Any]) -> str:
+def _shifted_numbers(entry: Entry) -> str:
     gold = json.loads(entry["answer"].replace("'", '"'))
     return json.dumps([float(number) + 0.75 for number in gold])
 
 
-def _without_comment(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def _without_comment(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score pool_matrix: nothing hides behind a `#`."""
     return 0.0 if "#" in answer else library(answer)
 
 
-def _letters(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score spell_backward letter by letter, surplus letters included."""
     gold = entry["answer"]
     surplus = max(0, len(answer) - len(gold))
     return _less_surplus(library(answer), surplus, len(gold))
 
 
-def _doubled_letters(entry: Mapping[str, Any]) -> str:
+def _doubled_letters(entry: Entry) -> str:
     gold: str = entry["answer"]
     return gold + "z" * len(gold)
 
 
-def _sorted_words(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score word_sorting word by word, surplus words included."""
     gold = entry["metadata"]["sorted_words"]
     given = [word for word in re.split(r",\s*", answer) if word.strip()]
     return _less_surplus(library(answer), max(0, len(given) - len(gold)), len(gold))
 
 
-def _doubled_list(entry: Mapping[str, Any]) -> str:
+def _doubled_list(entry: Entry) -> str:
     gold: str = entry["answer"]
     return gold + ", zz" * len(entry["metadata"]["sorted_words"])
 
 
-_LONGER_NUMBER = "A longer number that contains the right one is paid by its length."
-_BOTH_CHOICES = "`True False` is paid by length, whichever is right."
-_LONGER_TEXT = "The right answer with something behind it is paid by its length."
-
 FIXES: tuple[ScorerFix, ...] = (
-    base_fix("base_conversion", _LONGER_NUMBER, longer_number, 0.5),
-    base_fix("binary_alternation", _LONGER_NUMBER, longer_number, 0.5),
-    base_fix("caesar_cipher", _LONGER_TEXT, junk_behind("A"), 0.5),
-    base_fix("count_primes", _LONGER_NUMBER, longer_number, 0.5),
     ScorerFix(
         task="game_of_life",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
         fault="An empty board scores 0.9 and more, and rows below the board are not"
         " looked at.",
@@ -195,18 +159,14 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="game_of_life_halting",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="d194de0097bee9d5ebedd3a868b08fddeca9857377c55e50d6e35de001ecf8a6",
         fault="Any text scores 1.0, because bool() of any text is true.",
         proof=_other_word,
         proof_pays=1.0,
         score=_halts,
     ),
-    base_fix("isomorphic_strings", _BOTH_CHOICES, every_choice("True", "False"), 0.4),
-    base_fix("letter_counting", _LONGER_NUMBER, longer_number, 0.5),
     ScorerFix(
         task="letter_jumble",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
         fault="Words behind the last right one are ignored.",
         proof=_doubled_words,
@@ -215,17 +175,14 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="manipulate_matrix",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="ed87437632815dbd21077417e776a8708f693b8be603884519f330290bb0b1ad",
-        fault=_LONGER_TEXT,
-        proof=junk_behind("7"),
+        fault="The right answer with something behind it is paid by its length.",
+        proof=digit_behind,
         proof_pays=0.5,
         score=_matrix,
     ),
-    base_fix("number_filtering", _LONGER_TEXT, junk_behind("7"), 0.5),
     ScorerFix(
         task="number_sorting",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="3f7732ea4cbf05a9c0902407457e283937adbbf14b0bb5b212540b7455c9fb06",
         fault="Any sorted numbers within 1 of the right ones score 1.0, and so does"
         " NaN.",
@@ -235,19 +192,14 @@ FIXES: tuple[ScorerFix, ...] = (
     ),
     ScorerFix(
         task="pool_matrix",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="b84c32177fc266accab2b9e87cac4fda950e7b9c44b3271f0e0366b68db187e2",
         fault="What follows a `#` is ignored.",
-        proof=junk_behind(" # or 7"),
+        proof=lambda entry: f"{entry['answer']} # or 7",
         proof_pays=1.0,
         score=_without_comment,
     ),
-    base_fix("ransom_note", _BOTH_CHOICES, every_choice("True", "False"), 0.4),
-    base_fix("rotate_matrix", _LONGER_TEXT, junk_behind("7"), 0.5),
-    base_fix("rotten_oranges", _LONGER_NUMBER, longer_number, 0.5),
     ScorerFix(
         task="spell_backward",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
         fault="Letters behind the last right one are ignored, and the sum can"
         " exceed 1.",
@@ -255,13 +207,8 @@ FIXES: tuple[ScorerFix, ...] = (
         proof_pays=0.7,
         score=_letters,
     ),
-    base_fix("string_manipulation", _LONGER_TEXT, junk_behind("a"), 0.5),
-    base_fix("string_splitting", _LONGER_TEXT, junk_behind("7"), 0.5),
-    base_fix("string_synthesis", _LONGER_TEXT, junk_behind("7"), 0.5),
-    base_fix("word_sequence_reversal", _LONGER_TEXT, junk_behind("a"), 0.5),
     ScorerFix(
         task="word_sorting",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
         fault="Words behind the last right one are ignored.",
         proof=_doubled_list,

@@ -1,14 +1,12 @@
-"""Credit for an answer that contains the gold answer, and the scorers that pay it.
+"""Words around an answer that can be no second answer.
 
-The library's base scorer pays `len(gold) / len(answer)` wherever the gold answer occurs
-in the answer as text: 0.5 for `-5` or `50` where 5 is right, 0.5 for `Yes No`, 0.98
-for a long grid with a wrong cell behind it. `compute_decimal_reward`, which compares
-numbers first, falls back to the same.
+Several scorers search the text for what they can read and pass over the rest, so that
+a right answer with a different one beside it is paid. A fix that keeps such a reader
+says what the rest may be: the words in which a model presents its answer.
 
-Here the credit stays what the library gives, but only for a wrapper: an answer in which
-the gold answer stands by itself and everything else is talk that can be no second
-answer. `The answer is 5.`, `x = 5`, `5 legs` and `**5**` are; what they earn needs the
-gold answer and so cannot be farmed. Everything else earns 0:
+An answer is a wrapper if the gold answer stands by itself in it and everything else is
+talk. `The answer is 5.`, `x = 5`, `5 legs` and `**5**` are; what they earn needs the
+gold answer and so cannot be farmed. No wrapper is
 
     part of another number or word    -5  50  1/5  .5  5e3  5%  falsehoods
     a second answer beside it         Yes No   5 or 6   5, 6   not True
@@ -18,22 +16,13 @@ Which words are talk depends on the gold answer. Where it has letters (True, a d
 sentence, a hexadecimal number) only the words of `TALK`; where it has none, any words
 but `CHANGES`, which deny it, offer a choice or make another number of it.
 
-It compares text and evaluates none; time is linear in the answer. The library's credit
-for the wrapper is kept as it is, also where that is small.
+Text is compared and none evaluated; time is linear in the answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-
-from rg_env.answers.fixes.fix import LibraryScore, ScorerFix
-
-LIBRARY_VERSION = "0.1.25"
-
-BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
-"""Digest of the source of `ProceduralDataset.score_answer`."""
+from collections.abc import Iterator
 
 _TALK = (
     "an answer answers are boxed equal equals final hence here is it my of output"
@@ -60,6 +49,20 @@ CHANGES = frozenset(_CHANGES.split())
 
 _PLAIN = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
 _WORD = re.compile(r"[A-Za-z]+")
+
+
+def _words_of(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def is_talk(text: str) -> bool:
+    """Say whether a text holds nothing but talk; time is linear in its length."""
+    return bool(_PLAIN.fullmatch(text)) and _words_of(text) <= TALK
+
+
+def is_talk_beside(read: re.Pattern[str], answer: str) -> bool:
+    """Say whether an answer is talk once what a scorer reads is taken out of it."""
+    return is_talk(read.sub(" ", answer))
 
 
 def _stands_alone(answer: str, start: int, end: int) -> bool:
@@ -103,50 +106,6 @@ def is_wrapper(answer: str, gold: str) -> bool:
     rest = " ".join(pieces)
     if len(pieces) == 1 or not _PLAIN.fullmatch(rest):
         return False
-    words = {word.lower() for word in _WORD.findall(rest)}
     if any(char.isalpha() for char in gold):
-        return words <= TALK
-    return words.isdisjoint(CHANGES)
-
-
-def score_substring(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
-    """Score where the library uses its base scorer: credit for wrappers only."""
-    gold = entry["answer"]
-    if isinstance(gold, str) and answer != gold and not is_wrapper(answer, gold):
-        return 0.0
-    return library(answer)
-
-
-def longer_number(entry: Mapping[str, Any]) -> str:
-    """Return another number that contains the gold one."""
-    return f"1{entry['answer']}"
-
-
-def junk_behind(junk: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return the proof that puts something directly behind the gold answer."""
-    return lambda entry: f"{entry['answer']}{junk}"
-
-
-def every_choice(*choices: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return the proof that answers with all choices, whatever the entry."""
-    return lambda entry: " ".join(choices)
-
-
-def base_fix(
-    task: str,
-    fault: str,
-    proof: Callable[[Mapping[str, Any]], str],
-    proof_pays: float,
-) -> ScorerFix:
-    """Return the row of a task that inherits the library's base scorer."""
-    return ScorerFix(
-        task=task,
-        library_version=LIBRARY_VERSION,
-        scorer_sha256=BASE_SCORER_SHA256,
-        fault=fault,
-        proof=proof,
-        proof_pays=proof_pays,
-        score=score_substring,
-    )
+        return _words_of(rest) <= TALK
+    return _words_of(rest).isdisjoint(CHANGES)

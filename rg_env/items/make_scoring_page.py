@@ -1,6 +1,8 @@
-"""Writes docs/scoring.md from the tables: `python -m rg_env.answers.make_docs`.
+"""Writes docs/scoring.md: `python -m rg_env.items.make_scoring_page`.
 
-A test compares the file with the tables, so run this when a fix or a guard changes.
+The page is made of the tables in `answers`, and of the installed library, which says
+which tasks have its base scorer. A test compares the two, so run this when a fix, a
+guard or reasoning-gym changes.
 """
 
 from __future__ import annotations
@@ -8,15 +10,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rg_env.answers.fixes.table import FIXES
+from rg_env.answers.fixes.fix_table import FIXES
 from rg_env.answers.guards import GUARDS
+from rg_env.tasks import library
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 
-HEAD = """\
+TEXT = """\
 # What stands between an answer and its score
 
-Written from the tables in `rg_env/answers/` by `python -m rg_env.answers.make_docs`.
+Written from the tables in `rg_env/answers/` and from reasoning-gym {version} by
+`python -m rg_env.items.make_scoring_page`.
 
 An answer goes through three steps, all of them in a worker process with a deadline:
 
@@ -27,6 +31,25 @@ An answer goes through three steps, all of them in a worker process with a deadl
    below), unless `scorer_fixes` is false. A fix holds for the scorer that it was
    written for; if the installed library has another one, the fault is looked for
    again first, and the log says what was found.
+
+## Guards ({num_guards})
+
+{guards}
+
+## The base scorer ({num_base_tasks} tasks)
+
+A dataset of the library that has no scorer of its own has the base scorer. It pays 1
+for the right answer and, by its length, for any text that contains it: 0.5 for `-5` or
+`50` where 5 is right, 0.4 for `True False` whichever is right. One rule corrects it,
+also in a task that a later version of the library brings: that credit is for the right
+answer with nothing but words around it that can be no second answer, as in
+`The answer is 5.` or `x = 5`.
+
+{base_tasks}.
+
+## Fixes of other scorers ({num_fixes})
+
+{fixes}
 """
 
 
@@ -38,6 +61,8 @@ def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def page() -> str:
     """Return the text of the page."""
+    described = library.describe()
+    base_tasks = [task for task in described.tasks if library.has_base_scorer(task)]
     guards = _table(
         ("Task", "What its scorer does with text", "What an honest answer holds"),
         [(g.task, g.danger, g.honest) for _, g in sorted(GUARDS.items())],
@@ -46,9 +71,15 @@ def page() -> str:
         ("Task", "Fault of the library's scorer", "Found in"),
         [(f.task, f.fault, f.library_version) for _, f in sorted(FIXES.items())],
     )
-    guard_title = f"## Guards ({len(GUARDS)})"
-    fix_title = f"## Fixes ({len(FIXES)})"
-    return "\n\n".join([HEAD.rstrip(), guard_title, guards, fix_title, fixes]) + "\n"
+    return TEXT.format(
+        version=described.version,
+        num_guards=len(GUARDS),
+        guards=guards,
+        num_base_tasks=len(base_tasks),
+        base_tasks=", ".join(base_tasks),
+        num_fixes=len(FIXES),
+        fixes=fixes,
+    )
 
 
 if __name__ == "__main__":

@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import dataclasses
 import string
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from rg_env.answers.fixes.fix import LibraryScore
+from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
 
 TRIVIAL = 0.25
 """What the library pays for a single letter or a tautology."""
@@ -175,9 +174,7 @@ def _is_worth_it(
     )
 
 
-def score_conclusion(
-    answer: str, entry: Mapping[str, Any], library: LibraryScore
-) -> float:
+def score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score propositional_logic: a valid conclusion that takes an inference."""
     metadata = entry["metadata"]
     letters = metadata["variables"]
@@ -197,6 +194,6 @@ def score_conclusion(
     return TRIVIAL
 
 
-def premises_joined(entry: Mapping[str, Any]) -> str:
+def premises_joined(entry: Entry) -> str:
     """Return all premises joined by ∧."""
     return " ∧ ".join(f"({premise})" for premise in entry["metadata"]["premises"])

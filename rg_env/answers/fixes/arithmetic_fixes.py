@@ -2,35 +2,16 @@
 
 No fix for bitwise_arithmetic, calendar_arithmetic, decimal_arithmetic,
 decimal_chain_sum, dice, number_format and power_function: nothing was found that they
-overpay beyond the near misses below.
+overpay beyond a near miss.
 """
 
 from __future__ import annotations
 
+import decimal
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from rg_env.answers.fixes.fix import LibraryScore, ScorerFix
-from rg_env.answers.fixes.numbers import score_decimal
-from rg_env.answers.fixes.substring import (
-    LIBRARY_VERSION,
-    base_fix,
-    is_wrapper,
-    longer_number,
-)
-
-NEAR_MISS: Mapping[str, str] = {
-    "calendar_arithmetic": (
-        "exp(-5 relative error) for counts, 0.1 for another weekday"
-    ),
-    "decimal_arithmetic": "1.0 within one unit of the last decimal place asked for",
-    "number_format": "1.0 within 0.01",
-    "power_function": "1.0 where three significant figures agree",
-    "prime_factorization": "0.5 where two primes are left multiplied, less for more",
-    "time_intervals": "1 - error / largest difference, where that is 0.9 or more",
-}
-"""Task to the credit for a wrong answer that the library gives on purpose."""
+from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.answers.fixes.talk_around_answers import is_wrapper
 
 TIME_CREDIT_FROM = 0.9
 """Below this a time interval earns nothing.
@@ -48,7 +29,32 @@ _CLOCK = re.compile(r"\d+:\d+(?::\d+(?:\.\d+)?)?")
 _DAYS_AND_CLOCK = re.compile(rf"(?:-(?=[1-9]))?\d+ days,\s*{_CLOCK.pattern}")
 
 
-def _fraction(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _same_number(answer: str, gold: str) -> bool:
+    try:
+        return decimal.Decimal(answer) == decimal.Decimal(gold)
+    except decimal.InvalidOperation:
+        return False
+
+
+def _decimal(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score chain_sum and products: a number, or a wrapper of it.
+
+    The library's `compute_decimal_reward` compares as decimals, tolerating a sign,
+    zeros and thousands separators, which stays. Only its fallback, credit for an answer
+    that contains the gold one as text, is held to wrappers. The tasks' own scorer is
+    one line that calls it, so the digest does not cover the function itself.
+    """
+    bare, gold = answer.replace(",", ""), entry["answer"].replace(",", "")
+    if _same_number(bare, gold) or is_wrapper(bare, gold):
+        return library(answer)
+    return 0.0
+
+
+def _longer_number(entry: Entry) -> str:
+    return f"1{entry['answer']}"
+
+
+def _fraction(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score fraction_simplification: nothing may follow a LaTeX fraction."""
     if "frac" in answer.lower():
         bare = "".join(answer.split()).strip("$.")
@@ -56,7 +62,7 @@ def _fraction(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> f
     return library(answer)
 
 
-def _two_fractions(entry: Mapping[str, Any]) -> str:
+def _two_fractions(entry: Entry) -> str:
     parts = entry["metadata"]
     numerator, denominator = (
         parts["simplified_numerator"],
@@ -65,7 +71,7 @@ def _two_fractions(entry: Mapping[str, Any]) -> str:
     return rf"\frac{{{numerator}}}{{{denominator}}} or \frac{{{denominator}}}{{7}}"
 
 
-def _only_number(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score gsm_symbolic: a number counts with its sign and if there is no other.
 
     Where the right number is negative the library pays nothing, and this 1.0.
@@ -79,11 +85,11 @@ def _only_number(answer: str, entry: Mapping[str, Any], library: LibraryScore) -
     return library(answer)
 
 
-def _with_a_sign(entry: Mapping[str, Any]) -> str:
+def _with_a_sign(entry: Entry) -> str:
     return f"-{entry['answer']}"  # not overpaid where gold is negative: 1 in 200
 
 
-def _factors(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score prime_factorization by the splits made, where the product is right.
 
     The library's 0.5 stays where one split is missing. With more missing it is their
@@ -100,11 +106,11 @@ def _factors(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> fl
     return value if made == wanted - 1 else value * made / wanted
 
 
-def _one_times_gold(entry: Mapping[str, Any]) -> str:
+def _one_times_gold(entry: Entry) -> str:
     return f"1 {TIMES} {entry['answer']}"
 
 
-def _interval(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> float:
+def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score time_intervals: one interval and nothing else, and near the right one."""
     kind = entry["metadata"]["task_type"]
     form = _DAYS_AND_CLOCK
@@ -118,7 +124,7 @@ def _interval(answer: str, entry: Mapping[str, Any], library: LibraryScore) -> f
     return value if value >= TIME_CREDIT_FROM else 0.0
 
 
-def _far_interval(entry: Mapping[str, Any]) -> str:
+def _far_interval(entry: Entry) -> str:
     """Return an interval that is off by 30 days, or by 7 hours where it has no days."""
     gold = entry["answer"]
     shift = 30 if "day" in gold else 7
@@ -126,44 +132,36 @@ def _far_interval(entry: Mapping[str, Any]) -> str:
     return f"{int(first) + shift:02d}{gold[len(first) :]}"
 
 
-_LONGER_NUMBER = "A longer number that contains the right one is paid by its length."
-
 FIXES: tuple[ScorerFix, ...] = (
-    base_fix("basic_arithmetic", _LONGER_NUMBER, longer_number, 0.5),
-    ScorerFix(
-        task="chain_sum",
-        library_version=LIBRARY_VERSION,
-        scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
-        fault=_LONGER_NUMBER,
-        proof=longer_number,
-        proof_pays=0.5,
-        score=score_decimal,
+    *(
+        ScorerFix(
+            task=task,
+            scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
+            fault="A longer number that contains the right one is paid by its length.",
+            proof=_longer_number,
+            proof_pays=0.5,
+            score=_decimal,
+        )
+        for task in ("chain_sum", "products")
     ),
-    base_fix("count_bits", _LONGER_NUMBER, longer_number, 0.5),
     ScorerFix(
         task="fraction_simplification",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="aa013e4952b0d79b9b896b0d46db0ab3ee6888e85c8df21a283d4efb0a3f823f",
         fault="Whatever follows a LaTeX fraction is ignored, also a second one.",
         proof=_two_fractions,
         proof_pays=1.0,
         score=_fraction,
     ),
-    base_fix("gcd", _LONGER_NUMBER, longer_number, 0.5),
     ScorerFix(
         task="gsm_symbolic",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
         fault="It takes the first number without its sign and ignores what follows.",
         proof=_with_a_sign,
         proof_pays=1.0,
         score=_only_number,
     ),
-    base_fix("lcm", _LONGER_NUMBER, longer_number, 0.5),
-    base_fix("leg_counting", _LONGER_NUMBER, longer_number, 0.5),
     ScorerFix(
         task="prime_factorization",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="The number of the question, taken as its only factor, scores 0.5.",
         proof=_one_times_gold,
@@ -171,17 +169,7 @@ FIXES: tuple[ScorerFix, ...] = (
         score=_factors,
     ),
     ScorerFix(
-        task="products",
-        library_version=LIBRARY_VERSION,
-        scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
-        fault=_LONGER_NUMBER,
-        proof=longer_number,
-        proof_pays=0.5,
-        score=score_decimal,
-    ),
-    ScorerFix(
         task="time_intervals",
-        library_version=LIBRARY_VERSION,
         scorer_sha256="1ae24e969375fd66478c6046c7d4c7353da9c7955273617a594f925d149bb361",
         fault="An interval in the middle of the range scores 0.75 on average, and what"
         " follows the first interval is ignored.",

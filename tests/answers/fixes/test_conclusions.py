@@ -1,0 +1,69 @@
+"""Conclusions of propositional_logic, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fixed_scores import entry_of, fixed_score, mean_score
+
+from rg_env.answers.fixes.conclusions import read_formula
+
+OR = "\N{LOGICAL OR}"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("P", 0b1010),
+        ("¬P ∧ Q", 0b0100),
+        ("P → Q → P", 0b1010 | 0b0000),
+        (f"P {OR} Q ∧ ¬P", 0b1110),
+        ("¬(P ↔ Q)", 0b0110),
+        ("¬¬P", 0b1010),
+    ],
+)
+def test_a_formula_is_read_with_the_librarys_precedence(text: str, rows: int) -> None:
+    found = read_formula(text, ["P", "Q"])
+    assert found is not None
+    assert found.rows == rows
+
+
+@pytest.mark.parametrize(
+    "text", ["", "P Q", "P ∧", "(P", "P)", "()", "R", "P ¬ Q", "∧ P", "p", "P(Q)"]
+)
+def test_what_is_no_formula_of_the_letters_is_not_read(text: str) -> None:
+    assert read_formula(text, ["P", "Q"]) is None
+
+
+def shortest_premises(entry: dict[str, Any]) -> str:
+    return " ∧ ".join(sorted(entry["metadata"]["premises"], key=len)[:2])
+
+
+@pytest.mark.parametrize(
+    "trick", [shortest_premises, lambda entry: entry["metadata"]["premises"][0]]
+)
+def test_to_repeat_premises_earns_no_half_on_average(
+    trick: Callable[[dict[str, Any]], str],
+) -> None:
+    made = [entry_of("propositional_logic", seed) for seed in range(7000, 7040)]
+    assert mean_score("propositional_logic", made, trick) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("P ∧ Q", 1.0),
+        ("Q ∧ Q", 1.0),
+        (f"P {OR} Q", 0.25),
+        ("Q ∧ (Q → P)", 0.25),
+        ("Q → P", 0.25),
+        ("P", 0.25),
+        ("¬P ∧ Q", 0.05),
+    ],
+)
+def test_a_conclusion_is_paid_for_an_inference(answer: str, fixed: float) -> None:
+    metadata = {"premises": ["Q", "(Q → P)"], "variables": ["P", "Q"]}
+    entry = {"answer": None, "metadata": {**metadata, "example_answer": "(Q ∧ Q)"}}
+    assert fixed_score("propositional_logic", entry, answer) == fixed

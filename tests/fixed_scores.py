@@ -1,0 +1,76 @@
+"""What the tests of the scorer fixes ask: entries, and the score of an answer.
+
+The entries are made in this process once; no test may change one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from rg_env.answers.fixes.scorer_fix import ScorerFix
+from rg_env.answers.scoring import as_unit
+from rg_env.items import installed_fixes
+from rg_env.tasks import library
+from rg_env.tasks.solutions import solution
+
+Entry = dict[str, Any]
+
+SEEDS = range(7000, 7008)
+
+MAX_GOLD_CHARS = 400
+"""The library compares JSON objects slowly; codeio's entries are chosen by this."""
+
+BASE_TASKS = """
+    acre aiw arc_1d base_conversion basic_arithmetic bf binary_alternation caesar_cipher
+    count_bits count_primes course_schedule gcd isomorphic_strings largest_island lcm
+    leg_counting letter_counting list_functions mahjong_puzzle maze modulo_grid
+    number_filtering number_sequence ransom_note rotate_matrix rotten_oranges
+    simple_equations simple_geometry string_manipulation string_splitting
+    string_synthesis syllogism word_sequence_reversal
+""".split()  # noqa: SIM905 - as a list it would take a line for each
+"""The tasks whose scorer is the base scorer of the library, as test_base_scorer.py
+finds them in the installed one."""
+
+
+def fix_of(task: str) -> ScorerFix:
+    """Return the fix of a task that has one."""
+    fix = installed_fixes.fix_of(task)
+    assert fix is not None
+    return fix
+
+
+def library_score(task: str, entry: Entry) -> Callable[[str], float]:
+    scorer = library.scoring_dataset(task, {}).score_answer
+    return lambda answer: as_unit(scorer(answer, entry))
+
+
+def fixed_score(task: str, entry: Entry, answer: str) -> float:
+    """Return what the fix pays; the library sees the answer only if the fix asks it."""
+    return fix_of(task).score(answer, entry, library_score(task, entry))
+
+
+def both_scores(task: str, entry: Entry, answer: str) -> tuple[float, float]:
+    """Return what the library pays for an answer and what the fix does."""
+    return library_score(task, entry)(answer), fixed_score(task, entry, answer)
+
+
+@functools.cache
+def entry_of(task: str, seed: int) -> Entry:
+    return library.make_entry(task, {}, seed)
+
+
+@functools.cache
+def entries(task: str) -> list[Entry]:
+    made = [entry_of(task, seed) for seed in SEEDS]
+    return [
+        e
+        for e in made
+        if task != "codeio" or len(solution(task, e) or "") < MAX_GOLD_CHARS
+    ]
+
+
+def mean_score(task: str, made: list[Entry], answer: Callable[[Entry], str]) -> float:
+    """Return what a way of answering earns on average with the fix."""
+    return sum(fixed_score(task, e, answer(e)) for e in made) / len(made)
