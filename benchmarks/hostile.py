@@ -42,7 +42,7 @@ from benchmarks.hostile_texts import (
     HostileText,
     armed,
 )
-from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
 from rg_env.pool.worker_pool import WorkerPool

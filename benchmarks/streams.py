@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.progress import track
 
-from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty

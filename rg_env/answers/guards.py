@@ -25,12 +25,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rg_env.answers.grammars.expressions import Limits, why_not_expression
-from rg_env.answers.grammars.json_texts import why_not_compared, why_not_plan
-from rg_env.answers.grammars.lists import why_not_list
-from rg_env.answers.grammars.moves import why_not_car_moves, why_not_cube_moves
-from rg_env.answers.grammars.numbers import why_not_number
-from rg_env.answers.grammars.propositions import why_not_proposition
+from rg_env.answers.guard_grammars.costly_json import why_not_compared, why_not_plan
+from rg_env.answers.guard_grammars.literal_lists import why_not_list
+from rg_env.answers.guard_grammars.propositional_formulas import why_not_proposition
+from rg_env.answers.guard_grammars.repeated_moves import (
+    why_not_car_moves,
+    why_not_cube_moves,
+)
+from rg_env.answers.guard_grammars.sympy_expressions import (
+    ExpressionBounds,
+    why_not_expression,
+)
+from rg_env.answers.guard_grammars.written_exponents import why_not_number
 
 Reader = Callable[[str, str | None], str | None]
 """(answer, gold answer or None) to the reason of a refusal, None if admitted."""
@@ -58,8 +64,8 @@ def _list(plain: str) -> Reader:
     return lambda answer, gold: why_not_list(answer, pattern)
 
 
-def _expression(limits: Limits) -> Reader:
-    return lambda answer, gold: why_not_expression(answer, limits)
+def _expression(bounds: ExpressionBounds) -> Reader:
+    return lambda answer, gold: why_not_expression(answer, bounds)
 
 
 _VARIABLES = frozenset("xyztuvwXYZ")
@@ -72,14 +78,14 @@ _FUNCTIONS = (
     | {f"a{name}" for name in _CIRCULAR | _HYPERBOLIC}
 )
 # The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
-_ARITHMETIC = Limits(decimals=False, max_digits=12)
-_POWERS_OF_X = Limits(names=_VARIABLES | {"C", "c"}, powers=True)
+_ARITHMETIC = ExpressionBounds(decimals=False, max_digits=12)
+_POWERS_OF_X = ExpressionBounds(names=_VARIABLES | {"C", "c"}, powers=True)
 _INTEGRAL = dataclasses.replace(
     _POWERS_OF_X,
     names=_POWERS_OF_X.names | {"e", "E", "pi"},
     functions=_FUNCTIONS,
 )
-_POLYNOMIAL = Limits(
+_POLYNOMIAL = ExpressionBounds(
     names=frozenset("abcdefghijklmnopqrstuvwxyz") | _VARIABLES,
     powers=True,
     max_chars=8_000,

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from rg_env.answers.rules import MAX_ANSWER_CHARS, ScoringRules
+from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS, ScoringRules
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.shards import from_launcher

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.answers.extraction import extract_answer
-from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.errors import LibraryError

@@ -19,8 +19,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from rg_env.answers.rules import ScoringRules
 from rg_env.answers.scoring import Score, score_answer
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.pool.pool_errors import DeadlineExceeded, PoolError, WorkerDied
 from rg_env.pool.worker_pool import WorkerPool

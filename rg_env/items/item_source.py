@@ -28,7 +28,7 @@ from collections.abc import (
 )
 from typing import Any
 
-from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.pool.pool_errors import JobFailed, PoolClosed, PoolError

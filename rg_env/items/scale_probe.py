@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.task_check import gold_fault
 from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied

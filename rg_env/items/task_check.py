@@ -11,8 +11,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.rules import ScoringRules
 from rg_env.answers.scoring import Score
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.pool.pool_errors import PoolError
 from rg_env.pool.worker_pool import WorkerPool

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rg_env.answers.guards import guarded_task, refusal
-from rg_env.answers.rules import ScoringRules
 from rg_env.answers.scoring import Score, score_answer
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
 from rg_env.tasks import library

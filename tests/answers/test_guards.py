@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from benchmarks.hostile_texts import FOLDER, HOSTILE, armed
-from rg_env.answers.grammars.expressions import Limits, why_not_expression
 from rg_env.answers.guards import GUARDS, guarded_task, refusal
-from rg_env.answers.rules import MAX_ANSWER_CHARS
+from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.items import worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.solutions import solution
@@ -263,12 +262,6 @@ def test_a_reason_is_short_and_has_no_surprises(task: str) -> None:
     reasons = {refusal(task, t.text) for t in HOSTILE} - {None}
     assert all(reason and len(reason) < 90 for reason in reasons)
     assert all(reason and reason.isprintable() for reason in reasons)
-
-
-def test_sizes_are_bounded_where_names_can_cancel() -> None:
-    limits = Limits(names=frozenset("x"), powers=True)
-    assert why_not_expression("2**(x/x*19)", limits) is None
-    assert why_not_expression("2**(x/x*21)", limits) == "an exponent is too large"
 
 
 def test_the_battery_is_large_and_its_names_are_unique() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rg_env.answers.rules import ScoringRules
 from rg_env.answers.scoring import Score
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.pool.worker_pool import WorkerPool

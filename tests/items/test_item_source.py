@@ -10,7 +10,7 @@ from typing import Any
 import jobs_for_items
 import pytest
 
-from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import item_source as items_module
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import ItemSource, NoItems

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rg_env.answers.rules import ScoringRules
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import scale_probe, worker_jobs
 from rg_env.items.scale_probe import AT_START, Limits, Trial, resolve_scales
 from rg_env.items.task_check import gold_fault

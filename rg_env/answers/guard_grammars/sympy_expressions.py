@@ -33,7 +33,7 @@ _GROWS_LIKE_EXP = frozenset({"exp", "sinh", "cosh", "tanh"})
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class ExpressionBounds:
     """What one task's expressions may hold.
 
     Attributes:
@@ -124,8 +124,8 @@ def _size_of_number(text: str) -> _Size:
 class _Reader:
     """One descent through a text; every step consumes a token or refuses."""
 
-    def __init__(self, text: str, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, text: str, bounds: ExpressionBounds) -> None:
+        self._bounds = bounds
         found = _TOKEN.finditer(text.rstrip(" \t\n\r"))
         self._tokens = [
             (match.lastgroup, match[match.lastgroup or 0]) for match in found
@@ -134,7 +134,7 @@ class _Reader:
         self._at = 0
 
     def read(self) -> None:
-        if len(self._tokens) > self._limits.max_tokens:
+        if len(self._tokens) > self._bounds.max_tokens:
             raise _Refusal("too many parts")
         self._sum(0)
         if self._tokens[self._at][0] is not None:
@@ -151,14 +151,14 @@ class _Reader:
         return text
 
     def _checked(self, size: _Size) -> _Size:
-        if max(size.top, size.bottom) > self._limits.max_bits:
+        if max(size.top, size.bottom) > self._bounds.max_bits:
             raise _Refusal("a number in it would be too large")
-        if size.degree > self._limits.max_degree:
+        if size.degree > self._bounds.max_degree:
             raise _Refusal("its degree would be too large")
         return size
 
     def _sum(self, depth: int) -> _Size:
-        if depth > self._limits.max_depth:
+        if depth > self._bounds.max_depth:
             raise _Refusal("nested too deeply")
         size = self._product(depth)
         while self._take("+", "-"):
@@ -178,13 +178,13 @@ class _Reader:
         if self._take("+", "-"):
             self._take("+", "-")
         base = self._atom(depth)
-        if not self._limits.powers or not self._take("**", "^"):
+        if not self._bounds.powers or not self._take("**", "^"):
             return base
-        if depth >= self._limits.max_depth:
+        if depth >= self._bounds.max_depth:
             raise _Refusal("nested too deeply")
         exponent = self._signed(depth + 1)
         # Both parts count: x**(1/99999) is as hard for sympy as x**99999.
-        is_large = exponent.top > math.log2(self._limits.max_exponent)
+        is_large = exponent.top > math.log2(self._bounds.max_exponent)
         if is_large or exponent.bottom > _MAX_ROOT_BITS:
             raise _Refusal("an exponent is too large")
         return self._checked(base.power(2**exponent.top))
@@ -207,30 +207,30 @@ class _Reader:
 
     def _number(self, text: str) -> _Size:
         self._at += 1
-        if len(text) > self._limits.max_digits:
+        if len(text) > self._bounds.max_digits:
             raise _Refusal("a number has too many digits")
-        if not self._limits.decimals and text.partition(".")[2]:
+        if not self._bounds.decimals and text.partition(".")[2]:
             raise _Refusal("a decimal number")
         return _size_of_number(text)
 
     def _name(self, name: str, depth: int) -> _Size:
-        if name in self._limits.functions:
+        if name in self._bounds.functions:
             self._at += 1
             if not self._take("("):
                 raise self._unexpected()
             return self._checked(self._closed(depth).of_function(name))
-        if name not in self._limits.names:
+        if name not in self._bounds.names:
             raise _Refusal(f"the name {name[:20]!r} has no place in it")
         self._at += 1
         return _CONSTANTS.get(name, _SYMBOL)
 
 
-def why_not_expression(text: str, limits: Limits) -> str | None:
-    """Return why a text is no expression within the limits, None where it is one."""
-    if len(text) > limits.max_chars:
-        return f"longer than {limits.max_chars} characters"
+def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
+    """Return why a text is no expression within the bounds, None where it is one."""
+    if len(text) > bounds.max_chars:
+        return f"longer than {bounds.max_chars} characters"
     try:
-        _Reader(text, limits).read()
+        _Reader(text, bounds).read()
     except _Refusal as refusal:
         return str(refusal)
     return None
