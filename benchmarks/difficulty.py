@@ -34,9 +34,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rg_env.items import worker_jobs
 from rg_env.items.scale_probe import (
     LIBRARY_DEADLINE_S,
-    Limits,
+    ProbeEffort,
+    probe_params,
     resolve_scales,
-    try_params,
 )
 from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed
 from rg_env.pool.worker_pool import WorkerPool
@@ -127,7 +127,7 @@ async def _compare(pool: WorkerPool, result: TaskResult, items: int) -> None:
 
 
 async def _measure(pool: WorkerPool, scale: Scale, items: int) -> TaskResult:
-    limits = Limits(
+    effort = ProbeEffort(
         num_items=items,
         max_items=4 * items,
         deadline_s=DEADLINE_S,
@@ -136,9 +136,9 @@ async def _measure(pool: WorkerPool, scale: Scale, items: int) -> TaskResult:
     )
     result = TaskResult(scale)
     for step in scale.steps:
-        trial = await try_params(pool, scale.task, step.params, limits)
-        if trial.faults or not trial.made_ms:
-            reasons = [*trial.faults, *trial.lost, "not ready in time"]
+        tally = await probe_params(pool, scale.task, step.params, effort)
+        if tally.faults or not tally.made_ms:
+            reasons = [*tally.faults, *tally.lost, "not ready in time"]
             result.broken |= dict.fromkeys(step.levels, reasons[0])
     await _compare(pool, result, max(items, 5))
     return result

@@ -1,6 +1,6 @@
 """Writes tasks/scales.json: `python -m rg_env.items.make_scales [TASK ...]`.
 
-Every level of every curriculum is tried in two worker processes, which takes an hour
+Every level of every curriculum is probed in two worker processes, which takes an hour
 or so; given names of tasks, only their rows are made anew. It stands in this room
 because `tasks` does not know of processes.
 """
@@ -16,7 +16,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.scale_probe import (
     LIBRARY_DEADLINE_S,
     THOROUGH,
-    Trial,
+    ProbeTally,
     build_scale,
     probe_task,
 )
@@ -26,13 +26,13 @@ from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped, table
 MEMORY_LIMIT_BYTES = 3 * 2**30
 
 
-def _report(task: str, levels: tuple[int, ...], trial: Trial) -> None:
-    times = trial.made_ms or [0.0]
+def _report(task: str, levels: tuple[int, ...], tally: ProbeTally) -> None:
+    times = tally.made_ms or [0.0]
     found = f"{statistics.median(times):9.1f} ms {max(times):9.1f} max"
-    lost = {"late": trial.hung, **trial.lost, **trial.faults}
+    lost = {"late": tally.hung, **tally.lost, **tally.faults}
     trouble = ", ".join(f"{n} x {what}" for what, n in lost.items() if n)
     place = ",".join(map(str, levels))
-    sys.stderr.write(f"{task:26} {place:8} {trial.tried:3} {found}  {trouble}\n")
+    sys.stderr.write(f"{task:26} {place:8} {tally.begun:3} {found}  {trouble}\n")
 
 
 async def _make(names: Sequence[str]) -> ShippedScales:

@@ -1,4 +1,9 @@
-"""The difficulty of a run, put together from the settings and the scales."""
+"""The difficulty of a run, put together from its settings and the scales of its tasks.
+
+Beside tasks/difficulty.py because the scales are those of the installed library, which
+only workers may ask. The environment and the simulated server call this, so that both
+mean the same items.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which levels of the library's curricula can be used, found by trying them.
+"""Which levels of the library's curricula can be used, found by probing them.
 
 Every level is built, items are made of it in worker processes with a deadline, and
 the gold answer of each is scored. `resolve_scales` gives the scales of the installed
 library: the shipped row of a task whose sources are those that the row was made from,
-and a short trial of every other task.
+and a short probe of every other task.
 
-What it cannot know is in tasks/level_facts.py: how a level is repaired, and which
+What it cannot know is in tasks/scale_repairs.py: how a level is repaired, and which
 curricula set nothing that is read.
 """
 
@@ -52,15 +52,15 @@ MAX_MEDIAN_MS = 8_000.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
-    """How much is tried.
+class ProbeEffort:
+    """How much is made and scored to judge a level.
 
     Attributes:
         num_items: Items of a step, at least 1.
         max_items: Items of a step that had any trouble, at least `num_items`.
         deadline_s: Seconds that an item may take.
         budget_s: Seconds of making items after which a step gets no further item.
-        at_once: Steps that are tried at the same time.
+        at_once: Steps that are probed at the same time.
     """
 
     num_items: int
@@ -70,14 +70,16 @@ class Limits:
     at_once: int
 
 
-THOROUGH = Limits(
+THOROUGH = ProbeEffort(
     num_items=20, max_items=60, deadline_s=20.0, budget_s=120.0, at_once=2
 )
-AT_START = Limits(num_items=3, max_items=20, deadline_s=8.0, budget_s=15.0, at_once=4)
+AT_START = ProbeEffort(
+    num_items=3, max_items=20, deadline_s=8.0, budget_s=15.0, at_once=4
+)
 
 
 @dataclasses.dataclass
-class Trial:
+class ProbeTally:
     """What happened when items of one configuration were made.
 
     Attributes:
@@ -94,7 +96,7 @@ class Trial:
     faults: Counter[str] = dataclasses.field(default_factory=Counter)
 
     @property
-    def tried(self) -> int:
+    def begun(self) -> int:
         """Number of items that were begun."""
         return len(self.made_ms) + self.hung + self.lost.total()
 
@@ -103,27 +105,27 @@ class Trial:
         """Whether anything went wrong."""
         return self.hung + self.lost.total() + self.faults.total() > 0
 
-    def needs_more(self, limits: Limits) -> bool:
+    def needs_more(self, effort: ProbeEffort) -> bool:
         """Say whether another item may change the verdict."""
-        if self.hung == self.tried >= 2 or self._has_hung_too_often(limits.max_items):
+        if self.hung == self.begun >= 2 or self._has_hung_too_often(effort.max_items):
             return False
-        return self.tried < (limits.max_items if self.has_trouble else limits.num_items)
+        return self.begun < (effort.max_items if self.has_trouble else effort.num_items)
 
     def _has_hung_too_often(self, num_items: int) -> bool:
         return self.hung > MAX_HUNG_SHARE * num_items
 
-    def reason_against(self, limits: Limits) -> str | None:
+    def reason_against(self, effort: ProbeEffort) -> str | None:
         """Return why the configuration cannot be used, None if it can."""
-        tried = self.tried
-        if self._has_hung_too_often(tried):
-            late = f"{self.hung} of {tried} items"
-            return f"{late} were not ready after {limits.deadline_s:g} s"
-        if self.lost.total() > MAX_LOST_SHARE * tried:
+        begun = self.begun
+        if self._has_hung_too_often(begun):
+            late = f"{self.hung} of {begun} items"
+            return f"{late} were not ready after {effort.deadline_s:g} s"
+        if self.lost.total() > MAX_LOST_SHARE * begun:
             said, _ = self.lost.most_common(1)[0]
-            return f"{self.lost.total()} of {tried} items cannot be made: {said}"
-        if self.faults.total() > MAX_FAULTY_SHARE * tried:
+            return f"{self.lost.total()} of {begun} items cannot be made: {said}"
+        if self.faults.total() > MAX_FAULTY_SHARE * begun:
             said, _ = self.faults.most_common(1)[0]
-            return f"{self.faults.total()} of {tried} items are wrong: {said}"
+            return f"{self.faults.total()} of {begun} items are wrong: {said}"
         median_ms = statistics.median(self.made_ms)
         if median_ms > MAX_MEDIAN_MS:
             return f"an item takes {median_ms / 1000:.0f} s"
@@ -139,38 +141,38 @@ async def _fault(
     return await gold_fault(pool, task, params, entry, ScoringRules())
 
 
-async def try_params(
-    pool: WorkerPool, task: str, params: Mapping[str, Any], limits: Limits
-) -> Trial:
+async def probe_params(
+    pool: WorkerPool, task: str, params: Mapping[str, Any], effort: ProbeEffort
+) -> ProbeTally:
     """Make items of a configuration and score their gold answers.
 
     Raises:
         PoolClosed: The pool is of no use.
     """
-    trial = Trial()
+    tally = ProbeTally()
     spent_s = 0.0
-    while trial.needs_more(limits) and spent_s < limits.budget_s:
-        seed = entry_seed("evaluation", f"scales/{task}", trial.tried)
+    while tally.needs_more(effort) and spent_s < effort.budget_s:
+        seed = entry_seed("evaluation", f"scales/{task}", tally.begun)
         call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
         try:
             took_ms, entry = await pool.run(
-                worker_jobs.timed, *call, deadline_s=limits.deadline_s
+                worker_jobs.timed, *call, deadline_s=effort.deadline_s
             )
         except DeadlineExceeded:
-            trial.hung += 1
-            spent_s += limits.deadline_s
+            tally.hung += 1
+            spent_s += effort.deadline_s
         except (JobFailed, WorkerDied) as error:
-            trial.lost[str(error)[:160]] += 1
+            tally.lost[str(error)[:160]] += 1
         else:
-            trial.made_ms.append(took_ms)
+            tally.made_ms.append(took_ms)
             spent_s += took_ms / 1000
             fault = await _fault(pool, task, params, entry)
             if fault is not None:
-                trial.faults[fault] += 1
-    return trial
+                tally.faults[fault] += 1
+    return tally
 
 
-def steps_to_try(levels: Sequence[CurriculumLevel]) -> list[tuple[int, ...]]:
+def steps_to_probe(levels: Sequence[CurriculumLevel]) -> list[tuple[int, ...]]:
     """Group the levels that build; neighbours that set the same stand together."""
     groups: list[tuple[int, ...]] = []
     for number, level in enumerate(levels):
@@ -216,16 +218,16 @@ def build_scale(
 async def probe_task(
     pool: WorkerPool,
     task: str,
-    limits: Limits,
-    report: Callable[[str, tuple[int, ...], Trial], None] = lambda *_: None,
+    effort: ProbeEffort,
+    report: Callable[[str, tuple[int, ...], ProbeTally], None] = lambda *_: None,
 ) -> tuple[list[Step], list[SkippedLevel]]:
-    """Try every level of a task.
+    """Probe every level of a task.
 
     Args:
         pool: Where items are made.
         task: A task that has a curriculum.
-        limits: How much is tried.
-        report: Called with the task, the levels of a step and its trial.
+        effort: How much is made and scored.
+        report: Called with the task, the levels of a step and its tally.
 
     Returns:
         The steps that can be used, easiest first, and the levels that cannot.
@@ -241,21 +243,23 @@ async def probe_task(
         for number, level in enumerate(levels)
         if level.refusal is not None
     ]
-    for group in steps_to_try(levels):
+    for group in steps_to_probe(levels):
         params = levels[group[0]].params
-        trial = await try_params(pool, task, params, limits)
-        report(task, group, trial)
-        reason = trial.reason_against(limits)
+        tally = await probe_params(pool, task, params, effort)
+        report(task, group, tally)
+        reason = tally.reason_against(effort)
         if reason is None:
-            median_ms = statistics.median(trial.made_ms)
+            median_ms = statistics.median(tally.made_ms)
             steps.append(Step(group, params, round(median_ms, 2)))
         else:
             skipped += [SkippedLevel(number, reason) for number in group]
     return steps, skipped
 
 
-async def _probed_scale(pool: WorkerPool, task: str, limits: Limits) -> Scale | None:
-    steps, skipped = await probe_task(pool, task, limits)
+async def _probed_scale(
+    pool: WorkerPool, task: str, effort: ProbeEffort
+) -> Scale | None:
+    steps, skipped = await probe_task(pool, task, effort)
     if not steps:
         logger.warning("task %s has no scale: none of its levels can be used", task)
         return None
@@ -270,16 +274,16 @@ async def resolve_scales(
     tasks: Sequence[str] | None = None,
     *,
     shipped: ShippedScales | None = None,
-    limits: Limits = AT_START,
+    effort: ProbeEffort = AT_START,
 ) -> dict[str, Scale]:
     """Return the scales of the installed library.
 
     Args:
-        pool: Where the library is read and levels are tried.
+        pool: Where the library is read and levels are probed.
         tasks: The tasks to resolve, None for all; those without a curriculum have
-            no scale, and `level_facts.no_scale_reason` says why.
+            no scale, and `scale_repairs.no_scale_reason` says why.
         shipped: The table; None for the one that comes with the project.
-        limits: How much is tried of a task that differs from the table's.
+        effort: How much is made of a task that differs from the table's.
 
     Returns:
         Task to scale, in the order of the names.
@@ -298,11 +302,11 @@ async def resolve_scales(
             table.library_version,
             ", ".join(changed),
         )
-    gate = asyncio.Semaphore(limits.at_once)
+    gate = asyncio.Semaphore(effort.at_once)
 
     async def probed(task: str) -> Scale | None:
         async with gate:
-            return await _probed_scale(pool, task, limits)
+            return await _probed_scale(pool, task, effort)
 
     found = dict(zip(changed, await asyncio.gather(*map(probed, changed)), strict=True))
     scales = {task: found.get(task, table.scales.get(task)) for task in wanted}

@@ -1,4 +1,11 @@
-"""From a draw to dataset parameters: the level of an item, and the step it falls on."""
+"""From a draw to dataset parameters: the level of an item, and the step it falls on.
+
+    setting     what the user asks for, by task or for all: see level_settings.py
+    scale       the steps of a task and what each sets: see scales.py
+    level       a place on the scale, 0 to 1; where results move it, curriculum.py does
+
+This joins the three for one run, and asks nobody else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the library's levels and cannot be found by trying them.
+"""What is known of the library's levels and cannot be found by probing them.
 
 Repairs: parameters that make a level usable which the library itself refuses, or one
 that it accepts and that pays for guessing. Dead knobs: curricula whose only parameter

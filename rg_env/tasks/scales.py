@@ -6,7 +6,7 @@ neighbouring levels that set the same are one step. The steps stand at equal
 distances. Between two of them the upper one is taken with the fraction as its
 probability, so that the scale is continuous.
 
-`scales.json` holds the scales of one version of the library, as found by trying
+`scales.json` holds the scales of one version of the library, as found by probing
 every level (`python -m rg_env.items.make_scales`). What to do where the installed
 library is another one is scale_probe.py's in the room `items`.
 """

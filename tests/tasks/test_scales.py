@@ -11,7 +11,7 @@ import pytest
 
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import scale_probe, worker_jobs
-from rg_env.items.scale_probe import AT_START, Limits, Trial, resolve_scales
+from rg_env.items.scale_probe import AT_START, ProbeEffort, ProbeTally, resolve_scales
 from rg_env.items.task_check import gold_fault
 from rg_env.pool.pool_errors import JobFailed
 from rg_env.pool.worker_pool import WorkerPool
@@ -356,12 +356,12 @@ def test_a_repaired_task_is_tried_with_its_repair(pool: WorkerPool) -> None:
 def test_a_level_that_hangs_is_skipped_and_said(
     pool: WorkerPool, logged: pytest.LogCaptureFixture
 ) -> None:
-    limits = dataclasses.replace(AT_START, deadline_s=0.5, budget_s=2.0)
+    effort = dataclasses.replace(AT_START, deadline_s=0.5, budget_s=2.0)
     table = with_digest("jugs", "other")
     unrepaired = {"jugs": dataclasses.replace(REPAIRS["jugs"], overrides={})}
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(scale_probe, "REPAIRS", unrepaired)
-        call = resolve_scales(pool, ["jugs"], shipped=table, limits=limits)
+        call = resolve_scales(pool, ["jugs"], shipped=table, effort=effort)
         scale = asyncio.run(call)["jugs"]
     assert 3 in [skip.level for skip in scale.skipped]
     assert "task jugs: level 3 is skipped" in logged.text
@@ -384,13 +384,15 @@ def test_the_digest_of_a_task_changes_with_its_curriculum(
     assert library.curriculum_digest("ab") != before
 
 
-# -- the verdict on a trial ------------------------------------------------------------
+# -- the verdict on a probe ------------------------------------------------------------
 
-TWENTY = Limits(num_items=20, max_items=60, deadline_s=20.0, budget_s=60.0, at_once=1)
+TWENTY = ProbeEffort(
+    num_items=20, max_items=60, deadline_s=20.0, budget_s=60.0, at_once=1
+)
 
 
-def trial(*, made: int, each_ms: float = 1.0, **lost: Any) -> Trial:
-    result = Trial(made_ms=[each_ms] * made)
+def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
+    result = ProbeTally(made_ms=[each_ms] * made)
     result.hung = lost.pop("hung", 0)
     for kind, count in lost.items():
         getattr(result, kind)["said"] = count
@@ -400,28 +402,28 @@ def trial(*, made: int, each_ms: float = 1.0, **lost: Any) -> Trial:
 @pytest.mark.parametrize(
     "usable",
     [
-        trial(made=20),
-        trial(made=19, hung=1),
-        trial(made=15, lost=5),
-        trial(made=20, faults=1),
-        trial(made=20, each_ms=7_000.0),
+        tally(made=20),
+        tally(made=19, hung=1),
+        tally(made=15, lost=5),
+        tally(made=20, faults=1),
+        tally(made=20, each_ms=7_000.0),
     ],
 )
-def test_rare_trouble_leaves_a_level_usable(usable: Trial) -> None:
+def test_rare_trouble_leaves_a_level_usable(usable: ProbeTally) -> None:
     assert usable.reason_against(TWENTY) is None
 
 
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
-        (trial(made=18, hung=2), "2 of 20 items were not ready after 20 s"),
-        (trial(made=14, lost=6), "6 of 20 items cannot be made: said"),
-        (trial(made=20, faults=3), "3 of 20 items are wrong: said"),
-        (trial(made=20, each_ms=9_000.0), "an item takes 9 s"),
+        (tally(made=18, hung=2), "2 of 20 items were not ready after 20 s"),
+        (tally(made=14, lost=6), "6 of 20 items cannot be made: said"),
+        (tally(made=20, faults=3), "3 of 20 items are wrong: said"),
+        (tally(made=20, each_ms=9_000.0), "an item takes 9 s"),
     ],
 )
 def test_a_level_with_frequent_trouble_is_skipped_in_plain_words(
-    trouble: Trial, words: str
+    trouble: ProbeTally, words: str
 ) -> None:
     assert trouble.reason_against(TWENTY) == words
 
@@ -429,15 +431,15 @@ def test_a_level_with_frequent_trouble_is_skipped_in_plain_words(
 @pytest.mark.parametrize(
     ("so_far", "is_enough"),
     [
-        (trial(made=19), False),
-        (trial(made=20), True),
-        (trial(made=19, hung=1), False),
-        (trial(made=59, hung=1), True),
-        (trial(made=10, hung=4), True),
-        (trial(made=0, hung=2), True),
+        (tally(made=19), False),
+        (tally(made=20), True),
+        (tally(made=19, hung=1), False),
+        (tally(made=59, hung=1), True),
+        (tally(made=10, hung=4), True),
+        (tally(made=0, hung=2), True),
     ],
 )
 def test_trouble_is_looked_into_with_more_items_unless_it_is_plain(
-    so_far: Trial, is_enough: bool
+    so_far: ProbeTally, is_enough: bool
 ) -> None:
     assert so_far.needs_more(TWENTY) is not is_enough
