@@ -59,7 +59,7 @@ def shared_seeds(draws: int) -> dict[str, int]:
     for shard in track(range(SHARDS), f"{draws} draws", console=Console(stderr=True)):
         sampler = Sampler(weights, SEED, shard_index=shard, num_shards=SHARDS)
         for _ in range(draws // SHARDS):
-            seed = sampler.next_draw().seed
+            seed = sampler.seed_of(sampler.next_draw().index)
             shared += seed in seen
             seen.add(seed)
     of_evaluation = {

@@ -125,13 +125,6 @@ def compare_formats(
     return FormatScores(bare, with_tags, with_tags if lifted else bare)
 
 
-def score_both_formats(
-    answer: str, entry: Mapping[str, Any], score: ScoreFunction
-) -> float:
-    """Return the value of `compare_formats`."""
-    return compare_formats(answer, entry, score).value
-
-
 def outcome_of(value: float) -> str:
     """Return the word for a score of an answer that was read."""
     if value >= 1.0:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from rg_env.answers.scoring import Score, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
@@ -28,13 +28,6 @@ from rg_env.pool.worker_pool import WorkerPool
 
 class ScoringUnavailable(RuntimeError):
     """The worker pool gave no scores; the group has none, which is not zeros."""
-
-
-class Dataset(Protocol):
-    """What an item's third element can do."""
-
-    def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
-        """Return the score of an answer to an entry, in [0, 1]."""
 
 
 @functools.cache

@@ -55,10 +55,6 @@ class AdaptiveWeights:
         """
         self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_signal
 
-    def signal_of(self, task: str) -> float:
-        """Return the estimated fraction of groups with a signal, in [0, 1]."""
-        return self._signal[task]
-
     def weight_of(self, task: str) -> float:
         """Return a task's weight, in [floor * base, base]."""
         share = self._floor + (1 - self._floor) * self._signal[task]

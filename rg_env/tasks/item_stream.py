@@ -68,7 +68,7 @@ class ItemStream:
 
     @position.setter
     def position(self, position: int) -> None:
-        self._sampler.load_state_dict({"position": position})
+        self._sampler.go_to(position)
 
     def _weights(self) -> list[float] | None:
         if self._adaptive is None:

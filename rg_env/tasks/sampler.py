@@ -1,6 +1,6 @@
 """Which task comes next and with which seed: a pure function of the global index.
 
-    draw = f(seed, split, index)        index = position * num_shards + shard_index
+    draw = f(seed, index)               index = position * num_shards + shard_index
 
 Timing, logging, the hash seed and the number of workers have no part in it, so a
 resumed run continues where it stopped and instances never share an item.
@@ -29,6 +29,9 @@ _MASK = (1 << _BITS) - 1
 _ATTEMPT_BITS = _BITS - 2
 MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
 """Seeds that one index has, so that an entry can be replaced by another one."""
+
+_SPLIT: Split = "train"
+"""What the stream of draws is for; evaluation items are not drawn."""
 
 _SPLIT_BIT = {"train": 0, "evaluation": 1 << _BITS}
 
@@ -92,24 +95,21 @@ class Draw:
     Attributes:
         index: Its global index, at least 0.
         choice: Which of the choices it fell on, in [0, number of choices).
-        seed: The seed of its entry, in [0, 2**32).
         level_point: Where a level drawn from a range falls, in [0, 1).
     """
 
     index: int
     choice: int
-    seed: int
     level_point: float
 
 
 class Sampler:
-    """The stream of draws of one instance, and its place in it.
+    """The stream of training draws of one instance, and its place in it.
 
     Args:
         weights: One positive weight per choice, shape (C,), any scale; a call may
             give others in their place.
         seed: The run's seed.
-        split: "train" or "evaluation".
         shard_index: This instance, in [0, num_shards).
         num_shards: Number of instances that share the stream.
 
@@ -121,13 +121,11 @@ class Sampler:
         self,
         weights: Sequence[float],
         seed: int,
-        split: Split = "train",
         shard_index: int = 0,
         num_shards: int = 1,
     ) -> None:
         self._cumulative = list(itertools.accumulate(weights))
         self._seed = seed
-        self._split: Split = split
         self._shard_index = shard_index
         self._num_shards = num_shards
         self.position = 0
@@ -135,7 +133,7 @@ class Sampler:
     def rng_at(self, position: int) -> random.Random:
         """Return the generator that decides the draw at a position, as new."""
         return random.Random(
-            _digest("draw", self._seed, self._split, self.index_at(position))
+            _digest("draw", self._seed, _SPLIT, self.index_at(position))
         )
 
     def index_at(self, position: int) -> int:
@@ -156,7 +154,7 @@ class Sampler:
         rng = self.rng_at(position)
         point = rng.random() * cumulative[-1]
         choice = min(bisect.bisect_right(cumulative, point), len(cumulative) - 1)
-        return Draw(index, choice, self.seed_of(index), rng.random())
+        return Draw(index, choice, rng.random())
 
     def seed_of(self, index: int, attempt: int = 0) -> int:
         """Return the seed of an index, or of another attempt at its entry.
@@ -164,7 +162,7 @@ class Sampler:
         Attempts share no seed with any index below 2**29.
         """
         place = index + (attempt << _ATTEMPT_BITS)
-        return entry_seed(self._split, str(self._seed), place)
+        return entry_seed(_SPLIT, str(self._seed), place)
 
     def next_draw(self, weights: Sequence[float] | None = None) -> Draw:
         """Return the next draw and move on."""
@@ -172,20 +170,16 @@ class Sampler:
         self.position += 1
         return draw
 
-    def state_dict(self) -> dict[str, int]:
-        """Return what a resumed run needs to continue at the next draw."""
-        return {"position": self.position}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Continue where `state` was taken.
+    def go_to(self, position: int) -> None:
+        """Continue at another position.
 
         Raises:
-            ValueError: The position is missing or negative.
+            ValueError: It is no whole number or below 0.
         """
         try:
-            position = operator.index(state["position"])
-        except (KeyError, TypeError):
-            position = -1
-        if position < 0:
-            raise ValueError(f"sampler position must be at least 0, found {state!r}")
-        self.position = position
+            place = operator.index(position)
+        except TypeError:
+            place = -1
+        if place < 0:
+            raise ValueError(f"position must be at least 0, found {position!r}")
+        self.position = place

@@ -19,9 +19,6 @@ IN_METADATA = {
 }
 """Task to the name of the example in its metadata."""
 
-WITHOUT_SOLUTION = frozenset({"boxnet", "rush_hour"})
-"""Tasks whose entries hold no answer at all."""
-
 
 def solution(task: str, entry: Mapping[str, Any]) -> str | None:
     """Return an answer that scores 1.0, None where the entry holds none."""

@@ -10,9 +10,9 @@ from rg_env.answers.scoring import (
     WRONG_AT_MOST,
     Score,
     as_unit,
+    compare_formats,
     outcome_of,
     score_answer,
-    score_both_formats,
     tagged,
 )
 from rg_env.tasks import library
@@ -64,39 +64,39 @@ def test_whatever_a_scorer_returns_the_score_is_in_the_unit_interval(value):
 
 
 def test_the_bare_answer_is_scored():
-    assert score_both_formats("4", ENTRY, table({"4": 0.5})) == 0.5
+    assert compare_formats("4", ENTRY, table({"4": 0.5})).value == 0.5
 
 
 def test_tags_count_for_a_scorer_that_expects_them():
     scorer = table({tagged("5"): 1.0})
-    assert score_both_formats("5", ENTRY, scorer) == 1.0
+    assert compare_formats("5", ENTRY, scorer).value == 1.0
 
 
 def test_tags_never_lift_a_wrong_answer_where_the_right_one_needs_none():
     scorer = table({"5": 1.0, tagged("5"): 0.4, "4": 0.1, tagged("4"): 0.9})
-    assert score_both_formats("4", ENTRY, scorer) == 0.1
+    assert compare_formats("4", ENTRY, scorer).value == 0.1
 
 
 def test_tags_never_lift_an_answer_to_an_entry_without_a_gold_answer():
     scorer = table({tagged("4"): 1.0})
-    assert score_both_formats("4", {**ENTRY, "answer": None}, scorer) == 0.0
+    assert compare_formats("4", {**ENTRY, "answer": None}, scorer).value == 0.0
 
 
 def test_tags_count_for_an_entry_from_outside_that_states_no_gold_answer():
     scorer = table({tagged("5"): 1.0})
-    assert score_both_formats("5", {"question": "2 + 3?"}, scorer) == 1.0
+    assert compare_formats("5", {"question": "2 + 3?"}, scorer).value == 1.0
 
 
 def test_tags_never_lower_a_score():
     scorer = table({"5": 0.8, tagged("5"): 0.2})
-    assert score_both_formats("5", ENTRY, scorer) == 0.8
+    assert compare_formats("5", ENTRY, scorer).value == 0.8
 
 
 def test_a_scorer_that_cannot_read_tags_keeps_the_bare_score():
     def scorer(answer, entry):
         return 0.5 if answer == "4" else fails(answer, entry)
 
-    assert score_both_formats("4", ENTRY, scorer) == 0.5
+    assert compare_formats("4", ENTRY, scorer).value == 0.5
 
 
 def test_a_right_answer_is_asked_about_once():
@@ -106,7 +106,7 @@ def test_a_right_answer_is_asked_about_once():
         asked.append(answer)
         return 1.0
 
-    score_both_formats("5", ENTRY, scorer)
+    compare_formats("5", ENTRY, scorer)
     assert asked == ["5"]
 
 
