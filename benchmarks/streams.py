@@ -32,6 +32,7 @@ from rich.progress import track
 
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.pool.worker_pool import WorkerPool
@@ -92,12 +93,12 @@ async def open_stream(
         pool, names, library.tasks, mode, {}, Curriculum(0.7)
     )
     sampler = Sampler([choice.weight for choice in choices], SEED)
+    stream = ItemStream(sampler, choices, difficulty)
+    maker = EntryMaker(pool, stream, making_at_once=num_workers, deadline_s=DEADLINE_S)
     return ItemSource(
-        pool,
-        ItemStream(sampler, choices, difficulty),
+        stream,
+        maker,
         lookahead=7 * num_workers,
-        making_at_once=num_workers,
-        item_deadline_s=DEADLINE_S,
         scoring_deadline_s=DEADLINE_S,
         rules=ScoringRules(),
     )

@@ -143,6 +143,20 @@ def shared_fork_server(
 
 
 @pytest.fixture(scope="session")
+def pool() -> Iterator[Any]:
+    """Worker processes that hold the library, for all tests that need nothing special.
+
+    A worker is forked when it is first needed, and replaced when a test has it killed.
+    """
+    from rg_env.items import worker_jobs
+    from rg_env.pool.worker_pool import WorkerPool
+
+    pool = WorkerPool(8, preload=worker_jobs.PRELOAD)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="session")
 def simulated() -> Iterator[Any]:
     """A simulated inference server that knows the items of `parts.FAST_TASKS`."""
     from parts import FAST_TASKS, Simulated

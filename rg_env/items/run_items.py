@@ -13,6 +13,7 @@ from typing import Any
 
 from rg_env.errors import SettingError
 from rg_env.items import mixture_file, worker_jobs
+from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import evaluated_choices
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource
@@ -161,17 +162,22 @@ async def prepare_items(
         shard_index=settings.shard_index,
         num_shards=settings.num_shards,
     )
-    items = ItemSource(
+    stream = ItemStream(sampler, selection, difficulty, adaptive)
+    maker = EntryMaker(
         pool,
-        ItemStream(sampler, selection, difficulty, adaptive),
-        lookahead=LOOKAHEAD,
+        stream,
         making_at_once=max(1, settings.worker_count - 1),
-        item_deadline_s=settings.item_deadline_s,
+        deadline_s=settings.item_deadline_s,
+    )
+    items = ItemSource(
+        stream,
+        maker,
+        lookahead=LOOKAHEAD,
         scoring_deadline_s=settings.scoring_deadline_s,
         rules=settings.scoring_rules,
     )
     trials = _trials(pool, settings, selection, difficulty, items)
-    items.wait_for_trials(trials.of)
+    maker.wait_for_trials(trials.of)
     trials.start()
     return RunItems(library, names, sampler, items, trials, difficulty)
 

@@ -88,7 +88,7 @@ class TaskTrials:
         """
         self._is_awaited.set()
         await asyncio.shield(self._background or self.start())
-        if not set(self._specs) - set(self._items.left_out):
+        if not set(self._specs) - set(self._items.maker.left_out):
             raise LibraryError(
                 "no chosen task can make an item; the log names each with its reason"
             )
@@ -100,7 +100,7 @@ class TaskTrials:
                 await asyncio.sleep(LOOK_AGAIN_S)
             if self._is_awaited.is_set():
                 break
-            async with self._items.places:
+            async with self._items.maker.places:
                 await self.of(task)
         places = asyncio.Semaphore(self._config.worker_count)
 
@@ -125,7 +125,7 @@ class TaskTrials:
                 self._config.scoring_rules,
             )
         if reason is not None:
-            self._items.leave_out({task: reason})
+            self._items.maker.leave_out({task: reason})
         elif task in self._evaluated:
             self._made[task] = found.items
             self._items.keep_for_evaluation(

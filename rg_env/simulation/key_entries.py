@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
 from rg_env.pool.pool_errors import PoolError
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation.policy import KeyEntry
@@ -85,20 +86,21 @@ def _asked_entry(
     pool: WorkerPool, making: Making, questions: QuestionFilter | None
 ) -> dict[str, Any] | None:
     """Return the entry that the environment asks for a draw, None if it skips it."""
-    for attempt in range(1, MAX_ATTEMPTS + 1):
+    for attempt in range(MAX_ATTEMPTS):
         wanted, future = making
+        entry: dict[str, Any] | None = None
         try:
             entry = future.result()
-        except PoolError:
-            return None
+        except PoolError as error:
+            if not is_unusable(error):
+                return None
         if questions is None:
             return entry
-        verdict = questions.verdict(wanted.task, entry["question"])
-        if verdict == "fresh" or (verdict == "repeat" and attempt == MAX_ATTEMPTS):
-            questions.asked.add(wanted.task, entry["question"])
-            return entry
-        if attempt < MAX_ATTEMPTS:
-            making = _submit(pool, wanted, attempt)
+        question = None if entry is None else entry["question"]
+        ruling = questions.judge(wanted.task, question, attempt)
+        if ruling.action != "retry":
+            return entry if ruling.action == "ask" else None
+        making = _submit(pool, wanted, attempt + 1)
     return None
 
 

@@ -1,5 +1,11 @@
 """Which questions are asked: none of the evaluation's, and few for the second time.
 
+Each draw has a few seeds, one for each attempt at it. An attempt is given up for the
+next one where nobody could solve its entry, where its question is one of the
+evaluation's, or where its task asked the question lately. The last attempt is asked
+although it is a repeat; otherwise the draw is skipped. `QuestionFilter.judge` is this
+law; whoever makes items by it, in the order of their stream, asks the same questions.
+
 A question is remembered as a digest of eight bytes: 1,000 of each of a hundred tasks
 are a megabyte in a checkpoint. Two questions share a digest once in 10**19 pairs.
 """
@@ -7,15 +13,16 @@ are a megabyte in a checkpoint. Two questions share a digest once in 10**19 pair
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 from collections import Counter, deque
 from collections.abc import Collection
 from typing import Any, Literal
 
-Verdict = Literal["fresh", "repeat", "evaluation"]
+from rg_env.tasks.sampler import MAX_ATTEMPTS
 
 REMEMBERED = 1_000
-"""RunItems remembered of each task, the oldest forgotten first."""
+"""Questions remembered of each task, the oldest forgotten first."""
 
 _BYTES = 8
 
@@ -30,7 +37,7 @@ class AskedQuestions:
     """The newest questions of each task.
 
     Args:
-        remembered: RunItems kept of each task, at least 1.
+        remembered: Questions kept of each task, at least 1.
     """
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
@@ -92,8 +99,34 @@ class AskedQuestions:
                 self._add(task, int.from_bytes(data[at : at + _BYTES], "big"))
 
 
+@dataclasses.dataclass(frozen=True)
+class Ruling:
+    """What becomes of an attempt at a draw.
+
+    Attributes:
+        action: "ask" its question, "retry" the draw with its next seed, or "skip" it.
+        event: What is counted of it; None where there is nothing to say.
+    """
+
+    action: Literal["ask", "retry", "skip"]
+    event: str | None = None
+
+
+_ASK = Ruling("ask")
+_RETRY = {
+    "unusable": Ruling("retry", "items_unusable"),
+    "repeat": Ruling("retry", "repeats_avoided"),
+    "evaluation": Ruling("retry", "evaluations_avoided"),
+}
+_AT_THE_LAST_ATTEMPT = {
+    "unusable": Ruling("skip"),
+    "repeat": Ruling("ask", "repeats_asked"),
+    "evaluation": Ruling("skip", "evaluations_skipped"),
+}
+
+
 class QuestionFilter:
-    """Decides on each question of a stream, in the stream's order.
+    """Decides on each attempt at the draws of a stream, in the stream's order.
 
     Attributes:
         asked: The questions that were asked lately.
@@ -107,8 +140,24 @@ class QuestionFilter:
         """Never let a question of these pass."""
         self._evaluated |= frozenset(map(digest, questions))
 
-    def verdict(self, task: str, question: str) -> Verdict:
-        """Return what a question is; one of the evaluation must not be asked."""
-        if digest(question) in self._evaluated:
-            return "evaluation"
-        return "repeat" if self.asked.has(task, question) else "fresh"
+    def judge(self, task: str, question: str | None, attempt: int) -> Ruling:
+        """Decide on an attempt at a draw, and remember its question if it is asked.
+
+        Args:
+            task: The task of the draw.
+            question: Of the entry that was made; None where nobody could solve it.
+            attempt: Which one it is, in [0, MAX_ATTEMPTS).
+        """
+        if question is None:
+            fault = "unusable"
+        elif digest(question) in self._evaluated:
+            fault = "evaluation"
+        elif self.asked.has(task, question):
+            fault = "repeat"
+        else:
+            fault = ""
+        rulings = _RETRY if attempt + 1 < MAX_ATTEMPTS else _AT_THE_LAST_ATTEMPT
+        ruling = rulings[fault] if fault else _ASK
+        if question is not None and ruling.action == "ask":
+            self.asked.add(task, question)
+        return ruling

@@ -13,6 +13,7 @@ import pytest
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import item_source as items_module
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.asked_questions import AskedQuestions
@@ -27,56 +28,60 @@ BAD = TaskChoice("gcd", params={"min_numbers": -1})
 """The library refuses to build this dataset."""
 
 
-def with_source(
-    work: Callable[[ItemSource], Awaitable[Any]],
-    choices: list[TaskChoice],
-    *,
-    num_workers: int = 1,
-    lookahead: int = 4,
-) -> Any:
-    """Run some work on a source over real workers."""
+WithSource = Callable[..., Any]
+"""From some work on a source, and the choices of its stream, to the work's result."""
 
-    async def run() -> Any:
-        pool = WorkerPool(num_workers, preload=worker_jobs.PRELOAD)
-        try:
+
+@pytest.fixture
+def with_source(pool: WorkerPool) -> WithSource:
+    def run(
+        work: Callable[[ItemSource], Awaitable[Any]],
+        choices: list[TaskChoice],
+        *,
+        at_once: int = 1,
+        lookahead: int = 4,
+    ) -> Any:
+        async def work_and_stop() -> Any:
+            weights = [choice.weight for choice in choices]
+            stream = ItemStream(Sampler(weights, 7), choices)
             source = ItemSource(
-                pool,
-                ItemStream(Sampler([choice.weight for choice in choices], 7), choices),
+                stream,
+                EntryMaker(pool, stream, making_at_once=at_once, deadline_s=30.0),
                 lookahead=lookahead,
-                making_at_once=num_workers,
-                item_deadline_s=30.0,
                 scoring_deadline_s=30.0,
                 rules=ScoringRules(),
             )
             result = await work(source)
             source.cancel_ahead()
             return result
-        finally:
-            pool.close()
 
-    return asyncio.run(run())
+        return asyncio.run(work_and_stop())
+
+    return run
 
 
 async def indices(source: ItemSource, count: int = 8) -> list[int]:
     return [(await source.next_item()).handle.index for _ in range(count)]
 
 
-def test_items_come_in_the_order_of_the_stream() -> None:
+def test_items_come_in_the_order_of_the_stream(with_source: WithSource) -> None:
     assert with_source(indices, [GOOD]) == list(range(8))
 
 
-@pytest.mark.parametrize(("num_workers", "lookahead"), [(1, 1), (2, 12)])
+@pytest.mark.parametrize(("at_once", "lookahead"), [(1, 1), (2, 12)])
 def test_how_far_ahead_items_are_made_changes_none(
-    num_workers: int, lookahead: int
+    with_source: WithSource, at_once: int, lookahead: int
 ) -> None:
     async def questions(source: ItemSource) -> list[str]:
         return [(await source.next_item()).entry["question"] for _ in range(8)]
 
-    made = with_source(questions, [GOOD], num_workers=num_workers, lookahead=lookahead)
+    made = with_source(questions, [GOOD], at_once=at_once, lookahead=lookahead)
     assert made == with_source(questions, [GOOD])
 
 
-def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted() -> None:
+def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(
+    with_source: WithSource,
+) -> None:
     async def work(source: ItemSource) -> None:
         got = await indices(source)
         assert got == sorted(set(got))
@@ -86,10 +91,10 @@ def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted() -> None:
 
 
 def test_a_task_that_is_left_out_is_skipped_and_said(
-    logged: pytest.LogCaptureFixture,
+    with_source: WithSource, logged: pytest.LogCaptureFixture
 ) -> None:
     async def work(source: ItemSource) -> None:
-        source.leave_out({"lcm": "it is broken"})
+        source.maker.leave_out({"lcm": "it is broken"})
         tasks = {(await source.next_item()).handle.task for _ in range(8)}
         assert tasks == {"gcd"}
 
@@ -97,7 +102,9 @@ def test_a_task_that_is_left_out_is_skipped_and_said(
     assert "lcm is left out: it is broken" in logged.text
 
 
-def test_a_position_that_was_saved_gives_the_item_that_would_have_come() -> None:
+def test_a_position_that_was_saved_gives_the_item_that_would_have_come(
+    with_source: WithSource,
+) -> None:
     async def work(source: ItemSource) -> None:
         await indices(source, 3)
         state = source.state_dict()
@@ -109,7 +116,7 @@ def test_a_position_that_was_saved_gives_the_item_that_would_have_come() -> None
 
 
 def test_a_source_that_can_make_nothing_says_so(
-    monkeypatch: pytest.MonkeyPatch,
+    with_source: WithSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(items_module, "MAX_FAILURES_IN_A_ROW", 5)
 
@@ -128,9 +135,7 @@ SLOW = TaskChoice("lcm", params={"sleep_s": 3.0})
 @pytest.fixture
 def test_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the entries of `jobs_for_items` instead of the library's."""
-    monkeypatch.setattr(
-        items_module.worker_jobs, "make_entry", jobs_for_items.make_entry
-    )
+    monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
 
 
 async def tasks_of(source: ItemSource, count: int) -> list[str]:
@@ -138,17 +143,19 @@ async def tasks_of(source: ItemSource, count: int) -> list[str]:
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_slow_task_does_not_hold_up_the_others() -> None:
+def test_a_slow_task_does_not_hold_up_the_others(with_source: WithSource) -> None:
     async def work(source: ItemSource) -> None:
         source.patience_s = 0.05
         assert await tasks_of(source, 6) == ["gcd"] * 6
         assert source.events["items_overtaken"] >= 1
 
-    with_source(work, [GOOD, SLOW], num_workers=3)
+    with_source(work, [GOOD, SLOW], at_once=3)
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready() -> None:
+def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready(
+    with_source: WithSource,
+) -> None:
     async def work(source: ItemSource) -> None:
         source.patience_s = 0.05
         got: list[str] = []
@@ -158,11 +165,13 @@ def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready() -> None:
         assert "gcd" in got
 
     choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.5})]
-    with_source(work, choices, num_workers=3)
+    with_source(work, choices, at_once=3)
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready() -> None:
+def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready(
+    with_source: WithSource,
+) -> None:
     seconds = {"quick": 0.3, "slow": 4.0, "other": 0.8}
     quick, slow = (
         TaskChoice("lcm", params={"sleep_s": seconds[name]})
@@ -183,13 +192,15 @@ def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready() ->
         await asyncio.sleep(1.0)
         assert (await source.next_item()).handle.params == other.params
 
-    with_source(work, [quick, slow, other], num_workers=8, lookahead=3)
+    with_source(work, [quick, slow, other], at_once=8, lookahead=3)
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_without_a_run_the_order_is_kept_whatever_it_costs() -> None:
+def test_without_a_run_the_order_is_kept_whatever_it_costs(
+    with_source: WithSource,
+) -> None:
     choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.2})]
-    assert with_source(indices, choices, num_workers=3) == list(range(8))
+    assert with_source(indices, choices, at_once=3) == list(range(8))
 
 
 # -- questions -------------------------------------------------------------------------
@@ -200,7 +211,7 @@ async def questions_of(source: ItemSource, count: int) -> list[str]:
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_question_of_the_evaluation_is_never_asked() -> None:
+def test_a_question_of_the_evaluation_is_never_asked(with_source: WithSource) -> None:
     kept = {f"gcd {number}" for number in range(4)}
 
     async def work(source: ItemSource) -> None:
@@ -212,7 +223,9 @@ def test_a_question_of_the_evaluation_is_never_asked() -> None:
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_question_is_not_repeated_while_the_task_has_others() -> None:
+def test_a_question_is_not_repeated_while_the_task_has_others(
+    with_source: WithSource,
+) -> None:
     async def work(source: ItemSource) -> None:
         asked = await questions_of(source, 60)
         assert len(set(asked)) >= 59
@@ -222,7 +235,9 @@ def test_a_question_is_not_repeated_while_the_task_has_others() -> None:
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_task_with_few_questions_repeats_them_and_it_is_counted() -> None:
+def test_a_task_with_few_questions_repeats_them_and_it_is_counted(
+    with_source: WithSource,
+) -> None:
     async def work(source: ItemSource) -> None:
         assert set(await questions_of(source, 20)) == {"gcd 0", "gcd 1"}
         assert source.events["repeats_asked"] >= 18
@@ -231,7 +246,9 @@ def test_a_task_with_few_questions_repeats_them_and_it_is_counted() -> None:
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index() -> None:
+def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(
+    with_source: WithSource,
+) -> None:
     async def work(source: ItemSource) -> None:
         made = [await source.next_item() for _ in range(12)]
         assert [item.handle.index for item in made] == list(range(12))
@@ -247,7 +264,7 @@ def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index() -> None:
 @pytest.mark.usefixtures("test_entries")
 @pytest.mark.parametrize("lookaheads", [(4, 4), (1, 12), (12, 1)])
 def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
-    lookaheads: tuple[int, int],
+    with_source: WithSource, lookaheads: tuple[int, int]
 ) -> None:
     choices = [TaskChoice("gcd", params={"space": 40}), TaskChoice("lcm")]
     first, second = lookaheads
@@ -279,7 +296,7 @@ def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
     ],
 )
 def test_a_state_of_another_form_is_refused_and_nothing_changes(
-    changes: dict[str, Any],
+    with_source: WithSource, changes: dict[str, Any]
 ) -> None:
     async def work(source: ItemSource) -> None:
         await indices(source, 2)
@@ -292,7 +309,7 @@ def test_a_state_of_another_form_is_refused_and_nothing_changes(
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_two_callers_at_once_get_different_items() -> None:
+def test_two_callers_at_once_get_different_items(with_source: WithSource) -> None:
     async def work(source: ItemSource) -> None:
         made = await asyncio.gather(*(source.next_item() for _ in range(8)))
         assert sorted(item.handle.index for item in made) == list(range(8))

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter
+from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter, Ruling
+from rg_env.tasks.sampler import MAX_ATTEMPTS
 
 
 def asked(*questions, remembered=3):
@@ -49,9 +50,61 @@ def test_a_state_of_another_form_is_refused_and_nothing_changes(state):
     assert memory.has("gcd", "a")
 
 
-def test_a_question_of_the_evaluation_is_told_from_a_repeat():
+# -- the law of attempts ---------------------------------------------------------------
+
+LAST = MAX_ATTEMPTS - 1
+
+
+@pytest.fixture
+def questions():
+    """A filter that keeps "kept" for the evaluation and has asked "asked"."""
     questions = QuestionFilter()
-    questions.keep_for_evaluation(["a"])
-    questions.asked.add("gcd", "b")
-    verdicts = [questions.verdict("gcd", question) for question in "abc"]
-    assert verdicts == ["evaluation", "repeat", "fresh"]
+    questions.keep_for_evaluation(["kept"])
+    questions.asked.add("gcd", "asked")
+    return questions
+
+
+@pytest.mark.parametrize("attempt", range(MAX_ATTEMPTS))
+def test_a_fresh_question_is_asked_and_is_fresh_no_more(questions, attempt):
+    assert questions.judge("gcd", "new", attempt) == Ruling("ask")
+    assert questions.judge("gcd", "new", 0) == Ruling("retry", "repeats_avoided")
+
+
+@pytest.mark.parametrize("attempt", range(LAST))
+@pytest.mark.parametrize(
+    ("question", "event"),
+    [
+        (None, "items_unusable"),
+        ("kept", "evaluations_avoided"),
+        ("asked", "repeats_avoided"),
+    ],
+)
+def test_another_attempt_is_made_while_there_is_one(
+    questions, question, event, attempt
+):
+    assert questions.judge("gcd", question, attempt) == Ruling("retry", event)
+
+
+@pytest.mark.parametrize(
+    ("question", "ruling"),
+    [
+        (None, Ruling("skip")),
+        ("kept", Ruling("skip", "evaluations_skipped")),
+        ("asked", Ruling("ask", "repeats_asked")),
+    ],
+)
+def test_at_the_last_attempt_only_a_repeat_is_asked(questions, question, ruling):
+    assert questions.judge("gcd", question, LAST) == ruling
+
+
+def test_what_is_not_asked_is_not_remembered(questions):
+    before = questions.asked.state_dict()
+    for attempt in range(MAX_ATTEMPTS):
+        questions.judge("gcd", "kept", attempt)
+        questions.judge("gcd", None, attempt)
+    assert questions.asked.state_dict() == before
+
+
+def test_a_question_kept_for_the_evaluation_is_kept_from_every_task(questions):
+    assert questions.judge("lcm", "kept", 0).action == "retry"
+    assert questions.judge("lcm", "asked", 0) == Ruling("ask")

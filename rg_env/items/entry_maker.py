@@ -1,0 +1,127 @@
+"""Entries of the stream, made in workers of which one stays free for what cannot wait.
+
+An entry of a task that has to be tried first begins when its task is tried; one of a
+task that is left out is never made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from rg_env.items import worker_jobs
+from rg_env.pool.pool_errors import JobFailed
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.item_stream import ItemSpec, ItemStream
+
+logger = logging.getLogger(__name__)
+
+QUICK_MS = 50.0
+"""An item that takes longer may not take the last worker, which scores."""
+
+
+class LeftOut(Exception):
+    """The task of an item is left out."""
+
+
+def is_unusable(error: BaseException | None) -> bool:
+    """Say whether the library made an entry that nobody can solve."""
+    return isinstance(error, JobFailed) and error.kind == "UnusableEntry"
+
+
+class EntryMaker:
+    """Makes the entries of one stream.
+
+    Args:
+        pool: Where entries are made.
+        stream: Knows the parameters and the seed of each attempt at a draw.
+        making_at_once: Entries that may be made at the same time, at least 1; quick
+            ones one more.
+        deadline_s: Seconds that making one entry may take.
+
+    Attributes:
+        left_out: Task to the reason why its draws are skipped unasked.
+        places: Taken by whoever makes slow entries, so that a worker stays free.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        stream: ItemStream,
+        *,
+        making_at_once: int,
+        deadline_s: float,
+    ) -> None:
+        self._pool = pool
+        self._stream = stream
+        self._deadline_s = deadline_s
+        self.places = asyncio.Semaphore(making_at_once)
+        self._quick_places = asyncio.Semaphore(making_at_once + 1)
+        self.left_out: dict[str, str] = {}
+        self._until_tried: Callable[[str], Awaitable[None]] | None = None
+
+    def leave_out(self, reasons: Mapping[str, str]) -> None:
+        """Make no entry of these tasks from here on; each is named with its reason."""
+        for task, reason in reasons.items():
+            logger.warning("task %s is left out: %s", task, reason)
+        self.left_out.update(reasons)
+
+    def wait_for_trials(self, until_tried: Callable[[str], Awaitable[None]]) -> None:
+        """Make no entry of a task before it is known whether it can be asked.
+
+        Args:
+            until_tried: Waits for the trial of a task, which may call `leave_out`.
+        """
+        self._until_tried = until_tried
+
+    def begin(self, spec: ItemSpec, attempt: int = 0) -> asyncio.Future[dict[str, Any]]:
+        """Begin to make an entry.
+
+        Args:
+            spec: The item it is for.
+            attempt: Which of its draw's seeds is tried, from 0.
+
+        Returns:
+            The entry to come; or `LeftOut`, or the PoolError that came instead.
+        """
+        if spec.task in self.left_out:
+            making = asyncio.get_running_loop().create_future()
+            making.set_exception(LeftOut(spec.task))
+        else:
+            making = asyncio.ensure_future(self._make(spec, attempt))
+        making.add_done_callback(_read_error)
+        return making
+
+    async def _make(self, spec: ItemSpec, attempt: int) -> dict[str, Any]:
+        params = self._stream.params_of(spec, attempt)
+        seed = self._stream.seed_of(spec, attempt)
+        async with self._place_for(spec):
+            if self._until_tried is not None:
+                await self._until_tried(spec.task)
+            if spec.task in self.left_out:
+                raise LeftOut(spec.task)
+            return await self._pool.run(
+                worker_jobs.make_entry,
+                spec.task,
+                params,
+                seed,
+                deadline_s=self._deadline_s,
+            )
+
+    @contextlib.asynccontextmanager
+    async def _place_for(self, spec: ItemSpec) -> AsyncIterator[None]:
+        """Hold a place; a slow item leaves a worker free for what cannot wait."""
+        async with contextlib.AsyncExitStack() as held:
+            if self._stream.expected_ms(spec) > QUICK_MS:
+                await held.enter_async_context(self.places)
+            await held.enter_async_context(self._quick_places)
+            yield
+
+
+def _read_error(making: asyncio.Future[Any]) -> None:
+    """Keep asyncio from saying that the error of a given-up entry was never read."""
+    if not making.cancelled():
+        making.exception()

@@ -1,0 +1,119 @@
+"""Entries of a stream, made in workers of which one stays free."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import jobs_for_items
+import pytest
+
+from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOut, is_unusable
+from rg_env.pool.pool_errors import JobFailed
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.item_stream import ItemSpec, ItemStream
+from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.selection import TaskChoice
+
+WithMaker = Callable[..., Any]
+
+
+class Stream(ItemStream):
+    """A stream that says of every item how long it takes to make."""
+
+    ms = 0.0
+
+    def expected_ms(self, spec: ItemSpec) -> float:
+        return self.ms
+
+
+@pytest.fixture
+def with_maker(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> WithMaker:
+    """Run some work on a maker and the first item of its stream."""
+    monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
+
+    def run(
+        work: Callable[[EntryMaker, ItemSpec], Awaitable[Any]],
+        *,
+        expected_ms: float = 0.0,
+        **params: Any,
+    ) -> Any:
+        async def with_first() -> Any:
+            stream = Stream(Sampler([1.0], 7), [TaskChoice("gcd", params=params)])
+            stream.ms = expected_ms
+            maker = EntryMaker(pool, stream, making_at_once=1, deadline_s=30.0)
+            return await work(maker, stream.next_spec())
+
+        return asyncio.run(with_first())
+
+    return run
+
+
+def test_each_attempt_at_a_draw_has_a_seed_of_its_own(with_maker: WithMaker) -> None:
+    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+        entries = [await maker.begin(spec, attempt) for attempt in range(4)]
+        assert len({entry["question"] for entry in entries}) == 4
+        assert entries[0] == await maker.begin(spec)
+
+    with_maker(work)
+
+
+def test_no_entry_of_a_task_that_is_left_out_is_made(
+    with_maker: WithMaker, logged: pytest.LogCaptureFixture
+) -> None:
+    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+        maker.leave_out({"gcd": "it is broken"})
+        making = maker.begin(spec)
+        assert isinstance(making.exception(), LeftOut)
+
+    with_maker(work)
+    assert "task gcd is left out: it is broken" in logged.text
+
+
+def test_an_entry_waits_for_the_trial_of_its_task_which_may_leave_it_out(
+    with_maker: WithMaker,
+) -> None:
+    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+        tried = asyncio.Event()
+
+        async def until_tried(task: str) -> None:
+            await tried.wait()
+            maker.leave_out({task: "its trial failed"})
+
+        maker.wait_for_trials(until_tried)
+        making = maker.begin(spec)
+        await asyncio.sleep(0.2)
+        assert not making.done()
+        tried.set()
+        with pytest.raises(LeftOut):
+            await making
+
+    with_maker(work)
+
+
+@pytest.mark.parametrize(("expected_ms", "waits"), [(QUICK_MS + 1, True), (0.0, False)])
+def test_a_slow_entry_leaves_a_place_to_a_quick_one(
+    with_maker: WithMaker, expected_ms: float, waits: bool
+) -> None:
+    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+        async with maker.places:
+            making = maker.begin(spec)
+            done, _ = await asyncio.wait({making}, timeout=0.3 if waits else 30.0)
+            assert (not done) is waits
+        assert (await making)["question"]
+
+    with_maker(work, expected_ms=expected_ms)
+
+
+def test_an_entry_that_nobody_can_solve_is_told_from_one_that_cannot_be_made(
+    with_maker: WithMaker,
+) -> None:
+    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+        with pytest.raises(JobFailed) as caught:
+            await maker.begin(spec)
+        assert is_unusable(caught.value)
+        assert not is_unusable(LeftOut(spec.task))
+
+    with_maker(work, unusable_below=2**32)
