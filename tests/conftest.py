@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,30 @@ def pool() -> Iterator[Any]:
     pool = WorkerPool(8, preload=worker_jobs.PRELOAD)
     yield pool
     pool.close()
+
+
+@pytest.fixture(scope="session")
+def other_pool() -> Iterator[Any]:
+    """One worker, started apart from those of `pool`."""
+    from rg_env.items import worker_jobs
+    from rg_env.pool.worker_pool import WorkerPool
+
+    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="session")
+def make_entry(pool: Any) -> Callable[..., dict[str, Any]]:
+    """From a task, its parameters and a seed to the entry, made in a worker."""
+    from rg_env.items import worker_jobs
+
+    def make(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        call = (worker_jobs.make_entry, task, dict(params), seed)
+        entry: dict[str, Any] = pool.call(*call, deadline_s=120.0)
+        return entry
+
+    return make
 
 
 @pytest.fixture(scope="session")

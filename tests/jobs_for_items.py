@@ -1,10 +1,15 @@
-"""Entries whose making a test can slow down and whose questions it can choose."""
+"""Entries and scores whose making a test can slow down, and questions it can choose."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from rg_env.answers.scoring import Score, score_answer
+from rg_env.answers.scoring_rules import ScoringRules
+
+SLOW = "an answer that takes a minute to score"
 
 
 class UnusableEntry(Exception):
@@ -25,3 +30,19 @@ def make_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any
         raise UnusableEntry(task)
     number = seed % params.get("space", 2**32)
     return {"question": f"{task} {number}", "answer": str(number), "metadata": {}}
+
+
+def score_answers(
+    task: str,
+    params: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+    rules: ScoringRules,
+) -> list[Score]:
+    """Score answers by comparing them with the entry's, which takes long for `SLOW`."""
+
+    def own(answer: str, entry: Mapping[str, Any]) -> float:
+        time.sleep(60.0 if answer == SLOW else 0.0)
+        return float(answer == entry["answer"])
+
+    return [score_answer(answer, entry, own) for answer in answers]

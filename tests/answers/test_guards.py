@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +92,8 @@ HONEST = {
 }
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[WorkerPool]:
-    """Entries are made as in a run: codeio's code prints and writes files."""
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
-    yield pool
-    pool.close()
-
-
 def entries(pool: WorkerPool, task: str) -> list[dict[str, Any]]:
+    """Make entries as in a run: codeio's code prints and writes files."""
     return [
         pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=GUARD_S)
         for seed in range(5_000, 5_000 + NUM_SEEDS)

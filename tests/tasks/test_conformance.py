@@ -7,8 +7,7 @@ more fails as well.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import jobs_for_conformance
@@ -18,7 +17,6 @@ from rg_env.answers.scoring import WRONG_AT_MOST, Score
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.pool.worker_pool import WorkerPool
-from rg_env.tasks import make_fallback
 from rg_env.tasks.fallback_tasks import TASKS
 
 pytestmark = pytest.mark.processes
@@ -45,20 +43,6 @@ NO_SOLUTION = {
 
 PAYS_FOR_NOTHING: dict[str, str] = {}
 """Faults of the library's scorers: tasks that pay for an answer that says nothing."""
-
-
-@pytest.fixture(scope="session")
-def pool() -> Iterator[WorkerPool]:
-    pool = WorkerPool(2, preload=["rg_env.items.worker_jobs"])
-    yield pool
-    pool.close()
-
-
-@pytest.fixture(scope="session")
-def other_pool() -> Iterator[WorkerPool]:
-    pool = WorkerPool(1, preload=["rg_env.items.worker_jobs"])
-    yield pool
-    pool.close()
 
 
 @pytest.fixture(scope="module", params=TASKS)
@@ -96,12 +80,6 @@ def assert_is_entry(entry: Entry) -> None:
     assert isinstance(entry["question"], str) and entry["question"].strip()
     assert isinstance(entry["answer"], str | None)
     assert isinstance(entry["metadata"], dict)
-
-
-def test_the_fallback_list_is_what_the_registry_holds(pool: WorkerPool) -> None:
-    library = pool.call(worker_jobs.describe_library, deadline_s=DEADLINE_S)
-    written = Path(make_fallback.__file__).with_name("fallback_tasks.py").read_text()
-    assert written == make_fallback.fallback_source(library)
 
 
 def test_the_tables_name_tasks_that_exist() -> None:

@@ -13,8 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import LibraryError, SettingError
-from rg_env.tasks import fallback_tasks, library, make_fallback
+from rg_env.pool.pool_errors import JobFailed
+from rg_env.tasks import fallback_tasks, library
 from rg_env.tasks.unusable_entry import UnusableEntry
 
 SAMPLE = ["chain_sum", "spell_backward", "survo", "acre", "gsm_symbolic", "word_ladder"]
@@ -37,16 +39,6 @@ def factory(description):
 
 def test_every_registered_name_but_the_mixture_is_a_task(description, factory):
     assert list(description.tasks) == sorted(set(factory.DATASETS) - {"composite"})
-
-
-def test_the_fallback_list_is_what_is_installed(description):
-    assert list(description.tasks) == list(fallback_tasks.TASKS)
-    assert description.version == fallback_tasks.LIBRARY_VERSION
-
-
-def test_the_fallback_list_is_as_its_script_writes_it(description):
-    written = Path(fallback_tasks.__file__).read_text(encoding="utf-8")
-    assert written == make_fallback.fallback_source(description)
 
 
 def test_the_version_is_the_installed_one(description):
@@ -197,6 +189,30 @@ def test_few_programs_of_codeio_are_refused_and_none_is_run_before(monkeypatch):
             refused += 1
     assert 0 < refused < 30 and len(run) == 1000 - refused
     assert not any("datetime.now()" in code for code in run)
+
+
+# -- entries that cannot be asked ------------------------------------------------------
+
+
+def test_an_entry_whose_answer_is_wrong_is_refused_by_name(make_entry):
+    with pytest.raises(JobFailed, match="jugs: the library's answer") as caught:
+        make_entry("jugs", {"num_jugs": 4}, 31)
+    assert caught.value.kind == "UnusableEntry"
+
+
+def test_an_entry_that_holds_an_address_is_refused_since_each_process_has_another(
+    make_entry,
+):
+    with pytest.raises(JobFailed, match="codeio: the library's answer") as caught:
+        make_entry("codeio", {"difficulty": 7}, 2101905293)
+    assert caught.value.kind == "UnusableEntry"
+
+
+def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused():
+    assert ScoringRules().max_answer_chars == library.MAX_GOLD_CHARS
+    hanoi = {"min_disks": 12, "max_disks": 12, "min_pegs": 3, "max_pegs": 3}
+    with pytest.raises(library.UnusableEntry, match="20000 characters"):
+        library.make_entry("tower_of_hanoi", hanoi, 1)
 
 
 # -- parameters ------------------------------------------------------------------------

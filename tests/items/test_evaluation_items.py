@@ -1,0 +1,70 @@
+"""The evaluation's items: chosen by `eval_seed`, made, or left out with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
+from rg_env.pool.pool_errors import PoolClosed
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.item_stream import EvalSpec
+from rg_env.tasks.selection import TaskChoice
+
+CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
+
+
+class Settings:
+    """Those that making evaluation items reads."""
+
+    item_deadline_s = 60.0
+    scoring_deadline_s = 3.5
+    scoring_rules = ScoringRules(max_answer_chars=77)
+
+
+def specs(*tasks: str, **params: Any) -> list[EvalSpec]:
+    return [EvalSpec(task, params, None, n, 2**31 + n) for n, task in enumerate(tasks)]
+
+
+@pytest.mark.parametrize("num_tasks", [None, 4, 99])
+def test_all_choices_are_evaluated_unless_fewer_are_wanted(
+    num_tasks: int | None,
+) -> None:
+    assert evaluated_choices(CHOICES, num_tasks, 1) == CHOICES
+
+
+def test_the_seed_alone_chooses_which_are_evaluated_and_their_order_stays() -> None:
+    chosen = [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
+    assert chosen == [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
+    assert all(found == sorted(found, key=CHOICES.index) for found in chosen)
+    assert len({tuple(c.task for c in found) for found in chosen}) > 1
+
+
+def test_an_item_knows_how_it_was_made_and_how_it_is_scored(pool: WorkerPool) -> None:
+    found = asyncio.run(make_eval_items(pool, specs("gcd", "lcm"), Settings()))
+    assert not found.left_out
+    assert [item.handle.task for item in found.items] == ["gcd", "lcm"]
+    handle = found.items[1].handle
+    assert (handle.split, handle.index, handle.seed) == ("evaluation", 1, 2**31 + 1)
+    assert handle.rules == Settings.scoring_rules
+    assert handle.deadline_s == Settings.scoring_deadline_s
+
+
+def test_a_task_that_can_make_no_item_is_left_out_with_its_reason(
+    pool: WorkerPool,
+) -> None:
+    wanted = [*specs("gcd", min_numbers=-1), *specs("lcm")]
+    found = asyncio.run(make_eval_items(pool, wanted, Settings()))
+    assert [item.handle.task for item in found.items] == ["lcm"]
+    assert list(found.left_out) == ["gcd"]
+    assert found.left_out["gcd"]
+
+
+def test_a_pool_that_is_closed_leaves_no_task_out() -> None:
+    gone = WorkerPool(1)
+    gone.close()
+    with pytest.raises(PoolClosed):
+        asyncio.run(make_eval_items(gone, specs("gcd"), Settings()))

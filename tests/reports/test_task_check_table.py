@@ -1,0 +1,29 @@
+"""What `doctor` found, as a table and as JSON."""
+
+import json
+
+from rich.console import Console
+
+from rg_env.items.task_check import TaskFindings
+from rg_env.reports.task_check_table import as_json, table
+
+WELL = TaskFindings("gcd", "arithmetic", [], [], make_ms=1.25, score_ms=0.5)
+SICK = TaskFindings("maze", "games", ["gold scores 0.00"], ["slow"], None, None)
+
+
+def test_the_sick_tasks_come_first_and_say_what_is_wrong():
+    console = Console(width=100, no_color=True)
+    with console.capture() as said:
+        console.print(table([WELL, SICK]))
+    said_lines = said.get().splitlines()
+    lines = [line for line in said_lines if "maze" in line or "gcd" in line]
+    assert "maze" in lines[0] and "gold scores 0.00; slow" in lines[0]
+    assert "gcd" in lines[1] and "1.2" in lines[1] and "well" in lines[1]
+
+
+def test_json_holds_every_finding_and_how_many_tasks_are_well():
+    found = json.loads(json.dumps(as_json([WELL, SICK], {"reasoning_gym": "0.1.25"})))
+    assert found["versions"] == {"reasoning_gym": "0.1.25"}
+    assert found["well"] == 1
+    assert found["tasks"][1]["faults"] == ["gold scores 0.00"]
+    assert found["tasks"][0]["make_ms"] == 1.25
