@@ -14,7 +14,7 @@ from rg_env.inference.generation import PROMPT_MASK, Completion
 from rg_env.inference.prompts import Prompt
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
 from rg_env.off_loop import off_loop
-from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
 """A group with so much text and so many tags is searched in place, in half a
@@ -93,17 +93,17 @@ def task_of(entry: Mapping[str, Any], dataset: Any) -> str:
     return str((entry.get("metadata") or {}).get("source_dataset", "unknown"))
 
 
-def _provenance(dataset: Any) -> dict[str, Any]:
-    """Return what regenerates an item of ours; nothing for one from outside."""
+def _provenance(dataset: Any) -> Provenance | None:
+    """Return what regenerates an item of ours; None for one from outside."""
     if not isinstance(dataset, TaskHandle):
-        return {}
-    return {
-        "split": dataset.split,
-        "index": dataset.index,
-        "seed": dataset.seed,
-        "level": dataset.level,
-        "params": dict(dataset.params),
-    }
+        return None
+    return Provenance(
+        split=dataset.split,
+        index=dataset.index,
+        seed=dataset.seed,
+        level=dataset.level,
+        params=dict(dataset.params),
+    )
 
 
 def _rollout_record(rollout: Rollout, score: Score, reward: float) -> RolloutRecord:
@@ -161,7 +161,7 @@ def build_trainer_group(
         "gold_answer": record.gold_answer,
         "answers": [rollout.answer for rollout in record.rollouts],
         "outcomes": [rollout.outcome for rollout in record.rollouts],
-        **record.provenance,
+        **record.origin,
     }
     if with_messages:
         group["messages"] = [

@@ -112,7 +112,7 @@ class GroupScoring:
         change = self._feedback.take(
             record.task,
             record.mean_score,
-            record.provenance.get("level"),
+            record.level,
             shaping.has_signal([rollout.reward for rollout in record.rollouts]),
         )
         if change is not None:

@@ -53,6 +53,25 @@ class RolloutRecord:
 
 
 @dataclasses.dataclass(frozen=True)
+class Provenance:
+    """What makes an item of ours again; its fields stand in a line in this order.
+
+    Attributes:
+        split: "train" or "evaluation".
+        index: Its global index in its split.
+        seed: The entry's seed, in [0, 2**32).
+        level: In [0, 1]; None for the library's default parameters.
+        params: Dataset parameters that differ from the defaults.
+    """
+
+    split: str
+    index: int
+    seed: int
+    level: float | None
+    params: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
 class GroupRecord:
     """The rollouts of one item, with the item's provenance.
 
@@ -60,14 +79,23 @@ class GroupRecord:
         task: The registered task that made the item.
         rollouts: Shape (G,).
         gold_answer: The library's answer; None where the task has many.
-        provenance: split, index, seed, level and params of the item; empty for an
-            item that was passed in from outside.
+        provenance: What makes the item again; None for an item from outside.
     """
 
     task: str
     rollouts: Sequence[RolloutRecord]
     gold_answer: Any
-    provenance: Mapping[str, Any]
+    provenance: Provenance | None
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """The fields of the provenance by name; empty for an item from outside."""
+        return {} if self.provenance is None else dict(vars(self.provenance))
+
+    @property
+    def level(self) -> float | None:
+        """The level that made the item, in [0, 1]; None if no level did."""
+        return None if self.provenance is None else self.provenance.level
 
     @property
     def scores(self) -> list[float]:
@@ -91,7 +119,7 @@ class GroupRecord:
             "item_id": self.task,
             "rollouts": [dataclasses.asdict(rollout) for rollout in self.rollouts],
             "task": self.task,
-            **self.provenance,
+            **self.origin,
             "gold_answer": self.gold_answer,
             "versions": dict(versions),
             "time": time,

@@ -19,7 +19,7 @@ from world import World
 
 from rg_env.rollouts import dump_writer as dumps_module
 from rg_env.rollouts.dump_writer import read_groups
-from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.run_dumps import Dumps
 
 LANES = 8
@@ -43,7 +43,7 @@ def record(number, text="x" * (LINE_BYTES // 2)):
         )
         for score in (1.0, 0.0)
     ]
-    return GroupRecord("gcd", rollouts, "4", {"index": number})
+    return GroupRecord("gcd", rollouts, "4", Provenance("train", number, 0, None, {}))
 
 
 class Load:

@@ -53,7 +53,7 @@ def test_the_table_of_endings_has_every_one():
 
 def record():
     rollout = RolloutRecord([], 1.0, 1.0, "right", "4", "stop", 1, 1)
-    return GroupRecord("gcd", [rollout], "4", {})
+    return GroupRecord("gcd", [rollout], "4", None)
 
 
 def keys_of_the_code():

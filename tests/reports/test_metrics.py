@@ -16,7 +16,7 @@ def group(task, **scores_by_outcome):
         RolloutRecord([], score, score, outcome, None, "stop", 10, 5)
         for outcome, score in scores_by_outcome.items()
     ]
-    return GroupRecord(task, rollouts, "5", {})
+    return GroupRecord(task, rollouts, "5", None)
 
 
 # -- scores ----------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def group_of(task: str, *outcomes: str) -> GroupRecord:
     rollouts = [
         RolloutRecord([], 0.0, 0.0, outcome, None, "stop", 1, 1) for outcome in outcomes
     ]
-    return GroupRecord(task, rollouts, None, {})
+    return GroupRecord(task, rollouts, None, None)
 
 
 def test_trouble_of_a_task_is_said_ever_more_seldom() -> None:

@@ -1,5 +1,6 @@
 """Records: a dumped group explains itself and can be made again."""
 
+import dataclasses
 import json
 
 import pytest
@@ -7,12 +8,13 @@ import pytest
 from rg_env.rollouts.group_record import (
     SCHEMA_VERSION,
     GroupRecord,
+    Provenance,
     RolloutRecord,
     is_worth_keeping,
 )
 from rg_env.tasks import library
 
-PROVENANCE = {"split": "train", "index": 17, "seed": 99, "level": None, "params": {}}
+PROVENANCE = Provenance("train", index=17, seed=99, level=None, params={})
 
 
 def rollout(score=1.0, reward=None):
@@ -49,11 +51,36 @@ def test_a_line_has_what_readers_of_the_original_expect():
 
 def test_a_line_says_where_its_item_came_from():
     written = line(group(1.0))
-    assert {key: written[key] for key in PROVENANCE} == PROVENANCE
+    found = {name: written[name] for name in ("split", "index", "seed", "level")}
+    assert found == {"split": "train", "index": 17, "seed": 99, "level": None}
+    assert written["params"] == {}
     assert written["gold_answer"] == "5"
     assert written["versions"] == {"reasoning_gym": "0.1.25"}
     assert written["time"] == "2026-01-31T12:00:00+00:00"
     assert written["schema_version"] == SCHEMA_VERSION
+
+
+def test_the_fields_of_a_line_stand_in_one_order():
+    assert list(line(group(1.0))) == [
+        "schema_version",
+        "item_id",
+        "rollouts",
+        "task",
+        "split",
+        "index",
+        "seed",
+        "level",
+        "params",
+        "gold_answer",
+        "versions",
+        "time",
+    ]
+
+
+def test_a_group_knows_the_level_that_made_its_item():
+    hard = dataclasses.replace(PROVENANCE, level=0.7)
+    assert group(1.0, provenance=hard).level == 0.7
+    assert group(1.0, provenance=None).level is None
 
 
 def test_a_rollout_keeps_its_score_beside_what_the_trainer_got():
@@ -73,7 +100,10 @@ def test_a_line_makes_its_item_again():
     params = {"min_numbers": 3, "max_numbers": 3}
     entry = library.make_entry("gcd", params, 99)
     record = GroupRecord(
-        "gcd", [rollout()], entry["answer"], {**PROVENANCE, "params": params}
+        "gcd",
+        [rollout()],
+        entry["answer"],
+        dataclasses.replace(PROVENANCE, params=params),
     )
     written = json.loads(json.dumps(line(record)))
     again = library.make_entry(written["task"], written["params"], written["seed"])
@@ -81,7 +111,7 @@ def test_a_line_makes_its_item_again():
 
 
 def test_an_item_from_outside_has_no_provenance():
-    written = line(group(1.0, provenance={}))
+    written = line(group(1.0, provenance=None))
     assert written["task"] == "gcd"
     assert "seed" not in written
 
