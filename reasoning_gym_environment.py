@@ -46,7 +46,7 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from rg_env import logs, patience
-from rg_env.answers.prompt import SYSTEM_PROMPT
+from rg_env.answers.item_messages import SYSTEM_PROMPT
 from rg_env.atropos import (
     defaults,
     evaluation_run,

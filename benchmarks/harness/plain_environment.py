@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from atroposlib.envs.base import BaseEnv, BaseEnvConfig, ScoredDataGroup
 
-from rg_env.answers.prompt import SYSTEM_PROMPT, build_messages
+from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 from rg_env.atropos import defaults
 
 QUESTION = f"What is {' + '.join(['2'] * 132)}?"

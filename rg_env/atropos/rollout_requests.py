@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.prompt import SYSTEM_PROMPT, Message, build_messages
+from rg_env.answers.item_messages import SYSTEM_PROMPT, Message, build_messages
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_forms import build_rollout
 from rg_env.errors import SettingError

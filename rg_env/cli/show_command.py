@@ -13,7 +13,7 @@ import yaml
 
 from rg_env.answers.extraction import Extraction, extract_answer
 from rg_env.answers.guards import guarded_task, refusal
-from rg_env.answers.prompt import SYSTEM_PROMPT, build_messages
+from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli.answer_input import given_answer

@@ -10,7 +10,7 @@ from typing import Any
 
 from atroposlib.envs.server_handling.managed_server import ManagedServer
 
-from rg_env.answers.prompt import Message
+from rg_env.answers.item_messages import Message
 from rg_env.off_loop import off_loop
 
 MAX_PROMPTS = 256

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.answers.extraction import Extraction, extract_answer
-from rg_env.answers.prompt import SYSTEM_PROMPT, build_messages
 
 TAGS = ["<think>", "</think>", "<answer>", "</answer>"]
 ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
@@ -210,17 +209,3 @@ def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
 @pytest.mark.timeout(60)
 def test_megabytes_of_answers_are_several_answers():
     assert failure_of("<answer>5</answer>" * 200_000) == "several_answers"
-
-
-# -- the prompt ------------------------------------------------------------------------
-
-
-def test_the_prompt_is_the_system_prompt_and_the_question():
-    assert build_messages("2 + 3?", "Be brief.") == (
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "2 + 3?"},
-    )
-
-
-def test_the_example_in_the_system_prompt_is_one_that_extraction_accepts():
-    assert answer_of(SYSTEM_PROMPT.partition("Example:")[2]) == "5"

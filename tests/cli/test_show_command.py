@@ -14,7 +14,7 @@ import pytest
 from parts import ENTRY, GUARD_S, descendants, left_alive, run_main, start_entry
 
 from rg_env.answers.extraction import FormatFailure
-from rg_env.answers.prompt import SYSTEM_PROMPT
+from rg_env.answers.item_messages import SYSTEM_PROMPT
 from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli import answer_input, show_command
