@@ -1,6 +1,6 @@
 """The stream of items before they are made: which task, parameters, level and seed.
 
-A draw is a pure function of seed, split and index. What the results of a run decide,
+A draw is a pure function of seed and index. What the results of a run decide,
 its levels and adaptive weights, is taken as it stands when the item is drawn, and
 travels with it from there.
 """
