@@ -10,38 +10,35 @@ from typing import Any
 import aiohttp
 import psutil
 
+from rg_env.simulation.child_process import running_program
+
 CONNECTIONS = 4
 SECONDS = 1.0
 PROMPT = list(range(200, 800))
 
 
-async def measure_limit(
-    url: str, pid: int, tokens: int, group_size: int
-) -> dict[str, Any]:
-    """Ask the server as fast as one process can, without latency.
+async def measure_limit(tokens: int, group_size: int) -> dict[str, Any]:
+    """Ask a server as fast as one process can, without latency.
 
     Returns:
         Requests and tokens a second as measured, and the requests a second that the
         server's own CPU time would allow, the asking left out.
     """
-    begin = {"latency_ms": 0, "jitter": 0.0, "tokens": tokens}
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(f"{url}/bench/begin", json=begin) as reply,
-    ):
-        reply.raise_for_status()
     ask = {
         "prompt": {"prompt_token_ids": PROMPT},
         "n": group_size,
         "max_tokens": 2 * tokens,
     }
-    process = psutil.Process(pid)
-    before = process.cpu_times()
-    began = time.monotonic()
-    asking = [_ask(url, json.dumps(ask).encode(), began) for _ in range(CONNECTIONS)]
-    requests = sum(await asyncio.gather(*asking))
-    seconds = time.monotonic() - began
-    after = process.cpu_times()
+    body = json.dumps(ask).encode()
+    module = "rg_env.simulation.inference_server"
+    async with running_program(module, f"--tokens={tokens}") as url:
+        process = psutil.Process(await _pid_of(url))
+        before = process.cpu_times()
+        began = time.monotonic()
+        asking = [_ask(url, body, began) for _ in range(CONNECTIONS)]
+        requests = sum(await asyncio.gather(*asking))
+        seconds = time.monotonic() - began
+        after = process.cpu_times()
     cpu_s = after.user + after.system - before.user - before.system
     return {
         "tokens": tokens,
@@ -49,6 +46,11 @@ async def measure_limit(
         "tokens_per_s": requests * group_size * tokens / seconds,
         "requests_per_cpu_s": requests / cpu_s if cpu_s else float("inf"),
     }
+
+
+async def _pid_of(url: str) -> int:
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/stats") as reply:
+        return int((await reply.json())["pid"])
 
 
 async def _ask(url: str, body: bytes, began: float) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
-import signal
 import sys
 import typing
 from collections.abc import Sequence
@@ -24,8 +23,15 @@ from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation import key_entries
 from rg_env.simulation.answer_key import AnswerKey
-from rg_env.simulation.inference_server import ServerConfig, build_app, serve_app
+from rg_env.simulation.inference_server import (
+    InferenceServer,
+    Pace,
+    build_app,
+    catch_signals,
+    serve_app,
+)
 from rg_env.simulation.policy import PolicyProfile
+from rg_env.simulation.policy_model import PolicyModel
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.selection import build_selection
@@ -116,15 +122,12 @@ def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
 
 
 async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = catch_signals()
     run = await _run(pool, options)
     key = await asyncio.to_thread(_key, pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
-    config = ServerConfig(key, profile=profile, latency_ms=options.latency_ms)
-    async with serve_app(build_app(config), options.host, options.port) as url:
+    server = InferenceServer(PolicyModel(key, profile), Pace(options.latency_ms))
+    async with serve_app(build_app(server), options.host, options.port) as url:
         print(f"{READY} {url}", flush=True)
         await stopped.wait()
 

@@ -11,49 +11,19 @@ What it does not do: it cannot follow a curriculum by itself, since levels move 
 results. A stream that is to serve one yields an entry for every level of each draw.
 """
 
+from __future__ import annotations
+
 import asyncio
-import json
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Protocol
 
 from rg_env.simulation.policy import KeyEntry
 
 logger = logging.getLogger(__name__)
 
 MAX_REMEMBERED_MISSES = 10_000
-
-
-class Key(Protocol):
-    """What the simulated policy asks for answers."""
-
-    def lookup(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question already known; never draws, never waits."""
-
-    def find(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, drawing for it if need be; may take long."""
-
-
-class StaticAnswerKey:
-    """A key of given entries.
-
-    Args:
-        entries: Entry by question.
-    """
-
-    def __init__(self, entries: Mapping[str, KeyEntry]) -> None:
-        self._entries = dict(entries)
-
-    def lookup(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, or None."""
-        return self._entries.get(question)
-
-    def find(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, or None; the same as `lookup`."""
-        return self.lookup(question)
 
 
 class AnswerKey:
@@ -69,7 +39,7 @@ class AnswerKey:
 
     Attributes:
         drawn: Entries drawn so far.
-        misses: RunItems asked for that were not found within the bound.
+        misses: Questions asked for that were not found within the bound.
 
     Raises:
         ValueError: A bound is not positive.
@@ -165,7 +135,7 @@ class AsyncKey:
         key: The key to ask.
     """
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: AnswerKey) -> None:
         self._key = key
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="answer-key")
 
@@ -180,37 +150,3 @@ class AsyncKey:
     def close(self) -> None:
         """Give up what has not begun; can be called twice."""
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-def read_key(path: Path) -> StaticAnswerKey:
-    """Read a key of JSON lines, one `KeyEntry` a line.
-
-    Example of a line:
-        {"task": "gcd", "category": "arithmetic", "question": "...", "answer": "4",
-         "level": 0.5}
-
-    Raises:
-        ValueError: A line is no such object; the message names file and line.
-    """
-    entries: dict[str, KeyEntry] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        try:
-            entry = _parse_entry(json.loads(line))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{path}, line {number}: expected an object with task, category,"
-                f" question, answer and level; {type(error).__name__}: {error}"
-            ) from error
-        entries[entry.question] = entry
-    return StaticAnswerKey(entries)
-
-
-def _parse_entry(value: Mapping[str, Any]) -> KeyEntry:
-    level = value.get("level")
-    return KeyEntry(
-        task=str(value["task"]),
-        category=str(value["category"]),
-        question=str(value["question"]),
-        answer=str(value["answer"]),
-        level=None if level is None else float(level),
-    )

@@ -2,12 +2,11 @@
 
 import asyncio
 import itertools
-import json
 import threading
 
 import pytest
 
-from rg_env.simulation.answer_key import AnswerKey, AsyncKey, StaticAnswerKey, read_key
+from rg_env.simulation.answer_key import AnswerKey, AsyncKey
 from rg_env.simulation.policy import KeyEntry
 
 
@@ -107,22 +106,3 @@ def test_a_fault_of_a_stream_reaches_the_one_who_asked():
 
     with pytest.raises(OSError, match="worker gone"):
         AnswerKey([broken()]).find("q")
-
-
-def test_a_static_key_finds_its_entries_only():
-    key = StaticAnswerKey({"q1": entry("q1")})
-    assert key.find("q1") == entry("q1")
-    assert key.find("q2") is None
-
-
-def test_a_key_is_read_from_json_lines(tmp_path):
-    path = tmp_path / "key.jsonl"
-    path.write_text(json.dumps(vars(entry("q1"))) + "\n")
-    assert read_key(path).find("q1") == entry("q1")
-
-
-def test_a_bad_line_of_a_key_is_named(tmp_path):
-    path = tmp_path / "key.jsonl"
-    path.write_text(json.dumps(vars(entry("q1"))) + '\n{"task": "gcd"}\n')
-    with pytest.raises(ValueError, match=r"key\.jsonl, line 2: expected"):
-        read_key(path)
