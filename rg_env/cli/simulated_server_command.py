@@ -16,9 +16,11 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+from rg_env.answers.rules import ScoringRules
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
+from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation import key_entries
@@ -112,19 +114,30 @@ async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run
     )
 
 
-def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
-    evaluated = list(key_entries.eval_entries(pool, run))
-    questions = {entry.question for entry in evaluated}
-    return AnswerKey(
-        [key_entries.train_entries(pool, run, questions), iter(evaluated)],
-        max_draws=MAX_DRAWS * (MAX_STEPS if run.every_step else 1),
-    )
+async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
+    evaluated = [entry async for entry in key_entries.eval_entries(pool, run)]
+    if run.every_step:
+        asked = key_entries.entries_of_every_step(pool, run)
+    else:
+        source = ItemSource(
+            pool,
+            run.build_stream(),
+            lookahead=key_entries.AHEAD,
+            making_at_once=1,
+            item_deadline_s=key_entries.DEADLINE_S,
+            scoring_deadline_s=key_entries.DEADLINE_S,
+            rules=ScoringRules(),
+        )
+        source.keep_for_evaluation({entry.question for entry in evaluated})
+        asked = key_entries.asked_entries(run, source)
+    max_draws = MAX_DRAWS * (MAX_STEPS if run.every_step else 1)
+    return AnswerKey(asked, known=evaluated, max_draws=max_draws)
 
 
 async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
     stopped = catch_signals()
     run = await _run(pool, options)
-    key = await asyncio.to_thread(_key, pool, run)
+    key = await _key(pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
     server = InferenceServer(PolicyModel(key, profile), Pace(options.latency_ms))
     async with serve_app(build_app(server), options.host, options.port) as url:

@@ -91,6 +91,3 @@ class FixedLengthModel:
     def counts(self) -> Mapping[str, Any]:
         """Return the questions whose answer nobody had told."""
         return {"unknown_questions": self._unknown_questions}
-
-    def close(self) -> None:
-        """There is nothing to end."""

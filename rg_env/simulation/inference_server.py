@@ -166,10 +166,6 @@ class InferenceServer:
         """Answer messages as an OpenAI server."""
         return await self._handle(request, CHAT)
 
-    async def close(self, app: web.Application) -> None:
-        """End what the model has started."""
-        self._model.close()
-
     # -- one request -------------------------------------------------------------------
 
     async def _handle(
@@ -285,7 +281,6 @@ def build_app(server: InferenceServer) -> web.Application:
             web.post("/v1/chat/completions", server.chat),
         ]
     )
-    app.on_cleanup.append(server.close)
     return app
 
 

@@ -32,9 +32,6 @@ class Model(Protocol):
     def counts(self) -> Mapping[str, Any]:
         """Return what else it counts, for `GET /stats`."""
 
-    def close(self) -> None:
-        """End what it has started; can be called twice."""
-
 
 def cut_text(
     tokenizer: ChatTokenizer, text: str, max_tokens: int
@@ -74,6 +71,3 @@ class TextModel:
     def counts(self) -> Mapping[str, Any]:
         """Return nothing: the server counts all there is."""
         return {}
-
-    def close(self) -> None:
-        """There is nothing to end."""

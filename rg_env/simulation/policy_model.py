@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.simulation.answer_key import AnswerKey, AsyncKey
+from rg_env.simulation.answer_key import AnswerKey
 from rg_env.simulation.chat_tokenizer import ChatTokenizer
 from rg_env.simulation.chatml import extract_last_user_message
 from rg_env.simulation.generation import Generation, throw_logprobs
@@ -41,7 +41,7 @@ class PolicyModel:
     def __init__(
         self, key: AnswerKey, profile: PolicyProfile | None = None, seed: int = 0
     ) -> None:
-        self._key = AsyncKey(key)
+        self._key = key
         self._profile = profile or PolicyProfile()
         self._seed = seed
         self._tokenizer = ChatTokenizer()
@@ -72,10 +72,6 @@ class PolicyModel:
             "kinds": self._kinds,
             "forms": self._forms,
         }
-
-    def close(self) -> None:
-        """Give up answers that nobody waits for any more."""
-        self._key.close()
 
     def _count_ask(self, prompt: str) -> int:
         digest = hashlib.blake2b(prompt.encode(), digest_size=8).digest()

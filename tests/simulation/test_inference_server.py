@@ -41,7 +41,7 @@ END_ID = TOKENIZER.token_to_id("<|im_end|>")
 
 @contextlib.asynccontextmanager
 async def serving(profile=ALWAYS_RIGHT, seed=0):
-    model = PolicyModel(AnswerKey([iter([ENTRY])]), profile, seed)
+    model = PolicyModel(AnswerKey(known=[ENTRY]), profile, seed)
     async with serve_app(build_app(InferenceServer(model))) as url:
         yield url
 
