@@ -12,11 +12,11 @@ in fresh processes: A B A B. Contestants are
 
 Simulated are the trainer, which takes batches and trains nothing, and the model: every
 request is answered after the same time with completions of the same length, or, with
---hostile, with texts that attack scorers, the files that they leave counted. What that
-inference server could serve at most is measured first. Shown are what reached the API
-a second, how long the server waited, CPU and memory, how late the event loop was in the
-environment's own process (measured by a probe inside it), and what was generated in
-vain. JSON holds every run (`runs`), medians and ratios (`summary`).
+--hostile, with texts that attack scorers, the files that they leave counted. Shown are
+what reached the API a second, how long the server waited, CPU (the server's own too)
+and memory, how late the event loop was in the environment's own process (measured by a
+probe inside it), and what was generated in vain. JSON holds every run (`runs`), medians
+and ratios (`summary`).
 
 All the processes share the cores of this machine. So at 0 ms, and with long
 completions, the API's own CPU bounds everybody; it is shown beside.
@@ -45,7 +45,6 @@ import psutil
 from rich.console import Console
 
 from benchmarks.harness import report
-from benchmarks.harness.limit import measure_limit
 from benchmarks.harness.run import Say, measure
 from benchmarks.harness.setting import Contestant, Setting
 from rg_env.simulation.child_process import PROJECT
@@ -176,12 +175,10 @@ class Found:
 
     Attributes:
         machine: What it was measured on.
-        server_limit: What the inference server itself can serve.
         runs: One entry a run, see `benchmarks.harness.run.measure`.
     """
 
     machine: dict[str, Any] = dataclasses.field(default_factory=machine)
-    server_limit: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     runs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def write(self, path: Path) -> None:
@@ -222,14 +219,6 @@ async def run_all(options: argparse.Namespace, scratch: Path, found: Found) -> N
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     turns = plan(options)
     keep = options.keep or scratch
-    for tokens in dict.fromkeys(turn.setting.tokens for turn in turns):
-        limit = await measure_limit(tokens, options.group_size)
-        found.server_limit.append(limit)
-        console.print(
-            f"the inference server itself, {tokens} tokens:"
-            f" {limit['requests_per_s']:.0f} groups/s asked from one process,"
-            f" {limit['requests_per_cpu_s']:.0f} for a second of its CPU"
-        )
     for turn in turns:
         name, title = turn.contestant.name, turn.setting.title
         heading = f"{turn.number}/{len(turns)} {name}, {title}"

@@ -52,7 +52,7 @@ async def measure(
         - Of the window, at the inference server: `server_idle` (share of the time
           without a request in flight), `in_flight` (mean) of `in_flight_allowed`.
         - Of the window, in the environment: `loop_ms` (how late its event loop was),
-          `collector_ms` (pauses by Python's garbage collector), `hooks_ms`.
+          `hooks_ms`.
         - Of the window, on the machine: `cpu_ms_per_group` by process, `machine_ms`
           (how late an idle process was), `busy_with_others` (share of all CPU).
         - Of the whole run: `waste` in rollouts, `memory_mib` of main process and
@@ -88,7 +88,6 @@ async def measure(
     window = (start.api["t"], end.api["t"])
     found["loop_ms"] = seen.loop_delays(stage.reports, *window)
     found["machine_ms"] = seen.loop_delays([stage.control], *window)
-    found["collector_ms"] = seen.collector_pauses(stage.reports, *window)
     found["hooks_ms"] = seen.hook_times(stage.reports, *window)
     found["slowest"] = seen.slowest_tasks(stage.reports)
     return found
