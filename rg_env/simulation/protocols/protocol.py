@@ -74,7 +74,7 @@ class InferenceProtocol:
 
 def encode_id(token: int | str, logprob: float | None) -> bytes:
     """Return a token alone, without its log-probability."""
-    return json.dumps(token).encode()
+    return b"%d" % token if isinstance(token, int) else json.dumps(token).encode()
 
 
 def read_int(body: Body, names: Sequence[str], default: int, highest: int) -> int:
