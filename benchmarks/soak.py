@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import findings, stage
 
 FAULT_RATE = 0.1
-LATENCY_S = 0.05
+LATENCY_MS = 50.0
 LOOK_S = 0.2
 
 
@@ -70,7 +70,7 @@ async def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run it all; return what was found."""
     log_path = folder / "serve.log"
     async with stage.Stage(
-        folder / f"soak-{uuid.uuid4()}", options, latency_s=LATENCY_S
+        folder / f"soak-{uuid.uuid4()}", options, latency_ms=LATENCY_MS
     ) as theatre:
         began = time.monotonic()
         with log_path.open("wb") as log:

@@ -1,8 +1,8 @@
 """The stage of the soak and the chaos run: servers, API, trainer, environment.
 
 Everything is a process of its own and real, except for the model, which is simulated,
-and the trainer, which trains nothing. The environment reaches the API through
-`tests/faulty.py`, which spoils some of its requests; the trainer asks the API itself.
+and the trainer, which trains nothing. The environment reaches the API through a door
+that spoils some of its requests; the trainer asks the API itself.
 """
 
 from __future__ import annotations
@@ -22,18 +22,15 @@ from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-
-from benchmarks import findings  # noqa: E402
-from rg_env.simulation.api_process import running_api  # noqa: E402
-from rg_env.simulation.engine import TOKENIZER_FOLDER  # noqa: E402
-from rg_env.simulation.stand_in_trainer import (  # noqa: E402
+from benchmarks import findings
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.simulation.child_process import PROJECT, running_program
+from rg_env.simulation.stand_in_trainer import (
     StandInTrainer,
     TrainerConfig,
-    TrainerError,
     TrainerStep,
 )
+from rg_env.simulation.trained_api import WITHOUT_END, trained_api
 
 GROUP = 4
 GROUPS_A_BATCH = 16
@@ -41,9 +38,9 @@ MAX_TOKENS = 1024
 TASKS = "gcd,chain_sum"
 NUM_SERVERS = 2
 GUARD_S = 60.0
+COUNTED = ("requests", "completions", "accepted", "acknowledged")
 
-PROGRAM = str(ROOT / "reasoning_gym_environment.py")
-FAULTY = str(ROOT / "tests" / "faulty.py")
+ENTRY = str(PROJECT / "reasoning_gym_environment.py")
 
 
 def free_port() -> int:
@@ -53,48 +50,49 @@ def free_port() -> int:
         return port
 
 
-def get_json(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=30) as reply:  # noqa: S310 - ours
-        return json.load(reply)
+async def get_json(url: str) -> Any:
+    def get() -> Any:
+        with urllib.request.urlopen(url, timeout=30) as reply:  # noqa: S310 - ours
+            return json.load(reply)
+
+    return await asyncio.to_thread(get)
 
 
-class Program:
-    """A process of `tests/faulty.py` on a port that it keeps when restarted.
+class Restartable:
+    """A program of the simulation on a port that it keeps when restarted.
 
     Attributes:
         url: Where it is.
-        past: Sums of the counts of the processes that are gone.
     """
 
-    def __init__(self, *argv: str) -> None:
-        self._argv = argv
-        self._port = free_port()
-        self._process: subprocess.Popen[str] | None = None
-        self.past: collections.Counter[str] = collections.Counter()
-        self.start()
+    def __init__(self, module: str, *argv: str) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._command = (module, *argv, f"--port={port}")
+        self._life = contextlib.AsyncExitStack()
+        self._past: collections.Counter[str] = collections.Counter()
+        self._is_up = False
 
-    def start(self) -> None:
-        command = [sys.executable, FAULTY, *self._argv, f"--port={self._port}"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self.url = self._process.stdout.readline().split()[-1]
+    async def start(self) -> None:
+        await self._life.enter_async_context(running_program(*self._command))
+        self._is_up = True
 
-    def counts(self) -> collections.Counter[str]:
+    async def counts(self) -> collections.Counter[str]:
         """Return its sums, those of its former lives included."""
-        now = get_json(f"{self.url}/stats") if self._process is not None else {}
-        flat = {k: v for k, v in now.items() if isinstance(v, int)}
-        return self.past + collections.Counter(flat | now.get("injected", {}))
+        now = await get_json(f"{self.url}/stats") if self._is_up else {}
+        totals = {name: now[name] for name in COUNTED if name in now}
+        return self._past + collections.Counter(totals | now.get("injected", {}))
 
-    def stop(self, *, kill: bool = False) -> None:
-        if self._process is None:
-            return
-        if not kill:
-            self.past = self.counts()
-        process, self._process = self._process, None
-        process.kill() if kill else process.terminate()
-        process.wait(GUARD_S)
-        if process.stdout is not None:
-            process.stdout.close()
+    async def stop(self) -> None:
+        if self._is_up:
+            self._past = await self.counts()
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End it without asking for its counts."""
+        self._is_up = False
+        await self._life.aclose()
+        self._life = contextlib.AsyncExitStack()
 
 
 @dataclasses.dataclass
@@ -128,47 +126,38 @@ class Receipts:
             self._seen.add(key)
 
 
-class Api:
+class RestartableApi:
     """The real API with its trainer, which both forget everything when restarted.
 
     Attributes:
         url: Where it is, always the same.
         receipts: What the trainer has got.
-        lost: Groups that lay in the API's queue when it was stopped.
     """
 
-    def __init__(self, folder: Path, save_every: int = 5) -> None:
-        self._folder = folder
-        self._save_every = save_every
+    def __init__(self, folder: Path, save_every: int) -> None:
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
-        self.receipts = Receipts()
-        self._life = contextlib.AsyncExitStack()
-        self._training: asyncio.Task[None] | None = None
-        self._trainer: StandInTrainer | None = None
-
-    async def start(self) -> None:
-        await self._life.enter_async_context(running_api(self._port))
-        config = TrainerConfig(
+        self._config = TrainerConfig(
             api_url=self.url,
             batch_size=GROUP * GROUPS_A_BATCH,
             group_size=GROUP,
             max_token_len=MAX_TOKENS,
-            num_steps=10**9,
-            checkpoint_dir=str(self._folder / "checkpoints"),
-            save_checkpoint_interval=self._save_every,
-            starting_step=self.receipts.steps,
+            num_steps=WITHOUT_END,
+            checkpoint_dir=str(folder / "checkpoints"),
+            save_checkpoint_interval=save_every,
         )
-        self._trainer = StandInTrainer(config, self.receipts.take)
-        self._training = asyncio.create_task(self._train(self._trainer))
+        self.receipts = Receipts()
+        self._life = contextlib.AsyncExitStack()
+        self._trainer: StandInTrainer | None = None
 
-    async def _train(self, trainer: StandInTrainer) -> None:
-        with contextlib.suppress(TrainerError):
-            await trainer.run(10**9)
+    async def start(self) -> None:
+        config = dataclasses.replace(self._config, starting_step=self.receipts.steps)
+        _, self._trainer = await self._life.enter_async_context(
+            trained_api(config, self.receipts.take, port=self._port)
+        )
 
     async def queue_size(self) -> int:
-        status = await asyncio.to_thread(get_json, f"{self.url}/status")
-        return int(status["queue_size"])
+        return int((await get_json(f"{self.url}/status"))["queue_size"])
 
     async def drain(self) -> None:
         """Wait until the trainer has taken every whole batch."""
@@ -179,15 +168,11 @@ class Api:
                 return
 
     async def stop(self) -> None:
-        if self._training is not None:
-            self._training.cancel()
-            await asyncio.gather(self._training, return_exceptions=True)
+        await self._life.aclose()
         if self._trainer is not None:
             self.receipts.invalid += self._trainer.counts.invalid_groups
             self.receipts.faults += self._trainer.counts.faults
-        self._trainer = self._training = None
-        await self._life.aclose()
-        self._life = contextlib.AsyncExitStack()
+        self._trainer, self._life = None, contextlib.AsyncExitStack()
 
 
 def start_serve(
@@ -205,6 +190,7 @@ def start_serve(
         "max_token_length": MAX_TOKENS,
         "num_workers": 1,
         "steps_per_eval": 0,
+        "total_steps": WITHOUT_END,
         "dump_rollouts": True,
         "dump_failed_rollouts": True,
         "rollout_save_score_threshold": 0.0,
@@ -227,7 +213,7 @@ def start_serve(
     settings.write_text(json.dumps({"env": env | changes, "openai": openai}))
     environ = {**os.environ, "HF_HUB_OFFLINE": "1", "WANDB_MODE": "disabled"}
     return subprocess.Popen(
-        [sys.executable, PROGRAM, "serve", "--config", str(settings)],
+        [sys.executable, ENTRY, "serve", "--config", str(settings)],
         stdout=log,
         stderr=subprocess.STDOUT,
         env=environ,
@@ -241,12 +227,12 @@ class Stage:
         folder: Of checkpoints, dump files and settings; its name marks our processes.
         options: `rate` and `api_rate`, the shares of replies that are spoilt.
         save_every: Steps between two checkpoints.
-        latency_s: What an unspoilt reply takes, in seconds.
+        latency_ms: What an unspoilt reply takes.
 
     Attributes:
         api: The API and its trainer.
         servers: The inference servers.
-        front: What spoils the API's replies.
+        door: What spoils the API's replies.
         dumps: The folder of the dump files.
     """
 
@@ -255,48 +241,53 @@ class Stage:
         folder: Path,
         options: argparse.Namespace,
         save_every: int = 5,
-        latency_s: float = 0.0,
+        latency_ms: float = 0.0,
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.folder, self.dumps = folder, folder / "dumps"
-        self.api = Api(folder, save_every)
+        self.api = RestartableApi(folder, save_every)
         self.servers = [
-            Program(
-                "server",
+            Restartable(
+                "rg_env.simulation.inference_server",
                 f"--rate={options.rate}",
                 f"--seed={i}",
-                f"--latency_s={latency_s}",
+                f"--latency_ms={latency_ms}",
             )
             for i in range(NUM_SERVERS)
         ]
-        self.front = Program(
-            "api", f"--of={self.api.url}", f"--rate={options.api_rate}"
+        self.door = Restartable(
+            "rg_env.simulation.spoilt_api",
+            f"--of={self.api.url}",
+            f"--rate={options.api_rate}",
         )
         self._calm = asyncio.Event()
 
+    @property
+    def _programs(self) -> tuple[Restartable, ...]:
+        return (*self.servers, self.door)
+
     async def __aenter__(self) -> Stage:
-        """Start the API."""
-        await self.api.start()
+        """Start all but the environment."""
+        starts = [program.start() for program in self._programs]
+        await asyncio.gather(self.api.start(), *starts)
         return self
 
     async def __aexit__(self, *error: object) -> None:
         """End everything."""
         await self.api.stop()
-        for program in (*self.servers, self.front):
-            program.stop(kill=True)
+        await asyncio.gather(*(program.kill() for program in self._programs))
 
     def serve(self, log: Any, **changes: Any) -> subprocess.Popen[bytes]:
         """Start `serve`."""
         urls = [server.url for server in self.servers]
-        changes = {"total_steps": 10**9, **changes}
-        return start_serve(self.folder, self.front.url, urls, log, **changes)
+        return start_serve(self.folder, self.door.url, urls, log, **changes)
 
     # -- disturbances ------------------------------------------------------------------
 
-    async def restart_server(self, server: Program, away_s: float) -> None:
-        await asyncio.to_thread(server.stop)
+    async def restart_server(self, server: Restartable, away_s: float) -> None:
+        await server.stop()
         await asyncio.sleep(away_s)
-        await asyncio.to_thread(server.start)
+        await server.start()
 
     async def restart_api(self, away_s: float) -> None:
         await self.api.stop()
@@ -333,12 +324,14 @@ class Stage:
         await self.api.drain()
         queued = await self.api.queue_size()
         await self.api.stop()
-        served = sum((s.counts() for s in self.servers), start=self.front.counts())
-        for program in (*self.servers, self.front):
-            program.stop()
+        served = sum(
+            [await program.counts() for program in self._programs],
+            start=collections.Counter[str](),
+        )
+        for program in self._programs:
+            await program.kill()
         ledger = findings.last_ledger(self.folder)
         asked, fates = ledger.get("asked", 0), ledger.get("fates", {})
-        totals = ("requests", "choices", "accepted", "acknowledged")
         files = await asyncio.to_thread(findings.look_at_files, self.dumps)
         return {
             "groups received": self.api.receipts.groups,
@@ -348,14 +341,14 @@ class Stage:
             "groups left in the queue": queued,
             "groups acknowledged to serve": served["acknowledged"],
             "groups accepted by the API": served["accepted"],
-            "completions served": served["choices"],
+            "completions served": served["completions"],
             "rollouts asked": asked,
             "fates": fates,
             "asked - sum of fates": asked - sum(fates.values()),
             "sent - acknowledged": fates.get("sent", 0)
             - GROUP * served["acknowledged"],
             "faults injected": {
-                name: n for name, n in sorted(served.items()) if name not in totals
+                name: n for name, n in sorted(served.items()) if name not in COUNTED
             },
             "dump files": dataclasses.asdict(files),
             "dump groups counted": findings.last_dump_count(self.folder),

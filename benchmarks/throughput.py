@@ -8,15 +8,15 @@ in fresh processes: A B A B. Contestants are
     ours    reasoning_gym_environment.py
     null    harness/null_environment.py: the same host code, one constant item and
             constant scores: the limit of ours
-    plain   harness/plain_environment.py: the same on Atropos' own host code
     other   the file given as --against
 
 Simulated are the trainer, which takes batches and trains nothing, and the model: every
-request is answered after the same time with completions of the same length. What that
-inference server could serve at most is measured first. Shown are what reached the API
-a second, how long the server waited, CPU and memory, how late the event loop was in the
-environment's own process (measured by a probe inside it), and what was generated in
-vain. JSON holds every run (`runs`), medians and ratios (`summary`).
+request is answered after the same time with completions of the same length, or, with
+--hostile, with texts that attack scorers, the files that they leave counted. Shown are
+what reached the API a second, how long the server waited, CPU (the server's own too)
+and memory, how late the event loop was in the environment's own process (measured by a
+probe inside it), and what was generated in vain. JSON holds every run (`runs`), medians
+and ratios (`summary`).
 
 All the processes share the cores of this machine. So at 0 ms, and with long
 completions, the API's own CPU bounds everybody; it is shown beside.
@@ -45,17 +45,14 @@ import psutil
 from rich.console import Console
 
 from benchmarks.harness import report
-from benchmarks.harness.children import PROJECT, service
-from benchmarks.harness.limit import measure_limit
 from benchmarks.harness.run import Say, measure
 from benchmarks.harness.setting import Contestant, Setting
-from benchmarks.harness.stage import Server
+from rg_env.simulation.child_process import PROJECT
 
 HARNESS = PROJECT / "benchmarks" / "harness"
 FILES = {
     "ours": PROJECT / "reasoning_gym_environment.py",
     "null": HARNESS / "null_environment.py",
-    "plain": HARNESS / "plain_environment.py",
 }
 TRAINER_BOUND = {
     "latency_ms": 3000.0,
@@ -99,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="a trainer of 8 groups in 4 s, latency 3 s ± 50 %%, 32 workers",
     )
+    add("--hostile", action="store_true", help="every completion is a hostile text")
     add("--args", default="", help="further options for every contestant")
     add("--own-args", default="", help="further options for ours and null")
     add("--json", type=Path, help="file to write")
@@ -117,6 +115,7 @@ def settings(options: argparse.Namespace) -> list[Setting]:
         instances=options.instances,
         groups=options.groups,
         seconds=options.seconds or (60.0 if options.trainer_bound else 10.0),
+        hostile=options.hostile,
     )
     if options.trainer_bound:
         base = dataclasses.replace(base, **TRAINER_BOUND)  # type: ignore[arg-type]
@@ -139,9 +138,7 @@ def contestants(options: argparse.Namespace) -> list[Contestant]:
     for name in options.contestants.split(","):
         if name not in FILES:
             raise SystemExit(f"--contestants: {name!r} is none of {', '.join(FILES)}")
-        is_ours = name != "plain"
-        argv = (*shared, *(own if is_ours else ()))
-        found.append(Contestant(name, FILES[name], is_ours, argv))
+        found.append(Contestant(name, FILES[name], True, (*shared, *own)))
     if options.against is not None:
         if not options.against.is_file():
             raise SystemExit(f"--against: there is no file {options.against}")
@@ -178,12 +175,10 @@ class Found:
 
     Attributes:
         machine: What it was measured on.
-        server_limit: What the inference server itself can serve.
         runs: One entry a run, see `benchmarks.harness.run.measure`.
     """
 
     machine: dict[str, Any] = dataclasses.field(default_factory=machine)
-    server_limit: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     runs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def write(self, path: Path) -> None:
@@ -218,41 +213,32 @@ async def run_all(options: argparse.Namespace, scratch: Path, found: Found) -> N
 
     Args:
         options: The command's.
-        scratch: Folder for the socket, and for the logs unless they are to be kept.
+        scratch: Folder for the logs unless they are to be kept.
         found: Filled here.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     turns = plan(options)
-    tell, keep = scratch / "tell", options.keep or scratch
-    async with service(
-        "benchmarks.harness.server", "--tell", str(tell), log=keep / "server.log"
-    ) as (url, pid):
-        for tokens in dict.fromkeys(turn.setting.tokens for turn in turns):
-            limit = await measure_limit(url, pid, tokens, options.group_size)
-            found.server_limit.append(limit)
-            console.print(
-                f"the inference server itself, {tokens} tokens:"
-                f" {limit['requests_per_s']:.0f} groups/s asked from one process,"
-                f" {limit['requests_per_cpu_s']:.0f} for a second of its CPU"
-            )
-        server = Server(url, pid, tell)
-        for turn in turns:
-            name, title = turn.contestant.name, turn.setting.title
-            heading = f"{turn.number}/{len(turns)} {name}, {title}"
-            folder = keep / f"{turn.number:03d}_{name}"
-            with progress(console, heading) as say:
-                run = await measure(turn.contestant, turn.setting, server, say, folder)
-            found.runs.append({"round": turn.round, "title": title, **run})
-            console.print(f"{heading}: {brief(run)}")
+    keep = options.keep or scratch
+    for turn in turns:
+        name, title = turn.contestant.name, turn.setting.title
+        heading = f"{turn.number}/{len(turns)} {name}, {title}"
+        folder = keep / f"{turn.number:03d}_{name}"
+        with progress(console, heading) as say:
+            run = await measure(turn.contestant, turn.setting, say, folder)
+        found.runs.append({"round": turn.round, "title": title, **run})
+        console.print(f"{heading}: {brief(run)}")
 
 
 def brief(run: report.Run) -> str:
     """Return one run in one line."""
     loop, cpu = run["loop_ms"], run["cpu_ms_per_group"]
+    is_hostile = run["setting"]["hostile"]
+    left = f", {run['left_by_texts']} files left by texts" if is_hostile else ""
     return (
         f"{run['groups_per_s']:.1f} groups/s, main {cpu['main']:.1f} ms a group,"
         f" loop p99 {loop['p99']:.0f} max {loop['max']:.0f} ms,"
-        f" waste {run['waste']['share']:.1%}, first after {run['first_group_s']:.1f} s"
+        f" waste {run['waste']['share']:.1%},"
+        f" first after {run['first_group_s']:.1f} s{left}"
     )
 
 

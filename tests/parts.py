@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -24,7 +23,8 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
-from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
+from rg_env.simulation.child_process import ChildProgram
 from rg_env.simulation.inference_server import serve_app
 
 REPO_ROOT = Path(__file__).resolve().parents[1]
@@ -205,30 +205,28 @@ class Simulated:
     """A simulated inference server in a process of its own."""
 
     def __init__(self, *argv):
-        given = ["--port=0", "--complexity_mode=None", *argv]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "rg_env.cli.simulated_server_command", *given],
-            cwd=REPO_ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ,
+        folder = Path(tempfile.mkdtemp())
+        self._program = ChildProgram(
+            "rg_env.cli.simulated_server_command",
+            "--port=0",
+            "--complexity_mode=None",
+            *argv,
+            log_path=folder / "simulated_server.log",
         )
-        self.url = self._process.stdout.readline().split()[-1]
+        self.url = self._program.wait_for_url()
 
     @property
     def completions(self):
         return get_json(f"{self.url}/stats")["completions"]
 
     def stop(self):
-        self._process.terminate()
-        self._process.wait(GUARD_S)
-        self._process.stdout.close()
+        self._program.stop()
 
 
 def vllm_reply(texts, finish_reason="stop", logprob=-0.5):
     """Return what a vLLM server answers, with these completions."""
-    tokenizer = load_tokenizer(TOKENIZER_FOLDER)
-    encoded = [tokenizer.encode(text).ids for text in texts]
+    tokenizer = ChatTokenizer()
+    encoded = [tokenizer.encode(text) for text in texts]
     return {
         "logprobs": [[[{str(i): logprob}] for i in ids] for ids in encoded],
         "finish_reasons": [finish_reason for _ in texts],
@@ -237,7 +235,7 @@ def vllm_reply(texts, finish_reason="stop", logprob=-0.5):
 
 @contextlib.asynccontextmanager
 async def vllm_server(reply):
-    """Serve vLLM's protocol.
+    """Serve vLLM's protocol with replies that the test makes itself.
 
     Args:
         reply: From a request's body to a reply's body, or to a status.

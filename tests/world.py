@@ -12,12 +12,8 @@ import time
 from parts import ENTRY, GUARD_S, NOWHERE, descendants, is_alive, options_of, until
 
 from rg_env.rollouts.dump_writer import read_groups
-from rg_env.simulation.api_process import running_api
-from rg_env.simulation.stand_in_trainer import (
-    StandInTrainer,
-    TrainerConfig,
-    TrainerError,
-)
+from rg_env.simulation.stand_in_trainer import TrainerConfig
+from rg_env.simulation.trained_api import WITHOUT_END, trained_api
 
 LEFT_PATIENCE_S = 10.0
 
@@ -100,22 +96,16 @@ class World:
     @contextlib.asynccontextmanager
     async def with_api(self, **trainer):
         """Have an API, with a trainer that takes all it gets."""
-        async with running_api() as self.api:
-            config = TrainerConfig(
-                api_url=self.api,
-                batch_size=16,
-                group_size=4,
-                max_token_len=2048,
-                num_steps=10**6,
-                **trainer,
-            )
-            training = asyncio.create_task(StandInTrainer(config).run(10**6))
-            try:
-                yield
-            finally:
-                training.cancel()
-                with contextlib.suppress(asyncio.CancelledError, TrainerError):
-                    await training
+        config = TrainerConfig(
+            api_url="",
+            batch_size=16,
+            group_size=4,
+            max_token_len=2048,
+            num_steps=WITHOUT_END,
+            **trainer,
+        )
+        async with trained_api(config) as (self.api, _):
+            yield
 
     async def __aenter__(self):
         return self

@@ -1,8 +1,7 @@
-"""Child processes that cannot outlive the harness, and what they use.
+"""The environments' processes: started as a user does, watched, and ended.
 
-A child of ours watches its standard input: when that closes, because we closed it or
-because we were killed, it ends. Whatever else it has started is remembered while it is
-watched, and ended after it.
+An environment ends when the harness does. Whatever else it has started is remembered
+while it is watched, and ended after it.
 """
 
 from __future__ import annotations
@@ -10,74 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
-import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
-PROJECT = Path(__file__).resolve().parents[2]
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 5.0
+from rg_env.simulation.child_process import read_log_end
+
 MIB = 1024**2
-
-
-def end_with_parent(grace_s: float | None = None) -> None:
-    """End this process when its standard input closes; for the child's side.
-
-    Args:
-        grace_s: Seconds that SIGTERM may take before the process is killed; None for
-            any time.
-    """
-
-    def watch() -> None:
-        # Not sys.stdin: a thread that waits in its lock would block the exit.
-        while os.read(0, 65536):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-        if grace_s is not None:
-            time.sleep(grace_s)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@contextlib.asynccontextmanager
-async def service(module: str, *argv: str, log: Path) -> AsyncIterator[tuple[str, int]]:
-    """Run a module of the harness that prints its URL and serves until it is ended.
-
-    Yields:
-        The URL and the process id.
-
-    Raises:
-        RuntimeError: It did not start; the text holds the end of its log.
-    """
-    with log.open("wb") as errors:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            module,
-            *argv,
-            cwd=PROJECT,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            # Ctrl-C at the terminal is for us; the child is told by us when to end.
-            start_new_session=True,
-        )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        line = await asyncio.wait_for(process.stdout.readline(), START_TIMEOUT_S)
-        if not line.startswith(b"http"):
-            raise RuntimeError(f"{module} did not start:\n{tail(log)}")
-        yield line.decode().strip(), process.pid
-    finally:
-        process.stdin.close()
-        await asyncio.shield(_wait_or_kill(process, STOP_TIMEOUT_S))
 
 
 async def _wait_or_kill(process: asyncio.subprocess.Process, patience_s: float) -> None:
@@ -86,12 +27,6 @@ async def _wait_or_kill(process: asyncio.subprocess.Process, patience_s: float) 
     except asyncio.TimeoutError:
         process.kill()
         await process.wait()
-
-
-def tail(log: Path, lines: int = 25) -> str:
-    """Return the end of a log."""
-    text = log.read_text("utf-8", errors="replace").splitlines()
-    return "\n".join(text[-lines:]) or "(its log is empty)"
 
 
 class Tree:
@@ -189,9 +124,8 @@ class Watched:
         """
         status = self._process.returncode
         if status is not None:
-            raise RuntimeError(
-                f"the environment ended with status {status}:\n{tail(self._log)}"
-            )
+            end = read_log_end(self._log)
+            raise RuntimeError(f"the environment ended with status {status}:\n{end}")
 
     async def stop(self, patience_s: float = 20.0) -> dict[str, float | int | None]:
         """End it with SIGTERM, then whatever it has left behind; may be called twice.

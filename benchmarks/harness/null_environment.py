@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from atroposlib.envs.base import ScoredDataGroup
 
 from reasoning_gym_environment import Item, ReasoningGymEnv
+from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 
 QUESTION = f"What is {' + '.join(['2'] * 132)}?"
 """With the system prompt some 610 tokens, as our prompts have over all tasks at random
@@ -30,6 +31,9 @@ ENTRY = {
     "answer": "264",
     "metadata": {"source_dataset": "null"},
 }
+
+
+MESSAGES = build_messages(QUESTION, SYSTEM_PROMPT)
 
 
 class Unasked:
@@ -50,7 +54,7 @@ class NullEnv(ReasoningGymEnv):
 
     async def get_next_item(self) -> Item:
         """Return the one item."""
-        return self._messages(QUESTION), ENTRY, Unasked()
+        return MESSAGES, ENTRY, Unasked()
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]

@@ -7,7 +7,6 @@ loop runs, the probe
 
 - wakes every 5 ms and notes how late it is,
 - notes how long the hooks of its class take, by task where one is known,
-- notes how long Python's garbage collector stops everything,
 - tells the inference server the answer to each item, so that a simulated model can be
   right in half of its completions.
 
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gc
 import json
 import os
 import runpy
@@ -43,9 +41,6 @@ METHODS = (
 )
 """The host's hooks that are timed; each waits for something."""
 
-SHORTEST_PAUSE_MS = 1.0
-"""Shorter pauses of the garbage collector are many, and no one feels them."""
-
 Method = Callable[..., Awaitable[Any]]
 
 
@@ -58,8 +53,6 @@ class Probe:
         self._tell.connect(tell)
         self._delays: list[tuple[float, float]] = []
         self._calls: list[tuple[float, str, str, float]] = []
-        self._pauses: list[tuple[float, float]] = []
-        self._paused_at = 0.0
         self._began = False
 
     def start(self, main: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
@@ -74,13 +67,11 @@ class Probe:
             for name in METHODS:
                 if hasattr(cls, name):
                     setattr(cls, name, self._timed(name, getattr(cls, name)))
-        gc.callbacks.append(self._collecting)
         watch = asyncio.ensure_future(self._watch())
         try:
             return await main
         finally:
             watch.cancel()
-            gc.callbacks.remove(self._collecting)
             self._write()
 
     async def _watch(self) -> None:
@@ -93,15 +84,6 @@ class Probe:
             if now - written >= WRITE_EVERY_S:
                 written = now
                 self._write()
-
-    def _collecting(self, phase: str, info: dict[str, int]) -> None:
-        now = time.monotonic()
-        if phase == "start":
-            self._paused_at = now
-            return
-        pause_ms = 1e3 * (now - self._paused_at)
-        if pause_ms >= SHORTEST_PAUSE_MS:
-            self._pauses.append((round(now, 4), round(pause_ms, 3)))
 
     def _timed(self, name: str, method: Method) -> Method:
         @functools.wraps(method)
@@ -135,12 +117,8 @@ class Probe:
             self._tell = None
 
     def _write(self) -> None:
-        lines = [
-            {"delays": self._delays},
-            {"calls": self._calls},
-            {"pauses": self._pauses},
-        ]
-        self._delays, self._calls, self._pauses = [], [], []
+        lines = [{"delays": self._delays}, {"calls": self._calls}]
+        self._delays, self._calls = [], []
         with open(self._path, "a", encoding="utf-8") as report:  # noqa: PTH123
             report.writelines(json.dumps(line) + "\n" for line in lines)
 

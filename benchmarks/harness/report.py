@@ -25,8 +25,6 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "loop p50 ms": ("loop_ms", "p50"),
     "loop p99 ms": ("loop_ms", "p99"),
     "loop max ms": ("loop_ms", "max"),
-    "collector share": ("collector_ms", "share"),
-    "collector max ms": ("collector_ms", "max"),
     "idle process p99 ms": ("machine_ms", "p99"),
     "idle process max ms": ("machine_ms", "max"),
     "first group s": ("first_group_s",),
@@ -211,15 +209,12 @@ def tables(runs: Sequence[Run]) -> Group:
             },
         ),
         _table(
-            "How late, in ms: the environment's event loop, and an idle process;"
-            " GC: pauses\nby Python's garbage collector",
+            "How late, in ms: the environment's event loop, and an idle process",
             runs,
             {
                 "loop\np50": number("loop p50 ms"),
                 "\np99": number("loop p99 ms"),
                 "\nmax": number("loop max ms"),
-                "GC\nmax": number("collector max ms"),
-                "GC\nshare": share("collector share"),
                 "idle\np99": number("idle process p99 ms"),
                 " \nmax": number("idle process max ms"),
                 "CPU of\nothers": share("busy with others"),

@@ -19,7 +19,7 @@ import psutil
 
 from benchmarks.harness import seen
 from benchmarks.harness.setting import Contestant, Setting
-from benchmarks.harness.stage import Server, Snapshot, Stage, set_up
+from benchmarks.harness.stage import Snapshot, Stage, set_up
 
 POLL_S = 0.1
 START_TIMEOUT_S = 120.0
@@ -32,7 +32,6 @@ Say = Callable[[str], None]
 async def measure(
     contestant: Contestant,
     setting: Setting,
-    server: Server,
     say: Say,
     folder: Path,
 ) -> dict[str, Any]:
@@ -41,7 +40,6 @@ async def measure(
     Args:
         contestant: The environment.
         setting: What to measure under.
-        server: The inference server.
         say: Told what happens.
         folder: For the logs of all processes.
 
@@ -54,19 +52,19 @@ async def measure(
         - Of the window, at the inference server: `server_idle` (share of the time
           without a request in flight), `in_flight` (mean) of `in_flight_allowed`.
         - Of the window, in the environment: `loop_ms` (how late its event loop was),
-          `collector_ms` (pauses by Python's garbage collector), `hooks_ms`.
+          `hooks_ms`.
         - Of the window, on the machine: `cpu_ms_per_group` by process, `machine_ms`
           (how late an idle process was), `busy_with_others` (share of all CPU).
         - Of the whole run: `waste` in rollouts, `memory_mib` of main process and
           children, `slowest` tasks, `faults` of the groups that were checked, `end`
-          (status, seconds, processes left behind) and what the environment last `said`
-          of its rollouts.
+          (status, seconds, processes left behind), what the environment last `said`
+          of its rollouts, and the files `left_by_texts` that were executed.
 
     Raises:
         RuntimeError: Something did not start, or the environment ended.
     """
     _make(folder)
-    async with set_up(contestant, setting, server, folder) as (stage, began):
+    async with set_up(contestant, setting, folder) as (stage, began):
         first = await _until_first(stage, say)
         await _until_groups(stage, setting.warmup, START_TIMEOUT_S, say)
         start = await stage.snapshot()
@@ -81,15 +79,15 @@ async def measure(
             "first_group_s": first - began,
             **_rates(setting, stage, start, end),
             "waste": waste,
-            "faults": dict(stage.trainer.received.faults),
+            "faults": dict(stage.trainer.counts.faults),
             "memory_mib": _memory(stage),
         }
     found["end"] = [await env.stop() for env in stage.envs]
     found["said"] = _last_words(folder)
+    found["left_by_texts"] = _files_left_by_texts(folder)
     window = (start.api["t"], end.api["t"])
     found["loop_ms"] = seen.loop_delays(stage.reports, *window)
     found["machine_ms"] = seen.loop_delays([stage.control], *window)
-    found["collector_ms"] = seen.collector_pauses(stage.reports, *window)
     found["hooks_ms"] = seen.hook_times(stage.reports, *window)
     found["slowest"] = seen.slowest_tasks(stage.reports)
     return found
@@ -102,7 +100,7 @@ def _make(folder: Path) -> None:
 async def _until_first(stage: Stage, say: Say) -> float:
     """Wait for the first group; return when it came, on the monotonic clock."""
     await _until_groups(stage, 1, START_TIMEOUT_S, say)
-    first = (await stage.counts(stage.api))["first"]
+    first = (await stage.ask_api())["first"]
     if first is None:
         raise RuntimeError(f"no group came within {START_TIMEOUT_S:g} s")
     return float(first)
@@ -114,7 +112,7 @@ async def _until_groups(stage: Stage, groups: int, patience_s: float, say: Say) 
     while time.monotonic() < deadline:
         for env in stage.envs:
             env.check()
-        accepted = (await stage.counts(stage.api))["accepted"]
+        accepted = (await stage.ask_api())["accepted"]
         if accepted >= groups:
             return
         say(f"{accepted} groups")
@@ -123,26 +121,25 @@ async def _until_groups(stage: Stage, groups: int, patience_s: float, say: Say) 
 
 async def _drain(stage: Stage) -> dict[str, Any]:
     """Hold the answers back; count what was generated and what became of it."""
-    async with stage.session.post(f"{stage.server}/bench/hold") as reply:
-        held = await reply.json()
+    held = await stage.hold_server()
     size = stage.setting.group_size
     deadline = time.monotonic() + DRAIN_TIMEOUT_S
     before, since = -1, time.monotonic()
     while time.monotonic() < min(deadline, since + QUIET_S):
-        counts = await stage.counts(stage.api)
+        counts = await stage.ask_api()
         seen = counts["accepted"] + counts["buffered"] + counts["rejected"]
         if seen != before:
             before, since = seen, time.monotonic()
         await asyncio.sleep(POLL_S)
-    made = (await stage.counts(stage.server))["rollouts"]
+    made = (await stage.ask_server())["completions"]
     waste = {
         "generated": made,
         "delivered": counts["accepted"] * size,
         "rejected by the API": counts["rejected"] * size,
         "stranded in the API": counts["buffered"] * size,
-        "cancelled": held["cancelled_rollouts"],
+        "cancelled": held["cancelled_completions"],
         "truncated": held["truncated"],
-        "unknown questions": held["unknown"],
+        "unknown questions": held.get("unknown_questions", 0),
     }
     accounted = waste["delivered"] + waste["rejected by the API"]
     waste["dropped by the environment"] = max(
@@ -161,7 +158,7 @@ def _rates(
     groups = end.api["accepted"] - start.api["accepted"]
     each = 1000 / groups if groups else float("nan")
     served_s = end.server["t"] - start.server["t"]
-    received = stage.trainer.received
+    received = stage.trainer.counts
     mean_tokens = received.tokens / received.rollouts if received.rollouts else 0.0
     around = {k: end.around_s[k] - start.around_s[k] for k in end.around_s}
     main_s, children_s = end.main_s - start.main_s, end.children_s - start.children_s
@@ -200,6 +197,10 @@ def _memory(stage: Stage) -> dict[str, float]:
         "peak_pss": sum(tree.peak_pss_mib for tree in trees),
         "final_pss": sum(tree.pss_mib for tree in trees),
     }
+
+
+def _files_left_by_texts(folder: Path) -> int:
+    return len(list(folder.glob("left_by_texts/*")))
 
 
 def _last_words(folder: Path) -> list[str]:

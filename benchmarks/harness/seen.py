@@ -46,24 +46,6 @@ def loop_delays(
     }
 
 
-def collector_pauses(
-    reports: Sequence[Path], start: float, end: float
-) -> dict[str, float | int]:
-    """Return how long the garbage collector stopped the environments in a window.
-
-    Returns:
-        Pauses of at least a millisecond: their number, their share of the window and
-        the longest one in milliseconds.
-    """
-    pauses = [ms for t, ms in _read(reports, "pauses") if start <= t <= end]
-    window_ms = 1e3 * (end - start) * len(reports)
-    return {
-        "count": len(pauses),
-        "share": sum(pauses) / window_ms,
-        "max": max(pauses, default=0.0),
-    }
-
-
 def hook_times(
     reports: Sequence[Path], start: float, end: float
 ) -> dict[str, dict[str, float]]:

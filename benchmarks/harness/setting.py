@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from rg_env.simulation.engine import TOKENIZER_FOLDER
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 
 PROMPT_ROOM_TOKENS = 4096
 
@@ -44,6 +44,7 @@ class Setting:
         groups: The window ends after so many groups ...
         seconds: ... or so many seconds, whichever comes first.
         warmup: Groups before the window.
+        hostile: Whether every completion is a hostile text instead.
     """
 
     latency_ms: float
@@ -57,6 +58,7 @@ class Setting:
     groups: int = 400
     seconds: float = 10.0
     warmup: int = 16
+    hostile: bool = False
 
     @property
     def max_token_length(self) -> int:
@@ -73,7 +75,8 @@ class Setting:
     @property
     def title(self) -> str:
         """The setting in a few words."""
-        parts = [f"{self.latency_ms:g} ms", f"{self.tokens} tokens"]
+        written = "hostile texts" if self.hostile else f"{self.tokens} tokens"
+        parts = [f"{self.latency_ms:g} ms", written]
         if self.instances > 1:
             parts.append(f"{self.instances} instances")
         if self.step_s:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,26 +15,15 @@ from typing import Any
 import aiohttp
 import psutil
 
-from benchmarks.harness.children import Watched, own_cpu_s, service, start_watched
+from benchmarks.harness.children import Watched, own_cpu_s, start_watched
 from benchmarks.harness.setting import Contestant, Setting, command_line
-from benchmarks.harness.trainer import CountingTrainer
+from rg_env.simulation.child_process import running_program
+from rg_env.simulation.group_counter import COUNTS_PATH
+from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.simulation.trained_api import WITHOUT_END, trained_api
 
 LOOK_EVERY_S = 1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Server:
-    """The inference server, which outlives the runs.
-
-    Attributes:
-        url: Where it is.
-        pid: Its process.
-        tell: Its socket for the answers.
-    """
-
-    url: str
-    pid: int
-    tell: Path
+POLL_S = 0.05
 
 
 @dataclasses.dataclass
@@ -56,15 +46,26 @@ class Stage:
     session: aiohttp.ClientSession
     api: str
     server: str
-    trainer: CountingTrainer
+    trainer: StandInTrainer
     envs: list[Watched]
     around: dict[str, int]
     reports: list[Path]
     control: Path
 
-    async def counts(self, url: str) -> dict[str, Any]:
-        """Return the counts of the API or of the inference server."""
-        async with self.session.get(f"{url}/bench/counts") as reply:
+    async def ask_api(self) -> dict[str, Any]:
+        """Return the counts of the API."""
+        return await self._ask("GET", self.api + COUNTS_PATH)
+
+    async def ask_server(self) -> dict[str, Any]:
+        """Return the counts of the inference server."""
+        return await self._ask("GET", f"{self.server}/stats")
+
+    async def hold_server(self) -> dict[str, Any]:
+        """Let the inference server answer nothing any more; return its counts."""
+        return await self._ask("POST", f"{self.server}/simulation/hold")
+
+    async def _ask(self, method: str, url: str) -> dict[str, Any]:
+        async with self.session.request(method, url) as reply:
             counts: dict[str, Any] = await reply.json()
             return counts
 
@@ -79,14 +80,14 @@ class Stage:
         self.look()
         machine = psutil.cpu_times()
         return Snapshot(
-            api=await self.counts(self.api),
-            server=await self.counts(self.server),
+            api=await self.ask_api(),
+            server=await self.ask_server(),
             main_s=sum(env.tree.cpu_s[0] for env in self.envs),
             children_s=sum(env.tree.cpu_s[1] for env in self.envs),
             around_s={name: own_cpu_s(pid) for name, pid in self.around.items()},
             machine_s=sum(machine) - machine.idle - machine.iowait,
-            tokens=self.trainer.received.tokens,
-            rollouts=self.trainer.received.rollouts,
+            tokens=self.trainer.counts.tokens,
+            rollouts=self.trainer.counts.rollouts,
         )
 
 
@@ -104,66 +105,88 @@ class Snapshot:
     rollouts: int
 
 
+def _server_options(setting: Setting, folder: Path, tell: Path) -> list[str]:
+    options = [
+        f"--tell={tell}",
+        f"--latency_ms={setting.latency_ms}",
+        f"--jitter={setting.jitter}",
+    ]
+    if not setting.hostile:
+        return [*options, f"--tokens={setting.tokens}"]
+    texts = folder / "left_by_texts"
+    texts.mkdir(exist_ok=True)
+    return [*options, f"--hostile={texts}"]
+
+
+def _trainer_config(setting: Setting) -> TrainerConfig:
+    return TrainerConfig(
+        api_url="",
+        batch_size=setting.batch_size,
+        group_size=setting.group_size,
+        max_token_len=setting.max_token_length + 1,
+        num_steps=WITHOUT_END,
+        step_time_s=setting.step_s,
+        longest_wait_s=POLL_S,
+        # Checking all of them would take CPU from what is measured.
+        checked_groups=1,
+    )
+
+
 @contextlib.asynccontextmanager
 async def set_up(
-    contestant: Contestant,
-    setting: Setting,
-    server: Server,
-    folder: Path,
+    contestant: Contestant, setting: Setting, folder: Path
 ) -> AsyncIterator[tuple[Stage, float]]:
-    """Put up API and trainer, then the environments; yield when they were started."""
+    """Put up everything, the environments last; yield when those were started."""
     async with contextlib.AsyncExitStack() as stack:
-        log = folder / "api.log"
-        api, api_pid = await stack.enter_async_context(
-            service("benchmarks.harness.api", log=log)
-        )
-        session = await stack.enter_async_context(aiohttp.ClientSession())
-        behaviour = {
-            "latency_ms": setting.latency_ms,
-            "jitter": setting.jitter,
-            "tokens": setting.tokens,
-        }
-        async with session.post(f"{server.url}/bench/begin", json=behaviour) as reply:
-            reply.raise_for_status()
-        trainer = CountingTrainer(
-            api,
-            setting.batch_size,
-            setting.group_size,
-            setting.max_token_length + 1,
-            setting.step_s,
-        )
-        await trainer.register(session)
-        control = folder / "control.jsonl"
-        await stack.enter_async_context(
-            service(
-                "benchmarks.harness.control", str(control), log=folder / "control.log"
+        start = stack.enter_async_context
+        # A short path: that of a Unix socket has at most 107 characters.
+        scratch = stack.enter_context(tempfile.TemporaryDirectory())
+        tell, control = Path(scratch) / "tell", folder / "control.jsonl"
+        api, trainer = await start(
+            trained_api(
+                _trainer_config(setting), log_path=folder / "api.log", is_counted=True
             )
         )
-        around = {"api": api_pid, "server": server.pid, "harness": os.getpid()}
-        stage = Stage(
-            setting, session, api, server.url, trainer, [], around, [], control
+        server = await start(
+            running_program(
+                "rg_env.simulation.inference_server",
+                *_server_options(setting, folder, tell),
+                log_path=folder / "server.log",
+            )
         )
+        await start(
+            running_program(
+                "benchmarks.harness.control",
+                str(control),
+                log_path=folder / "control.log",
+            )
+        )
+        session = await start(aiohttp.ClientSession())
+        stage = Stage(setting, session, api, server, trainer, [], {}, [], control)
+        stage.around = {
+            "api": (await stage.ask_api())["pid"],
+            "server": (await stage.ask_server())["pid"],
+            "harness": os.getpid(),
+        }
         began = time.monotonic()
         try:
             for i in range(setting.instances):
                 report = folder / f"probe_{i}.jsonl"
                 report.write_text("")  # a kept folder may be used again
                 stage.reports.append(report)
-                argv = command_line(setting, contestant, api, server.url, i)
+                argv = command_line(setting, contestant, api, server, i)
                 log = folder / f"env_{i}.log"
                 stage.envs.append(
                     await start_watched(
-                        contestant.file, argv, folder, log, server.tell, report
+                        contestant.file, argv, folder, log, tell, report
                     )
                 )
-            training = asyncio.create_task(trainer.run(session))
             watching = asyncio.create_task(_watch(stage))
             try:
                 yield stage, began
             finally:
-                for task in (training, watching):
-                    task.cancel()
-                await asyncio.gather(training, watching, return_exceptions=True)
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
         finally:
             ends = [env.stop() for env in stage.envs]
             await asyncio.shield(asyncio.gather(*ends, return_exceptions=True))

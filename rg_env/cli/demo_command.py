@@ -11,9 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
-import sys
-import typing
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,20 +24,21 @@ from rich.table import Table
 from rg_env.answers.extraction import FormatFailure
 from rg_env.atropos import process_rows
 from rg_env.cli.sentence_parser import SentenceParser
-from rg_env.cli.simulated_server_command import READY, level_setting
+from rg_env.cli.simulated_server_command import level_setting
 from rg_env.errors import SettingError
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.api_process import running_api
-from rg_env.simulation.engine import TOKENIZER_FOLDER
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.simulation.child_process import running_program
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
 logger = logging.getLogger(__name__)
 
 PROJECT = Path(__file__).resolve().parents[2]
+SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
 MAX_TOKENS = 4096
 EVAL_SAMPLES = 1
-START_TIMEOUT_S = 120.0
 LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
 RECENT_TASKS = 12
@@ -78,31 +77,14 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-@contextlib.asynccontextmanager
-async def _simulated_server(options: argparse.Namespace) -> AsyncIterator[str]:
-    """Run the simulated inference server as a process of its own."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "rg_env.cli.simulated_server_command",
+def _server_options(options: argparse.Namespace) -> list[str]:
+    return [
         "--port=0",
         f"--seed={options.seed}",
         f"--complexity_mode={options.complexity_mode}",
         f"--num_eval_samples_per_task={EVAL_SAMPLES}",
         f"--latency_ms={options.latency_ms}",
-        cwd=PROJECT,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        output = typing.cast(asyncio.StreamReader, process.stdout)
-        line = await asyncio.wait_for(output.readline(), START_TIMEOUT_S)
-        if not line.decode().startswith(READY):
-            raise RuntimeError(f"the simulated server did not start: {line!r}")
-        yield line.decode().split()[-1]
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.wait()
+    ]
 
 
 def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str) -> Any:
@@ -255,7 +237,9 @@ async def _demo(env_cls: Any, options: argparse.Namespace) -> bool:
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api())
-        server = await stack.enter_async_context(_simulated_server(options))
+        server = await stack.enter_async_context(
+            running_program(SERVER_PROGRAM, *_server_options(options))
+        )
         print(f"API {api}, simulated inference server {server}", flush=True)
         env = _build_env(env_cls, options, api, server)
         trainer = StandInTrainer(

@@ -11,21 +11,30 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
-import signal
 import sys
 import typing
 from collections.abc import Sequence
 from typing import Any
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import EntryMaker
+from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation import key_entries
 from rg_env.simulation.answer_key import AnswerKey
-from rg_env.simulation.inference_server import ServerConfig, build_app, serve_app
+from rg_env.simulation.inference_server import (
+    InferenceServer,
+    Pace,
+    build_app,
+    catch_signals,
+    serve_app,
+)
 from rg_env.simulation.policy import PolicyProfile
+from rg_env.simulation.policy_model import PolicyModel
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.selection import build_selection
@@ -106,25 +115,35 @@ async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run
     )
 
 
-def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
-    evaluated = list(key_entries.eval_entries(pool, run))
-    questions = {entry.question for entry in evaluated}
-    return AnswerKey(
-        [key_entries.train_entries(pool, run, questions), iter(evaluated)],
-        max_draws=MAX_DRAWS * (MAX_STEPS if run.every_step else 1),
-    )
+async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
+    evaluated = [entry async for entry in key_entries.eval_entries(pool, run)]
+    if run.every_step:
+        asked = key_entries.entries_of_every_step(pool, run)
+    else:
+        stream = run.build_stream()
+        maker = EntryMaker(
+            pool, stream, making_at_once=1, deadline_s=key_entries.DEADLINE_S
+        )
+        source = ItemSource(
+            stream,
+            maker,
+            lookahead=key_entries.AHEAD,
+            scoring_deadline_s=key_entries.DEADLINE_S,
+            rules=ScoringRules(),
+        )
+        source.keep_for_evaluation({entry.question for entry in evaluated})
+        asked = key_entries.asked_entries(run, source)
+    max_draws = MAX_DRAWS * (MAX_STEPS if run.every_step else 1)
+    return AnswerKey(asked, known=evaluated, max_draws=max_draws)
 
 
 async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = catch_signals()
     run = await _run(pool, options)
-    key = await asyncio.to_thread(_key, pool, run)
+    key = await _key(pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
-    config = ServerConfig(key, profile=profile, latency_ms=options.latency_ms)
-    async with serve_app(build_app(config), options.host, options.port) as url:
+    server = InferenceServer(PolicyModel(key, profile), Pace(options.latency_ms))
+    async with serve_app(build_app(server), options.host, options.port) as url:
         print(f"{READY} {url}", flush=True)
         await stopped.wait()
 

@@ -9,7 +9,7 @@ Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
 memory, output, cancelled callers, results that run code when read, a killed owner.
 What a job can reach outside its process is hardening.py's, what it leaves changed for
 the next call of the same worker is process_state.py's; both say what they do not cover.
-Linux only. A library does not do this: see benchmarks/pools.py.
+Linux only. A library does not do this: see docs/measurements.md.
 """
 
 from __future__ import annotations

@@ -3,22 +3,17 @@
 An item is a pure function of seed, split and index, so whoever draws the same stream
 meets the same questions. `AnswerKey` keeps what it has drawn and goes on drawing when
 it is asked for a question it has not met, up to a bound. It knows nothing of how
-entries are made: a stream is any iterator of `KeyEntry`, and a slow one belongs behind
-a process of its own, because the library's generators hold the interpreter lock for
-seconds.
+entries are made: a stream is any asynchronous iterator of `KeyEntry`.
 
 What it does not do: it cannot follow a curriculum by itself, since levels move with the
 results. A stream that is to serve one yields an entry for every level of each draw.
 """
 
+from __future__ import annotations
+
 import asyncio
-import json
 import logging
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Iterable
 
 from rg_env.simulation.policy import KeyEntry
 
@@ -27,49 +22,22 @@ logger = logging.getLogger(__name__)
 MAX_REMEMBERED_MISSES = 10_000
 
 
-class Key(Protocol):
-    """What the simulated policy asks for answers."""
-
-    def lookup(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question already known; never draws, never waits."""
-
-    def find(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, drawing for it if need be; may take long."""
-
-
-class StaticAnswerKey:
-    """A key of given entries.
-
-    Args:
-        entries: Entry by question.
-    """
-
-    def __init__(self, entries: Mapping[str, KeyEntry]) -> None:
-        self._entries = dict(entries)
-
-    def lookup(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, or None."""
-        return self._entries.get(question)
-
-    def find(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, or None; the same as `lookup`."""
-        return self.lookup(question)
-
-
 class AnswerKey:
-    """A key that draws from streams as far as the questions need.
+    """A key that draws from a stream as far as the questions need.
 
-    It may be asked from several threads; one of them draws at a time.
+    It may be asked for several questions at once; one of them draws at a time.
 
     Args:
-        streams: Iterators of entries, finite or not. Draws go round them in turn.
-        max_draws: Draws for one unknown question, over all streams; positive. Has to
-            exceed the number of items the env prepares ahead, times the streams.
-        max_known: Entries kept of each stream, the oldest forgotten first; positive.
+        stream: Entries in the order in which the env asks them, finite or not.
+        known: Entries that are known from the beginning and never forgotten.
+        max_draws: Draws for one unknown question, positive. Has to exceed the number of
+            items that the env prepares ahead.
+        max_known: Entries of the stream that are kept, the oldest forgotten first;
+            positive.
 
     Attributes:
         drawn: Entries drawn so far.
-        misses: RunItems asked for that were not found within the bound.
+        misses: Questions asked for that were not found within the bound.
 
     Raises:
         ValueError: A bound is not positive.
@@ -77,72 +45,62 @@ class AnswerKey:
 
     def __init__(
         self,
-        streams: Iterable[Iterator[KeyEntry]],
+        stream: AsyncIterator[KeyEntry] | None = None,
         *,
+        known: Iterable[KeyEntry] = (),
         max_draws: int = 512,
         max_known: int = 50_000,
     ) -> None:
         if max_draws < 1 or max_known < 1:
             raise ValueError("max_draws and max_known must be positive")
-        self._streams = list(streams)
-        self._tables: list[dict[str, KeyEntry]] = [{} for _ in self._streams]
-        self._live = set(range(len(self._streams)))
-        self._turn = 0
+        self._stream = stream
+        self._known = {entry.question: entry for entry in known}
+        self._met: dict[str, KeyEntry] = {}
         self._max_draws = max_draws
         self._max_known = max_known
         self._missed: dict[str, None] = {}
-        self._lock = threading.Lock()
+        self._lock = asyncio.Lock()
         self.drawn = 0
         self.misses = 0
 
     def lookup(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question already drawn, or None."""
-        for table in self._tables:
-            entry = table.get(question)
-            if entry is not None:
-                return entry
-        return None
+        """Return the entry of a question that is known or drawn already, or None."""
+        return self._known.get(question) or self._met.get(question)
 
-    def find(self, question: str) -> KeyEntry | None:
+    async def find(self, question: str) -> KeyEntry | None:
         """Return the entry of a question, drawing at most `max_draws` entries for it.
 
         A question that was missed before is looked up but not drawn for again, so that
-        a health check cannot pull the streams far ahead of the env.
+        a health check cannot pull the stream far ahead of the env.
         """
-        with self._lock:
-            known = self.lookup(question)
-            if known is not None:
-                return known
-            if question not in self._missed:
-                for _ in range(self._max_draws):
-                    entry = self._draw()
-                    if entry is None:
-                        break
-                    if entry.question == question:
-                        return entry
-            self._remember_miss(question)
-            return None
+        known = self.lookup(question)
+        if known is not None:
+            return known
+        async with self._lock:
+            known = self.lookup(question)  # another question may have drawn it
+            if known is None and question not in self._missed:
+                known = await self._draw_until(question)
+            if known is None:
+                self._remember_miss(question)
+            return known
 
-    def _draw(self) -> KeyEntry | None:
-        """Take one entry from the next live stream; None when all have ended."""
-        while self._live:
-            place = self._turn % len(self._streams)
-            self._turn += 1
-            if place not in self._live:
-                continue
-            entry = next(self._streams[place], None)
+    async def _draw_until(self, question: str) -> KeyEntry | None:
+        for _ in range(self._max_draws):
+            entry = None
+            if self._stream is not None:
+                entry = await anext(self._stream, None)
             if entry is None:
-                self._live.discard(place)
-                continue
-            self._remember(self._tables[place], entry)
-            return entry
+                return None
+            self._remember(entry)
+            if entry.question == question:
+                return entry
         return None
 
-    def _remember(self, table: dict[str, KeyEntry], entry: KeyEntry) -> None:
+    def _remember(self, entry: KeyEntry) -> None:
         self.drawn += 1
-        table[entry.question] = entry
-        if len(table) > self._max_known:
-            del table[next(iter(table))]
+        self._met[entry.question] = entry
+        if len(self._met) > self._max_known:
+            del self._met[next(iter(self._met))]
 
     def _remember_miss(self, question: str) -> None:
         self.misses += 1
@@ -154,63 +112,3 @@ class AnswerKey:
         self._missed[question] = None
         if len(self._missed) > MAX_REMEMBERED_MISSES:
             del self._missed[next(iter(self._missed))]
-
-
-class AsyncKey:
-    """A key asked from an event loop: what is known at once, the rest off the loop.
-
-    Drawing runs in one thread, because the library's generators share global state.
-
-    Args:
-        key: The key to ask.
-    """
-
-    def __init__(self, key: Key) -> None:
-        self._key = key
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="answer-key")
-
-    async def find(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, or None; the loop is free meanwhile."""
-        known = self._key.lookup(question)
-        if known is not None:
-            return known
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._key.find, question)
-
-    def close(self) -> None:
-        """Give up what has not begun; can be called twice."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-def read_key(path: Path) -> StaticAnswerKey:
-    """Read a key of JSON lines, one `KeyEntry` a line.
-
-    Example of a line:
-        {"task": "gcd", "category": "arithmetic", "question": "...", "answer": "4",
-         "level": 0.5}
-
-    Raises:
-        ValueError: A line is no such object; the message names file and line.
-    """
-    entries: dict[str, KeyEntry] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        try:
-            entry = _parse_entry(json.loads(line))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{path}, line {number}: expected an object with task, category,"
-                f" question, answer and level; {type(error).__name__}: {error}"
-            ) from error
-        entries[entry.question] = entry
-    return StaticAnswerKey(entries)
-
-
-def _parse_entry(value: Mapping[str, Any]) -> KeyEntry:
-    level = value.get("level")
-    return KeyEntry(
-        task=str(value["task"]),
-        category=str(value["category"]),
-        question=str(value["question"]),
-        answer=str(value["answer"]),
-        level=None if level is None else float(level),
-    )

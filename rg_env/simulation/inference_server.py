@@ -1,142 +1,252 @@
-"""The simulated policy as an inference server over HTTP.
-
-    python -m rg_env.simulation.inference_server --port 9004
+"""A simulated inference server: any simulated model behind any protocol, over HTTP.
 
 It speaks to the env as a vLLM, SGLang, TRL or OpenAI server does (see
-`rg_env.simulation.protocols`), with answers of the simulated policy: the host and the
-env cannot tell, the ledger at `GET /stats` can. Malformed requests get status 400 and a
-JSON object that says what was expected.
+`rg_env.simulation.protocols`); the host and the env cannot tell, the counts at
+`GET /stats` can. Malformed requests get status 400 and a JSON object that says what was
+expected. It can be slow and it can misbehave, both as asked.
 
 What it is not: an inference server. It loads no model, keeps no context limit of its
 own and checks no key.
 """
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import contextlib
-import dataclasses
 import json
+import random
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
 from aiohttp import web
 
-from rg_env.simulation.answer_key import AsyncKey, Key, StaticAnswerKey, read_key
-from rg_env.simulation.engine import TOKENIZER_FOLDER, SimulatedEngine, load_tokenizer
-from rg_env.simulation.policy import PolicyProfile
-from rg_env.simulation.protocols import (
-    CHAT,
-    COMPLETION,
-    TRL,
+from rg_env.simulation import faults
+from rg_env.simulation.chat_tokenizer import ChatTokenizer
+from rg_env.simulation.child_process import announce, end_with_parent
+from rg_env.simulation.fixed_length_model import FixedLengthModel
+from rg_env.simulation.generation import Generation
+from rg_env.simulation.model import Model, TextModel
+from rg_env.simulation.protocols.openai import CHAT, COMPLETION
+from rg_env.simulation.protocols.protocol import (
     Answer,
     Ask,
     BadRequest,
     Body,
-    Dialect,
-    choose_native,
+    InferenceProtocol,
 )
+from rg_env.simulation.protocols.sglang import SGLANG
+from rg_env.simulation.protocols.trl import TRL
+from rg_env.simulation.protocols.vllm import VLLM
+from rg_env.simulation.request_counts import RequestCounts
+from rg_env.simulation.text_sources import Arithmetic, Hostile
+from rg_env.simulation.told_answers import ToldAnswers
 
 MAX_BODY_BYTES = 64 * 1024**2
+DEFAULT_MAX_TOKENS = 1024
+MODEL_NAME = "simulated-policy"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True)
-class ServerConfig:
-    """Settings of a simulated policy server.
+class Pace:
+    """How long an answer takes, counted from the arrival of its request.
 
     Attributes:
-        key: Where the answers come from; a question outside it is answered by a guess.
-        profile: How the simulated policy behaves.
-        seed: Decides every completion.
-        model_name: What `GET /v1/models` lists.
-        tokenizer_folder: Folder of the tokenizer that the env uses, ChatML only.
-        default_max_tokens: Limit of a request that names none, positive.
-        latency_ms: Wait before every answer, in milliseconds, at least 0.
+        latency_ms: Wait for every answer, in milliseconds, at least 0.
+        jitter: It varies by this share, evenly, to both sides; in [0, 1].
         token_latency_ms: Further wait for each token of the longest completion.
     """
 
-    key: Key
-    profile: PolicyProfile = dataclasses.field(default_factory=PolicyProfile)
-    seed: int = 0
-    model_name: str = "simulated-policy"
-    tokenizer_folder: Path = TOKENIZER_FOLDER
-    default_max_tokens: int = 1024
     latency_ms: float = 0.0
+    jitter: float = 0.0
     token_latency_ms: float = 0.0
 
+    def duration_s(self, longest_tokens: int, rng: random.Random) -> float:
+        """Return how long an answer takes whose longest completion is that long."""
+        spread = 1 + self.jitter * rng.uniform(-1, 1)
+        latency_ms = self.latency_ms * spread + longest_tokens * self.token_latency_ms
+        return latency_ms / 1000
 
-class _PolicyServer:
-    """The handlers of one application."""
 
-    def __init__(self, config: ServerConfig) -> None:
-        self._config = config
-        self._key = AsyncKey(config.key)
-        tokenizer = load_tokenizer(config.tokenizer_folder)
-        self._engine = SimulatedEngine(
-            self._key, config.profile, config.seed, tokenizer
-        )
+def choose_native(body: Body) -> InferenceProtocol:
+    """Tell the two native `/generate` protocols apart.
+
+    Raises:
+        BadRequest: The body is of neither.
+    """
+    if "sampling_params" in body or "input_ids" in body:
+        return SGLANG
+    if "prompt" in body:
+        return VLLM
+    raise BadRequest(
+        "expected `prompt` (vLLM) or `input_ids` with `sampling_params` (SGLang),"
+        f" found the fields {sorted(body)}"
+    )
+
+
+class InferenceServer:
+    """The handlers of one server.
+
+    Args:
+        model: What plays the model.
+        pace: How long an answer takes.
+        script: Decides what goes wrong with each request; None for nothing.
+        seed: Decides jitter and nasty texts.
+
+    Attributes:
+        counts: What was asked and answered.
+        faults: What went wrong on purpose.
+        arrivals: When each request for completions came, on the monotonic clock.
+        trials: Requests so far for one token, which no item asks for.
+        runs: While it is not set everything hangs, health too, as in a stopped process.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        pace: Pace | None = None,
+        script: faults.Script | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._model = model
+        self._pace = pace or Pace()
+        self._rng = random.Random(seed)
+        self._tokenizer = ChatTokenizer()
+        self.counts = RequestCounts()
+        self.faults = faults.Faults(script or faults.listed())
+        self.arrivals: list[float] = []
+        self.trials = 0
+        self.runs = asyncio.Event()
+        self.runs.set()
+
+    # -- pages -------------------------------------------------------------------------
 
     async def health(self, request: web.Request) -> web.Response:
+        """Say that all is well."""
+        await self.runs.wait()
         return web.json_response({"status": "ok", "simulated": True})
 
     async def models(self, request: web.Request) -> web.Response:
-        model = {"id": self._config.model_name, "object": "model"}
+        """Name the one model."""
+        model = {"id": MODEL_NAME, "object": "model"}
         return web.json_response({"object": "list", "data": [model]})
 
     async def stats(self, request: web.Request) -> web.Response:
-        ledger = vars(self._engine.ledger)
-        return web.json_response({"simulated": True, **ledger})
+        """Return everything that is counted."""
+        injected = {"injected": self.faults.injected}
+        counted = self.counts.snapshot() | dict(self._model.counts()) | injected
+        return web.json_response({"simulated": True, **counted})
 
-    async def generate(self, request: web.Request) -> web.Response:
-        body = await _read_body(request)
-        return await self._reply(choose_native(body), body)
+    async def hold(self, request: web.Request) -> web.Response:
+        """Answer nothing any more, for ever; return what is counted."""
+        self.runs.clear()
+        return await self.stats(request)
 
-    async def generate_trl(self, request: web.Request) -> web.Response:
-        return await self._reply(TRL, await _read_body(request))
+    async def generate(self, request: web.Request) -> web.StreamResponse:
+        """Answer as vLLM, or as SGLang if the request is one for SGLang."""
+        return await self._handle(request, None)
 
-    async def complete(self, request: web.Request) -> web.Response:
-        return await self._reply(COMPLETION, await _read_body(request))
+    async def generate_trl(self, request: web.Request) -> web.StreamResponse:
+        """Answer as TRL's server."""
+        return await self._handle(request, TRL)
 
-    async def chat(self, request: web.Request) -> web.Response:
-        return await self._reply(CHAT, await _read_body(request))
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        """Complete a text as an OpenAI server."""
+        return await self._handle(request, COMPLETION)
 
-    async def close(self, app: web.Application) -> None:
-        self._key.close()
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        """Answer messages as an OpenAI server."""
+        return await self._handle(request, CHAT)
 
-    async def _reply(self, dialect: Dialect, body: Body) -> web.Response:
-        asks = dialect.read(body, self._config.default_max_tokens)
+    # -- one request -------------------------------------------------------------------
+
+    async def _handle(
+        self, request: web.Request, protocol: InferenceProtocol | None
+    ) -> web.StreamResponse:
+        arrived = time.monotonic()
+        self.counts.move(+1)
+        asks: Sequence[Ask] = []
+        try:
+            body = await _read_body(request)
+            protocol = protocol or choose_native(body)
+            asks = protocol.read(body, DEFAULT_MAX_TOKENS)
+            return await self._serve(request, protocol, body, asks, arrived)
+        except asyncio.CancelledError:
+            if self.runs.is_set():
+                self.counts.record_departure(sum(ask.n for ask in asks))
+            raise
+        finally:
+            self.counts.move(-1)
+
+    async def _serve(
+        self,
+        request: web.Request,
+        protocol: InferenceProtocol,
+        body: Body,
+        asks: Sequence[Ask],
+        arrived: float,
+    ) -> web.StreamResponse:
+        self.arrivals.append(arrived)
+        self.trials += all(ask.max_tokens == 1 for ask in asks)
+        await self.runs.wait()
+        fault = self.faults.next_fault()
+        spoilt = await faults.spoil(request, fault)
+        if spoilt is not None:
+            return spoilt
         answers = [await self._answer(ask) for ask in asks]
-        await asyncio.sleep(self._latency_s(answers))
-        return web.json_response(dialect.shape(body, answers))
+        made = [generation for answer in answers for generation in answer.generations]
+        if fault:
+            answers[0] = self._bend(fault, protocol, asks[0], answers[0])
+        if fault in protocol.broken:
+            encoded = orjson.dumps(protocol.broken[fault])
+        else:
+            encoded = orjson.dumps(protocol.shape(body, answers))
+        longest = max(generation.num_tokens for generation in made)
+        left_s = arrived + self._pace.duration_s(longest, self._rng) - time.monotonic()
+        if left_s > 0:
+            await asyncio.sleep(left_s)
+        await self.runs.wait()
+        if fault == "truncated":
+            return await faults.send_half(request, encoded)
+        self.counts.record_reply([g for answer in answers for g in answer.generations])
+        return web.Response(body=encoded, content_type="application/json")
 
     async def _answer(self, ask: Ask) -> Answer:
-        prompt = ask.prompt
-        try:
-            text = prompt if isinstance(prompt, str) else self._engine.decode(prompt)
-        except ValueError as error:
-            raise BadRequest(str(error)) from error
-        length = len(self._engine.encode(prompt) if isinstance(prompt, str) else prompt)
-        made = await self._engine.generate(text, ask.n, ask.max_tokens)
-        return Answer(text, length, made)
+        if isinstance(ask.prompt, str):
+            text, ids = ask.prompt, self._tokenizer.encode(ask.prompt)
+        else:
+            ids = ask.prompt
+            try:
+                text = self._tokenizer.decode(ids)
+            except ValueError as error:
+                raise BadRequest(str(error)) from error
+        made = await self._model.generate(text, ask.n, ask.max_tokens)
+        return Answer(text, ids, made)
 
-    def _latency_s(self, answers: list[Answer]) -> float:
-        longest = max(
-            len(generation.token_ids)
-            for answer in answers
-            for generation in answer.generations
-        )
-        latency_ms = self._config.latency_ms + longest * self._config.token_latency_ms
-        return latency_ms / 1000
+    def _bend(
+        self, fault: str, protocol: InferenceProtocol, ask: Ask, answer: Answer
+    ) -> Answer:
+        """Return an answer with what a fault changes in it."""
+        made: Sequence[Generation] = faults.bend(fault, answer.generations)
+        if fault in ("nasty_text", "endless_text"):
+            tokenizer = self._tokenizer if protocol.sends_tokens else None
+            bad = faults.write_bad_text(fault, tokenizer, ask.max_tokens, self._rng)
+            made = [bad, *made[1:]]
+        return Answer(answer.prompt, answer.prompt_ids, made)
 
 
 async def _read_body(request: web.Request) -> Body:
     try:
-        body: Any = await request.json()
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        body: Any = orjson.loads(await request.read())
+    except json.JSONDecodeError as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise BadRequest("the body is not a JSON object")
@@ -154,14 +264,8 @@ async def _explain_bad_requests(
         return web.json_response({"error": details}, status=400)
 
 
-def build_app(config: ServerConfig) -> web.Application:
-    """Build the application of a simulated policy server.
-
-    Raises:
-        ValueError: The tokenizer is not of the demo's format.
-        OSError: The tokenizer cannot be read.
-    """
-    server = _PolicyServer(config)
+def build_app(server: InferenceServer) -> web.Application:
+    """Build the application of a simulated inference server."""
     app = web.Application(
         middlewares=[_explain_bad_requests], client_max_size=MAX_BODY_BYTES
     )
@@ -169,6 +273,7 @@ def build_app(config: ServerConfig) -> web.Application:
         [
             web.get("/health", server.health),
             web.get("/stats", server.stats),
+            web.post("/simulation/hold", server.hold),
             web.get("/v1/models", server.models),
             web.post("/generate", server.generate),
             web.post("/generate/", server.generate_trl),
@@ -176,13 +281,16 @@ def build_app(config: ServerConfig) -> web.Application:
             web.post("/v1/chat/completions", server.chat),
         ]
     )
-    app.on_cleanup.append(server.close)
     return app
 
 
 @contextlib.asynccontextmanager
 async def serve_app(
-    app: web.Application, host: str = "127.0.0.1", port: int = 0
+    app: web.Application,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    notices_departures: bool = False,
 ) -> AsyncIterator[str]:
     """Serve an application while the context lasts.
 
@@ -190,6 +298,7 @@ async def serve_app(
         app: What to serve.
         host: Address to listen on.
         port: Port to listen on; 0 for a free one.
+        notices_departures: Whether a handler is cancelled when its client goes away.
 
     Yields:
         The base URL, without a slash at its end.
@@ -197,8 +306,13 @@ async def serve_app(
     Raises:
         OSError: The address cannot be listened on.
     """
-    # A waiting answer must not hold up the end.
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        # A waiting answer must not hold up the end.
+        shutdown_timeout=1.0,
+        handler_cancellation=notices_departures,
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
@@ -207,93 +321,65 @@ async def serve_app(
         await runner.cleanup()
 
 
-def _build_parser() -> argparse.ArgumentParser:
-    profile = PolicyProfile()
-    parser = argparse.ArgumentParser(
-        prog="python -m rg_env.simulation.inference_server",
-        description="A simulated policy behind the interfaces of vLLM, SGLang, TRL and"
-        " OpenAI servers. It loads no model: answers come from a key, spoiled by dice.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    where = parser.add_argument_group("where it listens")
-    where.add_argument("--host", default="127.0.0.1", help="address")
-    where.add_argument("--port", type=int, default=9004, help="port; 0 for a free one")
-    what = parser.add_argument_group("what it answers")
-    what.add_argument(
-        "--key", type=Path, help="JSON lines of task, category, question, answer, level"
-    )
-    what.add_argument(
-        "--tokenizer", type=Path, default=TOKENIZER_FOLDER, help="tokenizer folder"
-    )
-    what.add_argument(
-        "--model-name", default="simulated-policy", help="listed by /v1/models"
-    )
-    what.add_argument(
-        "--max-tokens", type=int, default=1024, help="limit if a request has none"
-    )
-    what.add_argument("--seed", type=int, default=0, help="decides every completion")
-    dice = parser.add_argument_group("the simulated policy")
-    helps = {
-        "mean_skill": "middle of the tasks' skills, in (0, 1)",
-        "skill_spread": "half width of their range, in [0, 0.5]",
-        "sharpness": "how fast the chance falls with the level",
-        "bad_format": "chance of an answer that cannot be extracted",
-        "unfinished": "chance of thinking that never ends",
-        "hedged": "chance of two answers within one pair of tags",
-        "thinking_words": "mean length of the thinking, in words",
-    }
-    for name, text in helps.items():
-        default = getattr(profile, name)
-        flag = "--" + name.replace("_", "-")
-        dice.add_argument(flag, type=type(default), default=default, help=text)
-    speed = parser.add_argument_group("its speed")
-    speed.add_argument(
-        "--latency-ms", type=float, default=0.0, help="wait before every answer"
-    )
-    speed.add_argument(
-        "--token-latency-ms",
-        type=float,
-        default=0.0,
-        help="further wait for each token of the longest completion",
-    )
-    return parser
-
-
-def _build_config(args: argparse.Namespace) -> ServerConfig:
-    names = {item.name for item in dataclasses.fields(PolicyProfile)}
-    profile = PolicyProfile(**{k: v for k, v in vars(args).items() if k in names})
-    return ServerConfig(
-        key=read_key(args.key) if args.key else StaticAnswerKey({}),
-        profile=profile,
-        seed=args.seed,
-        model_name=args.model_name,
-        tokenizer_folder=args.tokenizer,
-        default_max_tokens=args.max_tokens,
-        latency_ms=args.latency_ms,
-        token_latency_ms=args.token_latency_ms,
-    )
-
-
-async def _serve_until_signal(config: ServerConfig, host: str, port: int) -> None:
+def catch_signals() -> asyncio.Event:
+    """Return what SIGINT and SIGTERM set instead of ending this process."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with serve_app(build_app(config), host, port) as base_url:
-        print(f"simulated policy server ready on {base_url}", flush=True)
+    return stopped
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the program."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rg_env.simulation.inference_server",
+        description="A simulated inference server for benchmarks, with a model that can"
+        " add and find greatest common divisors if no other is chosen. It ends when its"
+        " standard input closes.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--port", type=int, default=0, help="0 for a free one")
+    add("--tokens", type=int, help="a model whose completions all have this length")
+    add("--tell", type=Path, help="its Unix socket for answers to questions")
+    add("--hostile", metavar="FOLDER", help="a model that writes hostile texts")
+    add("--latency_ms", type=float, default=0.0, help="wait before every answer")
+    add("--jitter", type=float, default=0.0, help="it varies by this share")
+    add("--rate", type=float, default=0.0, help="of requests that suffer a fault")
+    add("--seed", type=int, default=0, help="decides faults and completions")
+    return parser
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    told = ToldAnswers()
+    model: Model = TextModel(Arithmetic(options.seed), options.seed)
+    if options.hostile is not None:
+        model = TextModel(Hostile(options.hostile, options.seed), options.seed)
+    elif options.tokens is not None:
+        model = FixedLengthModel(options.tokens, told)
+    if options.tell is not None:
+        await told.listen(options.tell)
+    server = InferenceServer(
+        model,
+        Pace(options.latency_ms, options.jitter),
+        faults.dice(options.seed, options.rate, faults.SERVER_FAULTS),
+        options.seed,
+    )
+    stopped = catch_signals()
+    app = build_app(server)
+    async with serve_app(app, port=options.port, notices_departures=True) as url:
+        announce(url)
         await stopped.wait()
 
 
-def main() -> int:
-    """Run the command; returns 2 when a setting or the address cannot be used."""
-    parser = _build_parser()
-    args = parser.parse_args()
-    try:
-        asyncio.run(_serve_until_signal(_build_config(args), args.host, args.port))
-    except (ValueError, OSError) as error:
-        parser.exit(2, f"{parser.prog}: {error}\n")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until the standard input closes or a signal comes."""
+    options = build_parser().parse_args(argv)
+    end_with_parent()
+    asyncio.run(_serve(options))
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

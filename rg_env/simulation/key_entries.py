@@ -1,29 +1,29 @@
 """The environment's own item streams, as entries of the simulated policy's answer key.
 
 Items are a pure function of seed, split and index, so drawing the same stream gives
-the same questions. Entries are made in worker processes with the environment's hash
-seed, a few ahead of what was asked for.
+the same questions. Where results move the levels, an entry is made for every step that
+a draw may have fallen on.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
 import itertools
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
+from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.pool.pool_errors import PoolError
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation.policy import KeyEntry
-from rg_env.tasks.asked_questions import QuestionFilter
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.item_stream import ItemSpec, ItemStream, evaluation_specs
+from rg_env.tasks.item_stream import ItemStream, evaluation_specs
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.sampler import MAX_ATTEMPTS, Sampler
+from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.tasks.solutions import solution
 
@@ -61,118 +61,95 @@ class Run:
             map(difficulty.follows_results, difficulty.rules)
         )
 
+    def build_stream(self) -> ItemStream:
+        """Return what the environment draws, from the beginning."""
+        sampler = Sampler([choice.weight for choice in self.choices], self.seed)
+        return ItemStream(sampler, self.choices, self.difficulty)
 
-@dataclasses.dataclass(frozen=True)
-class _Wanted:
-    """An entry to make: its level, and parameters and a seed for each attempt."""
-
-    task: str
-    level: float | None
-    attempts: Sequence[tuple[Mapping[str, Any], int]]
-
-
-Making = tuple[_Wanted, "Future[dict[str, Any]]"]
-
-
-def _submit(pool: WorkerPool, wanted: _Wanted, attempt: int = 0) -> Making:
-    params, seed = wanted.attempts[attempt]
-    making = pool.submit(
-        worker_jobs.make_entry, wanted.task, dict(params), seed, deadline_s=DEADLINE_S
-    )
-    return wanted, making
-
-
-def _asked_entry(
-    pool: WorkerPool, making: Making, questions: QuestionFilter | None
-) -> dict[str, Any] | None:
-    """Return the entry that the environment asks for a draw, None if it skips it."""
-    for attempt in range(MAX_ATTEMPTS):
-        wanted, future = making
-        entry: dict[str, Any] | None = None
-        try:
-            entry = future.result()
-        except PoolError as error:
-            if not is_unusable(error):
-                return None
-        if questions is None:
-            return entry
-        question = None if entry is None else entry["question"]
-        ruling = questions.judge(wanted.task, question, attempt)
-        if ruling.action != "retry":
-            return entry if ruling.action == "ask" else None
-        making = _submit(pool, wanted, attempt + 1)
-    return None
-
-
-def _entries(
-    pool: WorkerPool,
-    run: Run,
-    wanted: Iterator[_Wanted],
-    questions: QuestionFilter | None,
-) -> Iterator[KeyEntry]:
-    """Yield entries in order, made ahead; failed ones are left out."""
-    ahead: deque[Making] = deque()
-    while True:
-        for one in itertools.islice(wanted, AHEAD - len(ahead)):
-            ahead.append(_submit(pool, one))
-        if not ahead:
-            return
-        one = ahead[0][0]
-        entry = _asked_entry(pool, ahead.popleft(), questions)
-        if entry is None:
-            continue
-        yield KeyEntry(
-            task=one.task,
-            category=run.library.tasks[one.task].category,
+    def build_entry(
+        self, task: str, level: float | None, entry: Mapping[str, Any]
+    ) -> KeyEntry:
+        """Return what the policy has to know of an entry of the library."""
+        return KeyEntry(
+            task=task,
+            category=self.library.tasks[task].category,
             question=entry["question"],
-            answer=solution(one.task, entry) or UNSOLVED,
-            level=one.level,
+            answer=solution(task, entry) or UNSOLVED,
+            level=level,
         )
 
 
-def _at_every_step(
-    run: Run, difficulty: Difficulty, spec: ItemSpec
-) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield parameters and level of each step that a draw may have fallen on."""
-    scale = difficulty.scales[spec.task]
-    own = run.choices[spec.choice].params
-    for number, step in enumerate(scale.steps):
-        yield {**step.params, **own}, scale.level_of(number)
+@dataclasses.dataclass(frozen=True)
+class _Wanted:
+    """An entry to make."""
+
+    task: str
+    level: float | None
+    params: Mapping[str, Any]
+    seed: int
 
 
-def _drawn(run: Run) -> Iterator[_Wanted]:
-    """Yield what the environment draws; where levels move, every step of each draw."""
-    sampler = Sampler([choice.weight for choice in run.choices], run.seed)
-    stream = ItemStream(sampler, run.choices, run.difficulty)
-    while True:
-        spec = stream.next_spec()
-        if run.difficulty is not None and run.difficulty.follows_results(spec.task):
-            seed = stream.seed_of(spec)
-            for params, level in _at_every_step(run, run.difficulty, spec):
-                yield _Wanted(spec.task, level, [(params, seed)])
-        else:
-            attempts = [
-                (stream.params_of(spec, attempt), stream.seed_of(spec, attempt))
-                for attempt in range(MAX_ATTEMPTS)
-            ]
-            yield _Wanted(spec.task, spec.level, attempts)
+async def asked_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
+    """Yield what an environment asks whose results move no level, without end.
+
+    Args:
+        run: Its settings.
+        source: Its items, from `run.build_stream()`.
+    """
+    with contextlib.suppress(NoItems):
+        while True:
+            made = await source.next_item()
+            yield run.build_entry(made.handle.task, made.handle.level, made.entry)
 
 
-def train_entries(
-    pool: WorkerPool, run: Run, eval_questions: Collection[str]
-) -> Iterator[KeyEntry]:
-    """Yield the training stream of a run without end."""
-    questions = None
-    if not run.every_step:
-        questions = QuestionFilter()
-        questions.keep_for_evaluation(eval_questions)
-    return _entries(pool, run, _drawn(run), questions)
+def entries_of_every_step(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
+    """Yield what an environment may ask whose results move levels, without end."""
+    return _make_ahead(pool, run, _wanted_of_every_step(run))
 
 
-def eval_entries(pool: WorkerPool, run: Run) -> Iterator[KeyEntry]:
+def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
     """Yield the evaluation items of a run."""
     specs = evaluation_specs(
         run.choices, run.samples_per_task, run.eval_seed, run.difficulty
     )
-    wanted = (_Wanted(s.task, s.level, [(s.params, s.seed)]) for s in specs)
-    return _entries(pool, run, wanted, None)
+    return _make_ahead(
+        pool, run, (_Wanted(s.task, s.level, s.params, s.seed) for s in specs)
+    )
+
+
+def _wanted_of_every_step(run: Run) -> Iterator[_Wanted]:
+    stream = run.build_stream()
+    while True:
+        spec = stream.next_spec()
+        seed = stream.seed_of(spec)
+        if run.difficulty is None or not run.difficulty.follows_results(spec.task):
+            yield _Wanted(spec.task, spec.level, stream.params_of(spec), seed)
+            continue
+        scale = run.difficulty.scales[spec.task]
+        own = run.choices[spec.choice].params
+        for number, step in enumerate(scale.steps):
+            params = {**step.params, **own}
+            yield _Wanted(spec.task, scale.level_of(number), params, seed)
+
+
+async def _make_ahead(
+    pool: WorkerPool, run: Run, wanted: Iterable[_Wanted]
+) -> AsyncIterator[KeyEntry]:
+    """Yield entries in order, a few made ahead; failed ones are left out."""
+    coming = iter(wanted)
+    ahead = deque[tuple[_Wanted, "asyncio.Future[dict[str, Any]]"]]()
+    while True:
+        for one in itertools.islice(coming, AHEAD - len(ahead)):
+            job = pool.run(
+                worker_jobs.make_entry,
+                one.task,
+                dict(one.params),
+                one.seed,
+                deadline_s=DEADLINE_S,
+            )
+            ahead.append((one, asyncio.ensure_future(job)))
+        if not ahead:
+            return
+        one, making = ahead.popleft()
+        with contextlib.suppress(PoolError):
+            yield run.build_entry(one.task, one.level, await making)

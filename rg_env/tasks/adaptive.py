@@ -6,7 +6,7 @@ estimate of the fraction of its groups that carry a signal, and its weight is
     base * (floor + (1 - floor) * estimate)
 
 The estimate begins at 1 and forgets half with each group: over a simulated run from
-weak to strong (`benchmarks/curriculum.py`) a longer memory keeps asking tasks that are
+weak to strong (docs/measurements.md) a longer memory keeps asking tasks that are
 dead or solved, and one much shorter leaves tasks that do carry a signal too soon. A
 task that wakes up again is found by the groups that the floor still gives it.
 

@@ -22,7 +22,7 @@ Reasons for what the original has not:
   at this one moves it once for each group in flight. Carried over, they stop moving it
   as soon as it is where they say the target is.
 
-`benchmarks/curriculum.py` measures it against simulated learners. A learner that loses
+docs/measurements.md says how simulated learners fare with it. A learner that loses
 more than twice `SLOPE` per unit of level still swings when many groups of one task
 are in flight; it is held with up to a few.
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile_texts import FOLDER, HOSTILE, armed
 from rg_env.answers.guards import GUARDS, guarded_task, refusal
 from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.items import worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
+from rg_env.simulation.hostile_texts import FOLDER, HOSTILE, armed
 from rg_env.tasks.solutions import solution
 
 GUARD_S = 120.0

@@ -17,7 +17,7 @@ from parts import (
     vllm_server,
 )
 
-from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
 from rg_env.simulation.inference_server import serve_app
 
 pytestmark = pytest.mark.processes

@@ -2,12 +2,10 @@
 
 import asyncio
 import itertools
-import json
-import threading
 
 import pytest
 
-from rg_env.simulation.answer_key import AnswerKey, AsyncKey, StaticAnswerKey, read_key
+from rg_env.simulation.answer_key import AnswerKey
 from rg_env.simulation.policy import KeyEntry
 
 
@@ -15,114 +13,122 @@ def entry(name):
     return KeyEntry("gcd", "arithmetic", str(name), f"answer to {name}", None)
 
 
-def endless(prefix="q"):
-    return (entry(f"{prefix}{number}") for number in itertools.count())
+async def endless():
+    for number in itertools.count():
+        yield entry(f"q{number}")
+
+
+async def few(*names):
+    for name in names:
+        yield entry(name)
+
+
+def find(key, *questions):
+    """Ask for questions one after the other; return what was found for the last."""
+
+    async def ask():
+        return [await key.find(question) for question in questions][-1]
+
+    return asyncio.run(ask())
 
 
 def test_a_question_of_the_stream_is_found():
-    key = AnswerKey([endless()])
-    assert key.find("q7") == entry("q7")
+    assert find(AnswerKey(endless()), "q7") == entry("q7")
 
 
 def test_no_more_is_drawn_than_the_question_needs():
-    key = AnswerKey([endless()])
-    key.find("q7")
+    key = AnswerKey(endless())
+    find(key, "q7")
     assert key.drawn == 8
 
 
 def test_a_question_drawn_earlier_is_found_again_without_drawing():
-    key = AnswerKey([endless()])
-    key.find("q7")
-    assert key.find("q2") == entry("q2")
+    key = AnswerKey(endless())
+    assert find(key, "q7", "q2") == entry("q2")
     assert key.drawn == 8
 
 
 def test_an_unknown_question_ends_at_the_bound_and_is_counted():
-    key = AnswerKey([endless()], max_draws=25)
-    assert key.find("hi") is None
+    key = AnswerKey(endless(), max_draws=25)
+    assert find(key, "hi") is None
     assert (key.drawn, key.misses) == (25, 1)
 
 
 def test_asking_again_for_a_missed_question_does_not_draw_again():
-    key = AnswerKey([endless()], max_draws=25)
-    key.find("hi")
-    key.find("hi")
+    key = AnswerKey(endless(), max_draws=25)
+    find(key, "hi", "hi")
     assert (key.drawn, key.misses) == (25, 2)
 
 
 def test_a_missed_question_is_found_once_another_has_drawn_it():
-    key = AnswerKey([endless()], max_draws=25)
-    assert key.find("q30") is None
-    key.find("q40")
-    assert key.find("q30") == entry("q30")
+    key = AnswerKey(endless(), max_draws=25)
+    assert find(key, "q30", "q40", "q30") == entry("q30")
+    assert key.misses == 1
 
 
-def test_the_streams_are_drawn_in_turn():
-    key = AnswerKey([endless("train"), endless("eval")])
-    assert key.find("eval3") == entry("eval3")
-    assert key.lookup("train3") == entry("train3")
+def test_what_is_known_from_the_beginning_is_found_without_drawing():
+    key = AnswerKey(endless(), known=[entry("e1")])
+    assert find(key, "e1") == entry("e1")
+    assert key.drawn == 0
 
 
-def test_an_ended_stream_leaves_the_draws_to_the_others():
-    key = AnswerKey([iter([entry("only")]), endless()], max_draws=10)
-    assert key.find("q8") == entry("q8")
-    assert key.find("only") == entry("only")
+def test_a_stream_that_ends_leaves_the_rest_unknown():
+    key = AnswerKey(few("a", "b"))
+    assert find(key, "b", "c") is None
+    assert find(key, "a") == entry("a")
 
 
-def test_without_any_stream_every_question_is_unknown():
-    assert AnswerKey([]).find("q1") is None
+def test_without_a_stream_every_question_is_unknown():
+    assert find(AnswerKey(), "q1") is None
 
 
-def test_the_oldest_entries_are_forgotten_at_the_limit():
-    key = AnswerKey([endless()], max_known=5)
-    key.find("q9")
+def test_the_oldest_entries_are_forgotten_at_the_limit_and_the_known_ones_are_not():
+    key = AnswerKey(endless(), known=[entry("e1")], max_known=5)
+    find(key, "q9")
     assert key.lookup("q4") is None
     assert key.lookup("q5") == entry("q5")
+    assert key.lookup("e1") == entry("e1")
+
+
+def test_questions_asked_at_once_are_drawn_for_one_after_the_other():
+    async def ask():
+        key = AnswerKey(endless())
+        found = await asyncio.gather(*(key.find(f"q{n}") for n in (5, 2, 7, 5)))
+        return found, key.drawn
+
+    found, drawn = asyncio.run(ask())
+    assert found == [entry("q5"), entry("q2"), entry("q7"), entry("q5")]
+    assert drawn == 8
 
 
 def test_the_loop_is_free_while_a_stream_is_slow():
-    released = threading.Event()
-
-    def slow():
-        released.wait(10)
-        yield entry("q")
-
     async def ask():
-        key = AsyncKey(AnswerKey([slow()]))
+        released = asyncio.Event()
+
+        async def slow():
+            await released.wait()
+            yield entry("q")
+
+        key = AnswerKey(slow())
         asking = asyncio.create_task(key.find("q"))
         await asyncio.sleep(0.05)
         assert not asking.done()
         released.set()
-        found = await asking
-        key.close()
-        return found
+        return await asking
 
     assert asyncio.run(ask()) == entry("q")
 
 
 def test_a_fault_of_a_stream_reaches_the_one_who_asked():
-    def broken():
+    async def broken():
         raise OSError("worker gone")
         yield
 
     with pytest.raises(OSError, match="worker gone"):
-        AnswerKey([broken()]).find("q")
+        find(AnswerKey(broken()), "q")
 
 
-def test_a_static_key_finds_its_entries_only():
-    key = StaticAnswerKey({"q1": entry("q1")})
-    assert key.find("q1") == entry("q1")
-    assert key.find("q2") is None
-
-
-def test_a_key_is_read_from_json_lines(tmp_path):
-    path = tmp_path / "key.jsonl"
-    path.write_text(json.dumps(vars(entry("q1"))) + "\n")
-    assert read_key(path).find("q1") == entry("q1")
-
-
-def test_a_bad_line_of_a_key_is_named(tmp_path):
-    path = tmp_path / "key.jsonl"
-    path.write_text(json.dumps(vars(entry("q1"))) + '\n{"task": "gcd"}\n')
-    with pytest.raises(ValueError, match=r"key\.jsonl, line 2: expected"):
-        read_key(path)
+@pytest.mark.parametrize("bound", ["max_draws", "max_known"])
+def test_a_bound_that_is_not_positive_is_refused(bound):
+    with pytest.raises(ValueError, match="must be positive"):
+        AnswerKey(**{bound: 0})

@@ -11,7 +11,9 @@ import time
 import aiohttp
 import pytest
 
-from rg_env.simulation.api_process import ApiError, running_api
+from rg_env.simulation.api_process import running_api
+from rg_env.simulation.child_process import ChildError
+from rg_env.simulation.group_counter import COUNTS_PATH
 
 pytestmark = pytest.mark.processes
 
@@ -47,7 +49,7 @@ def test_a_port_in_use_is_named_with_what_to_do():
             async with running_api(port):
                 pass
 
-    with pytest.raises(ApiError, match="choose another one"):
+    with pytest.raises(ChildError, match="choose another one"):
         asyncio.run(run())
 
 
@@ -60,7 +62,7 @@ def test_a_failed_start_shows_the_end_of_the_log(monkeypatch, tmp_path):
         async with running_api():
             pass
 
-    with pytest.raises(ApiError, match=r"(?s)status 1.*no uvicorn here"):
+    with pytest.raises(ChildError, match=r"(?s)status 1.*no uvicorn here"):
         asyncio.run(run())
 
 
@@ -71,6 +73,16 @@ def test_the_log_is_written_where_it_was_asked_for(tmp_path):
 
     asyncio.run(run())
     assert (tmp_path / "api.log").exists()
+
+
+def test_groups_are_counted_where_it_is_asked_for():
+    async def run(**options):
+        async with running_api(**options) as url:
+            return await get_json(url + COUNTS_PATH)
+
+    counts = asyncio.run(run(is_counted=True))
+    assert counts["accepted"] == counts["buffered"] == counts["rejected"] == 0
+    assert counts["first"] is None
 
 
 def test_a_killed_owner_leaves_no_api_behind(repo_root):

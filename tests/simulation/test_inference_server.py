@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import math
 import os
 import signal
@@ -18,11 +17,12 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
-from rg_env.simulation.answer_key import StaticAnswerKey
+from rg_env.simulation.answer_key import AnswerKey
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
 from rg_env.simulation.chatml import build_prompt
-from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
-from rg_env.simulation.inference_server import ServerConfig, build_app, serve_app
+from rg_env.simulation.inference_server import InferenceServer, build_app, serve_app
 from rg_env.simulation.policy import KeyEntry, PolicyProfile
+from rg_env.simulation.policy_model import PolicyModel
 
 QUESTION = "What is 6 times 7?\nAnswer with a number."
 MESSAGES = [
@@ -30,9 +30,7 @@ MESSAGES = [
     {"role": "user", "content": QUESTION},
 ]
 PROMPT = build_prompt([(m["role"], m["content"]) for m in MESSAGES])
-KEY = StaticAnswerKey(
-    {QUESTION: KeyEntry("products", "arithmetic", QUESTION, "42", 0.1)}
-)
+ENTRY = KeyEntry("products", "arithmetic", QUESTION, "42", 0.1)
 ALWAYS_RIGHT = PolicyProfile(
     mean_skill=0.9, skill_spread=0, sharpness=40, bad_format=0, unfinished=0, hedged=0
 )
@@ -42,9 +40,9 @@ END_ID = TOKENIZER.token_to_id("<|im_end|>")
 
 
 @contextlib.asynccontextmanager
-async def serving(profile=ALWAYS_RIGHT, **settings):
-    app = build_app(ServerConfig(key=KEY, profile=profile, **settings))
-    async with serve_app(app) as url:
+async def serving(profile=ALWAYS_RIGHT, seed=0):
+    model = PolicyModel(AnswerKey(known=[ENTRY]), profile, seed)
+    async with serve_app(build_app(InferenceServer(model))) as url:
         yield url
 
 
@@ -244,8 +242,8 @@ def test_a_malformed_request_gets_400_and_the_reason(path, body, expected):
 
 def test_health_and_models_answer():
     assert ask("GET", "/health")[0] == 200
-    _, models = ask("GET", "/v1/models", model_name="played")
-    assert [model["id"] for model in models["data"]] == ["played"]
+    _, models = ask("GET", "/v1/models")
+    assert [model["id"] for model in models["data"]] == ["simulated-policy"]
 
 
 def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
@@ -265,35 +263,17 @@ def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
     assert stats["kinds"] == {"right": 6, "guess": 3}
 
 
-@pytest.mark.processes
-def test_the_command_says_where_it_listens_and_ends_with_sigterm(repo_root):
-    command = [
-        sys.executable,
-        "-m",
-        "rg_env.simulation.inference_server",
-        "--port",
-        "0",
-    ]
+def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
+    command = [sys.executable, "-m", "rg_env.simulation.inference_server"]
     with subprocess.Popen(
-        command, cwd=repo_root, stdout=subprocess.PIPE, text=True, env=os.environ
+        command,
+        cwd=repo_root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
     ) as server:
         line = server.stdout.readline()
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
-    assert line.startswith("simulated policy server ready on http://127.0.0.1:")
-
-
-@pytest.mark.processes
-def test_the_command_reads_a_key_and_refuses_a_bad_one(repo_root, tmp_path):
-    key = tmp_path / "key.jsonl"
-    key.write_text(json.dumps({"task": "gcd"}) + "\n")
-    command = [
-        sys.executable,
-        "-m",
-        "rg_env.simulation.inference_server",
-        "--key",
-        str(key),
-    ]
-    ended = subprocess.run(command, cwd=repo_root, capture_output=True, text=True)
-    assert ended.returncode == 2
-    assert "key.jsonl, line 1: expected an object" in ended.stderr
+    assert line.startswith("simulation ready on http://127.0.0.1:")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
 from rg_env.simulation.chatml import build_prompt, extract_last_user_message
-from rg_env.simulation.engine import TOKENIZER_FOLDER, load_tokenizer
 from rg_env.simulation.train_tokenizer import train, write_tokenizer
 
 TOKENIZER = AutoTokenizer.from_pretrained(str(TOKENIZER_FOLDER))

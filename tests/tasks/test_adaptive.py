@@ -5,8 +5,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from learners import Training, run_training
 
-from benchmarks.curriculum import Training, run_training
 from rg_env.tasks.adaptive import AdaptiveWeights
 
 SHARES = st.floats(0.01, 1)

@@ -6,8 +6,8 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from learners import LEARNERS, OUT_OF_REACH, run_task
 
-from benchmarks.curriculum import LEARNERS, OUT_OF_REACH, run_task
 from rg_env.errors import SettingError
 from rg_env.tasks.curriculum import (
     BAND,

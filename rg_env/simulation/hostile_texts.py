@@ -1,6 +1,6 @@
 """Texts that a policy in training could write to hang, crash, fool or command a scorer.
 
-    from benchmarks.hostile_texts import HOSTILE, armed
+    from rg_env.simulation.hostile_texts import HOSTILE, armed
 
 Each text is fixed: no randomness, the same in every run. Where a text tries to leave a
 trace it names `@FOLDER@` and `@PORT@`; `armed` puts a real folder and a listening port
@@ -14,7 +14,6 @@ logic, tags, gamed (constants and tricks that have paid).
 from __future__ import annotations
 
 import dataclasses
-import unicodedata
 from collections.abc import Iterator
 
 # ruff: noqa: RUF001 - look-alikes are what many of these texts are
@@ -401,9 +400,7 @@ MEGABYTES = {
 
 def _full_width(text: str) -> str:
     """Return a look-alike that Python's parser normalises (NFKC) to the same names."""
-    wide = "".join(chr(ord(c) + 0xFEE0) if c.isalpha() else c for c in text)
-    assert unicodedata.normalize("NFKC", wide) == text
-    return wide
+    return "".join(chr(ord(c) + 0xFEE0) if c.isalpha() else c for c in text)
 
 
 def _bold(text: str) -> str:

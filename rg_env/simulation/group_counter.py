@@ -1,34 +1,28 @@
-"""The real Atropos API, what `run-api` serves, with a counter in front.
+"""A counter in front of the Atropos API: groups taken and refused.
 
-    python -m benchmarks.harness.api
-
-`GET /bench/counts` tells how many groups the API has taken and refused, and when the
-first one came. Nothing else of the API is touched.
+`GET /simulation/counts` tells how many there were, when the first one came, and which
+process it is. Nothing else of the API is touched.
 """
 
 from __future__ import annotations
 
 import json
-import socket
+import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-
-import uvicorn
-from atroposlib.api import app
-
-from benchmarks.harness.children import end_with_parent
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
+COUNTS_PATH = "/simulation/counts"
 GROUP_PATHS = ("/scored_data", "/scored_data_list")
 JSON = [(b"content-type", b"application/json")]
 
 
-class Counted:
+class GroupCounter:
     """An ASGI application with a counter of the groups it is sent.
 
     Attributes:
@@ -48,8 +42,8 @@ class Counted:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
         path = scope.get("path")
-        if path == "/bench/counts":
-            body = json.dumps({**self.counts, "t": time.monotonic()}).encode()
+        if path == COUNTS_PATH:
+            body = json.dumps(self._snapshot()).encode()
             start = {"type": "http.response.start", "status": 200, "headers": JSON}
             await send(start)
             await send({"type": "http.response.body", "body": body})
@@ -57,6 +51,9 @@ class Counted:
             await self._count(scope, receive, send)
         else:
             await self._inner(scope, receive, send)
+
+    def _snapshot(self) -> dict[str, Any]:
+        return {**self.counts, "t": time.monotonic(), "pid": os.getpid()}
 
     async def _count(self, scope: Message, receive: Receive, send: Send) -> None:
         status, body = 500, b""
@@ -84,20 +81,3 @@ class Counted:
         counts["accepted"] += total - buffered
         if counts["first"] is None and counts["accepted"]:
             counts["first"] = time.monotonic()
-
-
-def main() -> None:
-    """Print the URL, then serve until the standard input closes."""
-    end_with_parent()
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(128)
-    config = uvicorn.Config(
-        Counted(app), log_level="warning", timeout_graceful_shutdown=1
-    )
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-    uvicorn.Server(config).run(sockets=[listener])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,224 @@
+"""Simulated learners for the curriculum and the adaptive choice of tasks.
+
+Nothing is asked of a model: a learner is a curve from level to accuracy, and the scores
+of a group are drawn from it, right or wrong. The controllers are the real ones. A
+result arrives after so many groups of the task have been asked ("in flight": 1 when a
+hundred tasks share the run, all of them when the run has one task).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+import statistics
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from rg_env.tasks.adaptive import AdaptiveWeights
+from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.task_history import TaskHistory
+
+BAND = 0.05
+WINDOW = 100
+WINDOWS = 6
+ROUNDS = 8
+TASK = "task"
+
+TASKS = 105
+RUN_IN_FLIGHT = 128
+
+
+def logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+@dataclasses.dataclass(frozen=True)
+class Learner:
+    """A simulated learner of one task.
+
+    Attributes:
+        name: What it is, for the tables.
+        mixture: Level and group number to the accuracies of the steps that an item of
+            this level may fall on, each with its probability.
+    """
+
+    name: str
+    mixture: Callable[[float, int], Sequence[tuple[float, float]]]
+
+    def accuracy(self, level: float, number: int) -> float:
+        """Return the expected score at a level."""
+        return sum(p * share for p, share in self.mixture(level, number))
+
+    def group_mean(
+        self, level: float, number: int, size: int, rng: random.Random
+    ) -> float:
+        """Draw the mean score of a group; its rollouts share the item's step."""
+        steps = self.mixture(level, number)
+        (p,) = rng.choices([p for p, _ in steps], [share for _, share in steps])
+        return sum(rng.random() < p for _ in range(size)) / size
+
+
+def sloped(name: str, middle: float, slope: float) -> Learner:
+    """Return a learner who is right half of the time at the level `middle`."""
+    return Learner(name, lambda x, n: [(logistic(slope * (middle - x)), 1.0)])
+
+
+def stepped(name: str, *accuracies: float) -> Learner:
+    """Return a learner with one accuracy a step; levels between two steps mix them."""
+
+    def mixture(level: float, number: int) -> list[tuple[float, float]]:
+        place = level * (len(accuracies) - 1)
+        below = min(int(place), len(accuracies) - 2)
+        share = place - below
+        return [(accuracies[below], 1 - share), (accuracies[below + 1], share)]
+
+    return Learner(name, mixture)
+
+
+def flat(name: str, height: float, begin: float, end: float) -> Learner:
+    """Return a learner who is equally good from one level to another."""
+
+    def accuracy(level: float) -> float:
+        if level < begin:
+            return 0.98 - (0.98 - height) * level / begin
+        if level < end:
+            return height
+        return height - (height - 0.1) * (level - end) / (1 - end)
+
+    return Learner(name, lambda x, n: [(accuracy(x), 1.0)])
+
+
+def improving(name: str, groups: int) -> Learner:
+    """Return a learner whose middle moves from 0.1 to 0.9 in so many groups."""
+
+    def accuracy(level: float, number: int) -> float:
+        middle = 0.1 + 0.8 * min(number / groups, 1)
+        return logistic(9 * (middle - level))
+
+    return Learner(name, lambda x, n: [(accuracy(x, n), 1.0)])
+
+
+LEARNERS = (
+    sloped("weak", 0.25, 8),
+    sloped("middling", 0.5, 8),
+    sloped("strong", 0.8, 8),
+    sloped("middling, gentle slope", 0.6, 4),
+    sloped("strong, steep slope", 0.9, 16),
+    sloped("middling, cliff", 0.5, 40),
+    stepped("two steps", 1.0, 0.2),
+    stepped("two steps, weak", 0.9, 0.0),
+    stepped("four steps", 1.0, 0.9, 0.4, 0.1),
+    stepped("four steps, cliff", 1.0, 1.0, 0.0, 0.0),
+    flat("plateau above 0.8", 0.87, 0.2, 0.7),
+    flat("plateau below 0.7", 0.62, 0.2, 0.7),
+    improving("improving over 1,500", 1500),
+    improving("improving over 500", 500),
+)
+
+OUT_OF_REACH = (
+    Learner("never right", lambda x, n: [(0.0, 1.0)]),
+    Learner("too weak", lambda x, n: [(0.4 - 0.3 * x, 1.0)]),
+    Learner("too strong", lambda x, n: [(0.98 - 0.1 * x, 1.0)]),
+    Learner("always right", lambda x, n: [(1.0, 1.0)]),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """One run of one task.
+
+    Attributes:
+        reached: Scored groups until the target was reached; None if it never was.
+        off: Distance of each window's mean score from the target.
+        expected_off: The same of the learner's accuracy.
+    """
+
+    reached: int | None
+    off: list[float]
+    expected_off: list[float]
+
+
+def run_task(
+    controller: Curriculum,
+    learner: Learner,
+    target: float,
+    group_size: int,
+    in_flight: int,
+    rng: random.Random,
+) -> Trace:
+    """Let a controller follow a learner."""
+    progress = TaskHistory()
+    asked: deque[tuple[int, float]] = deque()
+    scores, expected, reached = [], [], None
+    settling = WINDOW + ROUNDS * in_flight
+    for number in range(settling + WINDOWS * WINDOW + in_flight - 1):
+        level = controller.level_of(TASK)
+        if reached is None and abs(learner.accuracy(level, number) - target) <= BAND:
+            reached = len(scores)
+        asked.append((number, level))
+        if len(asked) < in_flight:
+            continue
+        made, made_level = asked.popleft()
+        scores.append(learner.group_mean(made_level, made, group_size, rng))
+        expected.append(learner.accuracy(made_level, made))
+        progress.record_group(TASK, scores[-1], made_level)
+        controller.update(TASK, progress)
+    starts = range(settling, settling + WINDOWS * WINDOW, WINDOW)
+    return Trace(
+        reached,
+        [abs(statistics.fmean(scores[s : s + WINDOW]) - target) for s in starts],
+        [abs(statistics.fmean(expected[s : s + WINDOW]) - target) for s in starts],
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """A simulated run from weak to strong over many tasks.
+
+    The skill rises evenly from -3.5 to 3.5, the tasks' difficulties lie between -3 and
+    3, and the accuracy of an item is logistic in their difference. Across its scale a
+    level makes an item harder by 4, and 0.3 is neutral.
+
+    Attributes:
+        name: What it is, for the table.
+        steepness: How suddenly a task is learnt.
+        groups: Length of the run.
+    """
+
+    name: str
+    steepness: float
+    groups: int
+
+    def accuracy(self, difficulty: float, level: float, number: int) -> float:
+        skill = -3.5 + 7 * number / self.groups
+        return logistic(self.steepness * (skill - difficulty - 4 * (level - 0.3)))
+
+
+def run_training(
+    training: Training, is_adaptive: bool, moves_levels: bool, seed: int
+) -> float:
+    """Return the share of groups without a signal."""
+    rng = random.Random(seed)
+    difficulty = {f"task {n}": rng.uniform(-3, 3) for n in range(TASKS)}
+    tasks = list(difficulty)
+    weights = AdaptiveWeights(dict.fromkeys(tasks, 1.0))
+    curriculum, progress = Curriculum(0.7), TaskHistory()
+    pending: deque[tuple[str, float, float]] = deque()
+    silent = 0
+    for number in range(training.groups):
+        drawn = list(weights.weights().values()) if is_adaptive else None
+        (task,) = rng.choices(tasks, drawn)
+        level = curriculum.level_of(task) if moves_levels else 0.3
+        p = training.accuracy(difficulty[task], level, number)
+        mean = sum(rng.random() < p for _ in range(8)) / 8
+        silent += mean in (0.0, 1.0)
+        pending.append((task, mean, level))
+        if len(pending) < RUN_IN_FLIGHT:
+            continue
+        task, mean, level = pending.popleft()
+        progress.record_group(task, mean, level, has_signal=0 < mean < 1)
+        weights.record(task, 0 < mean < 1)
+        if moves_levels:
+            curriculum.update(task, progress)
+    return silent / training.groups
