@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from documents import (
+    CONTRIBUTING,
     DOCUMENTS,
     PAGES,
     README,
@@ -163,6 +164,15 @@ def is_module(parts):
     return path.with_suffix(".py").is_file() or (path.is_dir() and len(parts) > 1)
 
 
+def test_every_name_for_contributors_is_in_the_code():
+    words = set(
+        re.findall(r"\w+", text_of(*ROOT.glob("*.py"), *ROOT.glob("[rtb]*/**/*.py")))
+    )
+    named = {code for code in codes(prose_of(CONTRIBUTING)) if code.isidentifier()}
+    assert len(named) > 20
+    assert named - words == set()
+
+
 def test_the_python_samples_import_what_exists():
     samples = blocks("python")
     assert samples
@@ -193,12 +203,6 @@ def test_everything_in_the_layout_exists_and_every_package_is_in_it():
 def is_ours(folder):
     is_ignored = folder.name in ("__pycache__", "data", "env_checkpoints", "wandb")
     return not folder.name.startswith(".") and not is_ignored
-
-
-def test_the_page_on_scoring_is_that_of_the_tables():
-    from rg_env.answers.make_docs import PAGE, page
-
-    assert PAGE.read_text(encoding="utf-8") == page(), "run rg_env.answers.make_docs"
 
 
 # -- defects of the framework ----------------------------------------------------------
