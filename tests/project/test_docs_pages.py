@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from documents import (
+    CONTRIBUTING,
     DOCUMENTS,
     PAGES,
     README,
@@ -161,6 +162,15 @@ def test_every_module_and_name_in_it_exists(page):
 def is_module(parts):
     path = ROOT.joinpath(*parts)
     return path.with_suffix(".py").is_file() or (path.is_dir() and len(parts) > 1)
+
+
+def test_every_name_for_contributors_is_in_the_code():
+    words = set(
+        re.findall(r"\w+", text_of(*ROOT.glob("*.py"), *ROOT.glob("[rtb]*/**/*.py")))
+    )
+    named = {code for code in codes(prose_of(CONTRIBUTING)) if code.isidentifier()}
+    assert len(named) > 20
+    assert named - words == set()
 
 
 def test_the_python_samples_import_what_exists():

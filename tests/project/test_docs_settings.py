@@ -155,6 +155,7 @@ def refusal_of(pool, choices):
     return pool.call(worker_jobs.check_params, given, deadline_s=GUARD_S)
 
 
+@pytest.mark.processes
 def test_the_example_of_choosing_tasks_is_accepted_by_the_library(pool, library):
     config, _ = built(ROOT / "examples" / "choose_tasks.yaml")
     fields = ("tasks", "categories", "exclude_tasks", "task_weights", "task_params")
@@ -162,12 +163,14 @@ def test_the_example_of_choosing_tasks_is_accepted_by_the_library(pool, library)
     assert refusal_of(pool, choices) is None
 
 
+@pytest.mark.processes
 def test_the_example_of_a_mixture_is_accepted_by_the_library(pool, library):
     params = {"composite": mixture_file.read(str(MIXTURE_EXAMPLE), None)}
     choices = build_selection(library, tasks=["composite"], task_params=params)
     assert refusal_of(pool, choices) is None
 
 
+@pytest.mark.processes
 def test_the_pages_name_every_category_and_the_number_of_tasks(library):
     named = text_of(TASKS).split("Twelve categories:")[1].split(".", 1)[0]
     categories = [
@@ -178,6 +181,7 @@ def test_the_pages_name_every_category_and_the_number_of_tasks(library):
     assert f"All {len(library.tasks)} tasks" in text_of(README)
 
 
+@pytest.mark.processes
 def test_every_task_named_as_an_example_exists(library):
     named = text_of(TASKS).split("Among the tasks:")[1].split(".\n", 1)[0]
     outside = re.sub(r"\([^)]*\)", "", named)

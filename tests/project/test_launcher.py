@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from parts import GUARD_S, NOWHERE, TOKENIZER, free_port
 
+pytestmark = pytest.mark.processes
+
 LAUNCHER = Path(__file__).resolve().parents[2] / "examples" / "launch.sh"
 
 
