@@ -91,16 +91,19 @@ def watched(tmp_path_factory):
     }
 
 
+@pytest.mark.processes
 def test_the_probe_runs_a_file_as_python_does(watched):
     assert watched["log"].splitlines() == ["['serve', '--x=1']"]
 
 
+@pytest.mark.processes
 def test_the_probe_sees_a_loop_that_stands_still(watched):
     delays = seen.loop_delays([watched["report"]], 0.0, float("inf"))
     assert delays["max"] > 250
     assert delays["p50"] < 250
 
 
+@pytest.mark.processes
 def test_the_probe_times_the_hooks_by_task(watched):
     times = seen.hook_times([watched["report"]], 0.0, float("inf"))
     assert times["get_next_item"]["calls"] == 1
@@ -108,10 +111,12 @@ def test_the_probe_times_the_hooks_by_task(watched):
     assert slowest["task"] == "sums"
 
 
+@pytest.mark.processes
 def test_the_probe_tells_the_answer_of_an_item(watched):
     assert watched["told"] == [{"question": "2 + 2?", "answer": "4"}]
 
 
+@pytest.mark.processes
 def test_what_an_environment_leaves_behind_is_counted_and_ended(watched):
     assert watched["end"]["left_behind"] == 1
     assert len(watched["children"]) == 1
@@ -193,6 +198,7 @@ def test_the_tables_show_every_number_in_80_columns():
 # -- all of it -------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_the_null_environment_reaches_the_api_and_nothing_is_left(tmp_path):
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     argv = ["--contestants=null", "--latencies=0", "--rounds=1", "--seconds=1"]

@@ -263,6 +263,7 @@ def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
     assert stats["kinds"] == {"right": 6, "guess": 3}
 
 
+@pytest.mark.processes
 def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
     command = [sys.executable, "-m", "rg_env.simulation.inference_server"]
     with subprocess.Popen(
