@@ -56,6 +56,15 @@ def test_every_third_party_import_is_a_declared_requirement(repo_root: Path) -> 
     assert imported - ours - sys.stdlib_module_names <= provided
 
 
+def test_every_declared_requirement_is_imported(repo_root: Path) -> None:
+    sources = [*repo_root.glob("rg_env/**/*.py"), *repo_root.glob("reasoning_gym*.py")]
+    imported = set().union(*map(imported_modules, sources))
+    imported.add("reasoning_gym")  # by its name as text, in one place
+    declared = read_requirements(repo_root / "requirements.txt")
+    unused = [r.name for r in declared if not provided_modules(r) & imported]
+    assert unused == ["transformers"]  # through the framework, for every prompt
+
+
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_lock_holds_one_allowed_version_of_every_requirement(
     repo_root: Path, python: str
