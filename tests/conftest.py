@@ -213,11 +213,14 @@ def api_url(only_api: str) -> str:
 
 @pytest.fixture(autouse=True)
 def own_log_level() -> Iterator[None]:
-    """Undo what an environment of a test does to the level of our loggers."""
+    """Undo what an environment does to the level of our loggers.
+
+    One that a whole module shares has done it before its first test.
+    """
     logger = logging.getLogger("rg_env")
-    before = logger.level
+    logger.setLevel(logging.NOTSET)
     yield
-    logger.setLevel(before)
+    logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
