@@ -34,6 +34,7 @@ from typing import Any
 
 from rg_env.errors import LibraryError, SettingError, unknown_name
 from rg_env.tasks.faster.replacing import replace
+from rg_env.tasks.faster.rows import Words
 from rg_env.tasks.unusable_entry import UnusableEntry
 
 SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
@@ -60,6 +61,9 @@ SETUP_READS = {"arc_agi": ("use_train", "use_eval", "board_format_opts")}
 WORTH_KEEPING_S = 0.001
 """A dataset that was built in less is built anew for each entry: of the 510 that random
 levels ask for all but 59 are, and those are no time at all and no memory."""
+
+WORTH_SHRINKING_WORDS = 1_000
+"""Shorter lists of words stay lists."""
 
 MAX_KEPT_DATASETS = 100
 """Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
@@ -237,7 +241,7 @@ class _DatasetCache:
             dataset = build_dataset(task, params, seed=0)
             if time.process_time() - began_s < WORTH_KEEPING_S:
                 return dataset
-            _share_words(dataset)
+            _make_smaller(dataset)
         self._datasets[key] = dataset
         if len(self._datasets) > self._max_datasets:
             self._datasets.popitem(last=False)
@@ -261,11 +265,12 @@ class _DatasetCache:
         return None
 
 
-def _share_words(dataset: Any) -> None:
-    """Keep each word of its lists once in this process: levels repeat dictionaries."""
+def _make_smaller(dataset: Any) -> None:
+    """Keep the long lists of words of a dataset in a fifth of the memory."""
     for name, value in vars(dataset).items():
-        if isinstance(value, list) and all(type(word) is str for word in value):
-            setattr(dataset, name, list(map(sys.intern, value)))
+        is_long = isinstance(value, list) and len(value) > WORTH_SHRINKING_WORDS
+        if is_long and all(type(word) is str for word in value):
+            setattr(dataset, name, Words(value))
 
 
 _CACHE = _DatasetCache(MAX_KEPT_DATASETS)

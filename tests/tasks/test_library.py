@@ -17,6 +17,7 @@ from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import LibraryError, SettingError
 from rg_env.pool.pool_errors import JobFailed
 from rg_env.tasks import fallback_tasks, library
+from rg_env.tasks.faster.rows import Words
 from rg_env.tasks.unusable_entry import UnusableEntry
 
 SAMPLE = ["chain_sum", "spell_backward", "survo", "acre", "gsm_symbolic", "word_ladder"]
@@ -419,14 +420,10 @@ def test_data_is_shared_by_datasets_of_equal_setup_alone():
     assert len(whole._tasks) < len(one._tasks)
 
 
-def test_levels_share_the_words_of_a_dictionary():
-    few, many = (
-        library._CACHE.dataset("spell_backward", {"max_word_len": longest}).words
-        for longest in (5, 11)
-    )
-    of_many = {word: word for word in many}
-    assert len(few) < len(many)
-    assert all(of_many[word] is word for word in few)
+def test_long_lists_of_words_are_kept_in_one_piece():
+    kept = library._CACHE.dataset("spell_backward", {"max_word_len": 11})
+    afresh = library.build_dataset("spell_backward", {"max_word_len": 11}, seed=0)
+    assert isinstance(kept.words, Words) and list(kept.words) == afresh.words
 
 
 def test_equal_rows_of_all_solutions_are_one_row():

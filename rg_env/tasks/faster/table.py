@@ -34,6 +34,12 @@ REPLACEMENTS = (
         },
     ),
     Replacement(
+        "reasoning_gym.code.codeio",
+        "CodeIODataset.__init__",
+        "fe84df45919155cd",
+        files.make_codeio_init,
+    ),
+    Replacement(
         "reasoning_gym.cognition.figlet_fonts",
         "FigletFontDataset.__init__",
         "e632e55cd4484594",
