@@ -14,7 +14,6 @@ print, write files and may hang, so `make_entry` belongs in a worker process.
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 import dataclasses
 import decimal
@@ -65,16 +64,6 @@ levels ask for all but 59 are, and those are no time at all and no memory."""
 
 WORTH_SHRINKING_WORDS = 1_000
 """Shorter lists of words stay lists."""
-
-SHARED_BY_WORKERS = (
-    "arc_agi",
-    "codeio",
-    "figlet_font",
-    "group_anagrams",
-    "spell_backward",
-    "word_ladder",
-)
-"""Tasks whose datasets read megabytes, 40 MB together; their levels share the files."""
 
 MAX_KEPT_DATASETS = 100
 """Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
@@ -285,16 +274,6 @@ def _make_smaller(dataset: Any) -> None:
 
 
 _CACHE = _DatasetCache(MAX_KEPT_DATASETS)
-
-
-def build_shared_datasets() -> None:
-    """Build the datasets that hold much, so that processes forked from here share it.
-
-    One that cannot be built is found out when its task is tried.
-    """
-    for task in SHARED_BY_WORKERS:
-        with contextlib.suppress(Exception):  # foreign code raises anything
-            _CACHE.dataset(task, {})
 
 
 def build_dataset(task: str, params: Mapping[str, Any], seed: int) -> Any:

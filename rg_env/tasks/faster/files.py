@@ -101,22 +101,11 @@ def make_codeio_init(own: Any) -> Setup:
     return init
 
 
-@functools.cache
-def _boards(path: Path) -> dict[str, dict[str, bytes]]:
-    """Return the JSON of each task of ARC, by part of the file and name."""
-    form = dict[str, dict[str, msgspec.Raw]]
-    parts = msgspec.json.decode(path.read_bytes(), type=form)
-    return {
-        part: {name: bytes(task) for name, task in tasks.items()}
-        for part, tasks in parts.items()
-    }
-
-
 class _Boards(Mapping[str, Any]):
     """Tasks of ARC by name, each read from its JSON when it is asked for."""
 
-    def __init__(self, tasks: Mapping[str, bytes]) -> None:
-        self._tasks = tasks
+    def __init__(self, tasks: Mapping[str, msgspec.Raw]) -> None:
+        self._tasks = {name: bytes(task) for name, task in tasks.items()}
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -138,7 +127,8 @@ def make_arc_agi_init(own: Any) -> Setup:
         _set_up(dataset, config)
         dataset.board_format_opts = config.board_format_opts
         dataset._prompt_templates = arc.ARC_PROMPT_TEMPLATE
-        data = _boards(path)
+        parts_of_file = dict[str, dict[str, msgspec.Raw]]
+        data = msgspec.json.decode(path.read_bytes(), type=parts_of_file)
         parts = {"train": config.use_train, "eval": config.use_eval}
         used = [data[part] for part, is_used in parts.items() if is_used]
         dataset._tasks = _Boards(
