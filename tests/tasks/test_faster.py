@@ -31,6 +31,7 @@ ITEMS_OF_A_TASK = 8
 TASKS = (
     "arc_agi",
     "bf",
+    "codeio",
     "countdown",
     "figlet_font",
     "futoshiki",
@@ -40,6 +41,8 @@ TASKS = (
     "knight_swap",
     "n_queens",
     "puzzle24",
+    "spell_backward",
+    "word_ladder",
     "zebra_puzzles",
 )
 MAKE_ENTRIES = """

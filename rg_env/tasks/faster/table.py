@@ -8,6 +8,7 @@ from rg_env.tasks.faster import (
     files,
     futoshiki,
     knights,
+    ladder,
     life,
     queens,
     zebra,
@@ -50,6 +51,12 @@ REPLACEMENTS = (
         "GroupAnagramsDataset.__init__",
         "63cdcae81b4d8e91",
         files.make_group_anagrams_init,
+    ),
+    Replacement(
+        "reasoning_gym.algorithmic.word_ladder",
+        "WordLadderDataset._build_word_graph",
+        "d644635acd2f5326",
+        ladder.make_build_word_graph,
     ),
     Replacement(
         "bfi",
