@@ -8,6 +8,8 @@ from aiohttp import web
 from rg_env.atropos.api_client import ApiClient, ApiFaulted, ApiRefused, ApiUnreachable
 from rg_env.simulation.inference_server import serve_app
 
+pytestmark = pytest.mark.slow
+
 
 def asked(handler, method="GET", path="/x", **patience):
     """Ask a server once, or patiently."""

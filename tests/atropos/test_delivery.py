@@ -12,6 +12,8 @@ from rg_env.atropos import delivery, serve_loop
 from rg_env.rollouts.group_json import encode_groups
 from rg_env.simulation.inference_server import serve_app
 
+pytestmark = pytest.mark.slow
+
 
 class Api:
     """A simulated API that forgets its environments when it is told to."""

@@ -32,6 +32,8 @@ from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.inference_server import serve_app
 from rg_env.simulation.stand_in_trainer import find_faults
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 1
 """Of requests: the least that the host takes, a whole number."""
 

@@ -16,6 +16,8 @@ from rg_env.inference.generation import InferenceFailed, Sampling
 from rg_env.inference.prompts import render_prompt
 from rg_env.simulation.inference_server import serve_app
 
+pytestmark = pytest.mark.slow
+
 
 def completions(reply, n=2, max_tokens=50, kind="vllm"):
     """Ask a server that answers as told for completions."""

@@ -25,6 +25,8 @@ from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.reply_arrival import tell_of_replies
 from rg_env.simulation.inference_server import serve_app
 
+pytestmark = pytest.mark.slow
+
 HOSTS = {"vllm": VLLMServer, "sglang": SGLangServer}
 KINDS = pytest.mark.parametrize("kind", HOSTS)
 MESSAGES = [

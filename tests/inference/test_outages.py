@@ -12,6 +12,8 @@ from rg_env import patience
 from rg_env.inference.generation import InferenceFailed
 from rg_env.inference.outages import OutageWatch, kind_of
 
+pytestmark = pytest.mark.slow
+
 
 class Server:
     def __init__(self, healthy):

@@ -6,6 +6,7 @@ import json
 import resource
 import shutil
 import threading
+import time
 from fractions import Fraction
 
 import pytest
@@ -95,13 +96,15 @@ def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_p
 
         def watched(row):
             threads.append(threading.current_thread())
+            time.sleep(0.1)  # the end comes meanwhile
             write(row)
 
         env.jsonl_writer.write = watched
         sending = asyncio.ensure_future(
             env.handle_send_to_api(group(20_000), do_send_to_api=False)
         )
-        await asyncio.sleep(0)
+        while not threads:  # noqa: ASYNC110 - a thread tells
+            await asyncio.sleep(0.01)
         await env.close()
         await sending
 

@@ -10,6 +10,8 @@ from fixed_scores import entries, library_score
 
 from rg_env.answers.fixes.antiderivatives import has_wrong_slope
 
+pytestmark = pytest.mark.slow
+
 
 def answers_to_an_integral(entry: dict[str, Any]) -> list[str]:
     """Return right answers in other words, and wrong ones by a number or a sign."""

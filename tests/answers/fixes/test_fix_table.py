@@ -25,6 +25,8 @@ from rg_env.answers.fixes.fix_table import FIXES
 from rg_env.tasks import library
 from rg_env.tasks.solutions import solution
 
+pytestmark = pytest.mark.slow
+
 FAULTY_FOR_SOME_ENTRIES = {"advanced_geometry", "codeio", "rush_hour"}
 """There the fault shows in one kind of entry, or in entries that luck can solve."""
 
