@@ -13,9 +13,10 @@ A rollout ends in exactly one fate:
     cancelled       its group was cancelled, at the end of the run for example
     killed          its process was killed before it had another fate
 
-so that asked = the sum of the fates + those in flight. Each step that decides a fate
-returns it as an `Ending`; the environment hands it to `Ledger.settle`, and nothing else
-counts. Pure: whoever keeps the ledger on disk is given.
+so that asked = the sum of the fates + those in flight. Collection and
+delivery return what they decide as an `Ending`; that, what a hook drops, and what a
+killed process left go through `Ledger.settle`, and nothing else counts. Pure: whoever
+keeps the ledger on disk is given.
 """
 
 from __future__ import annotations
