@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from pathlib import Path
 
 import pytest
 from worker_attacks import LONG_S, find_descendants, run_script, wait_until_gone
@@ -15,19 +14,15 @@ from rg_env.pool.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES, WorkerPool
 pytestmark = pytest.mark.processes
 
 
-def find_fork_servers_of(module):
-    """Return the children that were told to import a module before they fork."""
-    told = f'"preload": ["{module}"]'.encode()
-    return {
-        pid
-        for pid in find_descendants(os.getpid())
-        if told in Path(f"/proc/{pid}/cmdline").read_bytes()
-    }
+def begin_fork_server(module, memory_limit_bytes):
+    """Begin one and return the processes that this has started."""
+    before = find_descendants(os.getpid())
+    early_start.begin([module], memory_limit_bytes)
+    return find_descendants(os.getpid()) - before
 
 
 def test_pool_takes_over_the_fork_server_that_was_begun_for_it():
-    early_start.begin(["fractions"], 2**31)
-    begun = find_fork_servers_of("fractions")
+    begun = begin_fork_server("fractions", 2**31)
     with contextlib.closing(WorkerPool(1, preload=["fractions"])) as pool:
         assert {pool.call(os.getppid, deadline_s=LONG_S)} == begun
     wait_until_gone(begun)
@@ -37,8 +32,8 @@ def test_pool_takes_over_the_fork_server_that_was_begun_for_it():
     "asked", [{"preload": ["decimal"]}, {"preload": ["fractions"]}, {}]
 )
 def test_fork_server_that_was_begun_ends_when_the_pool_has_other_arguments(asked):
-    early_start.begin(["fractions"], 2**30)
-    begun = find_fork_servers_of("fractions")
+    begun = begin_fork_server("fractions", 2**30)
+    assert len(begun) == 1
     with contextlib.closing(WorkerPool(1, **asked)) as pool:
         wait_until_gone(begun)
         assert pool.call(os.getppid, deadline_s=LONG_S) not in begun
