@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
+import functools
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,7 @@ from pathlib import Path
 
 from aiohttp import web
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
+from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
@@ -38,6 +42,21 @@ NOWHERE = "http://127.0.0.1:9/v1"
 
 GUARD_S = 120
 """Against hanging; no test takes nearly as long."""
+
+
+# -- read once -------------------------------------------------------------------------
+
+# Nearly every test builds an environment, and each would read all certificates for its
+# clients and its tokenizer twice, which is most of what it takes.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
+_tokenizer_as_read = functools.cache(AutoTokenizer.from_pretrained)
+
+
+def _own_tokenizer(*args, **kwargs):
+    return copy.deepcopy(_tokenizer_as_read(*args, **kwargs))
+
+
+AutoTokenizer.from_pretrained = _own_tokenizer
 
 
 # -- settings --------------------------------------------------------------------------
