@@ -5,13 +5,19 @@ import asyncio
 import pytest
 from aiohttp import web
 
+from rg_env import patience
 from rg_env.atropos.api_client import ApiClient, ApiFaulted, ApiRefused, ApiUnreachable
 from rg_env.simulation.inference_server import serve_app
 
 pytestmark = pytest.mark.slow
 
 
-def asked(handler, method="GET", path="/x", **patience):
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(patience, "API_FIRST_PAUSE_S", 0.02)
+
+
+def asked(handler, method="GET", path="/x", **patiently):
     """Ask a server once, or patiently."""
 
     async def run():
@@ -20,10 +26,10 @@ def asked(handler, method="GET", path="/x", **patience):
         async with serve_app(app) as url:
             client = ApiClient(url)
             try:
-                if not patience:
+                if not patiently:
                     return await client.request(method, path)
                 return await client.patiently(
-                    lambda: client.request(method, path), **patience
+                    lambda: client.request(method, path), **patiently
                 )
             finally:
                 await client.close()

@@ -12,11 +12,17 @@ from parts import (
     vllm_server,
 )
 
+from rg_env import patience
 from rg_env.inference.generation import InferenceFailed, Sampling
 from rg_env.inference.prompts import render_prompt
 from rg_env.simulation.inference_server import serve_app
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
 
 
 def completions(reply, n=2, max_tokens=50, kind="vllm"):
