@@ -35,6 +35,9 @@ if __name__ == "__main__":
     # The other commands spare themselves the import of the framework.
     if not command_line.needs_environment(sys.argv[1:]):
         raise SystemExit(command_line.main(None, sys.argv[1:]))
+    refused = command_line.glance(sys.argv[1:])
+    if refused is not None:
+        raise SystemExit(refused)
     command_line.begin_workers(sys.argv[1:])
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")

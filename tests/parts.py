@@ -139,10 +139,10 @@ def options_of(url=NOWHERE, kind="vllm", **changes):
     ]
 
 
-def run_main(argv):
+def run_main(argv, env_cls=ReasoningGymEnv):
     """Run a command line in this process; return its status, SystemExit's included."""
     try:
-        return main(ReasoningGymEnv, argv)
+        return main(env_cls, argv)
     except SystemExit as end:
         return end.code
 

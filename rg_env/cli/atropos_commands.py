@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,47 +12,11 @@ import yaml
 
 from rg_env.atropos import process_rows, start_checks
 from rg_env.cli import options
+from rg_env.cli.atropos_options import COMMANDS, Command, parse
+from rg_env.cli.option_table import ENV, describe
 from rg_env.errors import SettingError
 
 logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Command:
-    """One of the framework's commands.
-
-    Attributes:
-        summary: What it does, for `--help`.
-        adjustments: Fields whose default differs in this command.
-        wandb_needs_login: Whether W&B without a login stops the start even where the
-            user did not ask for W&B.
-    """
-
-    summary: str
-    adjustments: Mapping[str, Any]
-    wandb_needs_login: bool
-
-
-def commands() -> dict[str, Command]:
-    """Return the three commands by name."""
-    stamp = f"{datetime.now().astimezone():%Y%m%d_%H%M%S}"
-    return {
-        "serve": Command("Feed a trainer through the Atropos API.", {}, True),
-        "process": Command(
-            "Write total_steps groups as JSONL rows and a page, without a trainer.",
-            {
-                "ensure_scores_are_not_same": False,
-                "include_messages": True,
-                "data_path_to_save_groups": "data/reasoning_gym.jsonl",
-            },
-            False,
-        ),
-        "evaluate": Command(
-            "Measure a model on the fixed evaluation items.",
-            {"data_dir_to_save_evals": f"data/evaluate_{stamp}"},
-            False,
-        ),
-    }
 
 
 def _wandb_choice(command: Command, chosen: Mapping[str, Any], wanted: bool) -> bool:
@@ -76,15 +38,12 @@ def _wandb_choice(command: Command, chosen: Mapping[str, Any], wanted: bool) -> 
 
 def _build(env_cls: Any, name: str, argv: Sequence[str]) -> Any:
     """Build the environment of a command from its command line."""
-    command = commands()[name]
+    command = COMMANDS[name]
     default_env, default_servers = env_cls.config_init()
-    started_from = default_env.model_copy(update=dict(command.adjustments))
-    parser = options.build_parser(
-        name, command.summary, started_from, default_servers[0]
-    )
-    chosen = options.parse(parser, argv, type(default_env))
+    chosen = parse(name, argv, describe(default_env, default_servers[0]))
+    started_from = default_env.model_copy(update=dict(command.starts))
     config = options.build_model(
-        options.ENV, type(default_env), started_from.model_dump(), chosen.env
+        ENV, type(default_env), started_from.model_dump(), chosen.env
     )
     servers = options.build_servers(default_servers[0], chosen.openai)
     use_wandb = _wandb_choice(command, chosen.env, config.use_wandb)

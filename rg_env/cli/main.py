@@ -93,10 +93,31 @@ def needs_environment(argv: Sequence[str]) -> bool:
     return _command(argv)[0] in NEED_ENVIRONMENT
 
 
+def glance(argv: Sequence[str]) -> int | None:
+    """Look at a command line before the class it needs is imported, which takes long.
+
+    Returns:
+        The exit status, if the command line is refused; else None.
+
+    Raises:
+        SystemExit: It asked for help, which is printed.
+    """
+    command, rest = _command(argv)
+    if command not in MAKE_ITEMS:
+        return None
+    from rg_env.cli import atropos_options
+
+    try:
+        atropos_options.glance(command, rest)
+    except SettingError as error:
+        return _refused(error)
+    return None
+
+
 def begin_workers(argv: Sequence[str]) -> None:
     """Have the library loaded for the workers of a command while ours are imported."""
-    command, rest = _command(argv)
-    if command in MAKE_ITEMS and not {"-h", "--help"} & set(rest):
+    command, _ = _command(argv)
+    if command in MAKE_ITEMS:
         from rg_env.items import worker_jobs
         from rg_env.pool import early_start
         from rg_env.pool.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES
@@ -118,6 +139,11 @@ def _raise_at_interrupt() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _refused(error: Exception) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return EXIT_REFUSED
 
 
 def main(env_cls: Any, argv: Sequence[str]) -> int:
@@ -146,7 +172,6 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         _raise_at_interrupt()
         return run(env_cls, rest)
     except (SettingError, LibraryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return EXIT_REFUSED
+        return _refused(error)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -14,24 +14,26 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import logging
-import types
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from atroposlib.utils.cli import merge_dicts
 from pydantic import BaseModel, ValidationError
 
+from rg_env.cli.option_groups import GROUPS, OTHERS, SERVER_GROUP, OptionGroup
+from rg_env.cli.option_table import ENV, OPENAI, Option, OptionTable
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError, nearest, unknown_name
 
+if TYPE_CHECKING:
+    from atroposlib.envs.server_handling.server_manager import APIServerConfig
+
 logger = logging.getLogger(__name__)
 
-ENV, OPENAI = "env", "openai"
 FLAGS = ("slurm", "testing")
 IGNORED = ("max_n_completions", "proxy_url")
 """Options that the framework accepts and hands to nobody; accepted here as well."""
@@ -54,24 +56,15 @@ class Options:
     testing: bool
 
 
-def _kinds(annotation: Any) -> tuple[Any, ...]:
-    """Return the plain types in an annotation, without None."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        inner = typing.get_args(annotation)
-        return tuple(k for part in inner for k in _kinds(part))
-    origin = typing.get_origin(annotation) or annotation
-    return () if origin is type(None) else (origin,)
-
-
-def _parse(field: str, annotation: Any, text: str) -> Any:
+def _parse(field: str, option: Option, text: str) -> Any:
     """Return the value of a field from the command line, for pydantic to check."""
     if text in ("None", "none", "null"):
         return None
-    kinds = _kinds(annotation)
+    kinds = option.kinds
     is_sequence = text.lstrip().startswith("[")
-    if set(kinds) == {list} and not is_sequence:
+    if set(kinds) == {"list"} and not is_sequence:
         return [part.strip() for part in text.split(",") if part.strip()]
-    if dict in kinds or (list in kinds and is_sequence):
+    if "dict" in kinds or ("list" in kinds and is_sequence):
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
@@ -79,41 +72,67 @@ def _parse(field: str, annotation: Any, text: str) -> Any:
     return text
 
 
-def _metavar(annotation: Any) -> str:
-    names = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
-    shown = [names.get(kind, "TEXT") for kind in _kinds(annotation)]
-    return "|".join(dict.fromkeys(shown)) or "TEXT"
+def _metavar(option: Option) -> str:
+    names = {"bool": "BOOL", "int": "INT", "float": "FLOAT", "list": "LIST"}
+    names |= {"dict": "MAP"}
+    if option.words and len(option.kinds) == 1:
+        return "|".join(option.words)
+    return "|".join(dict.fromkeys(names.get(kind, "TEXT") for kind in option.kinds))
 
 
-def _add_fields(
-    parser: argparse.ArgumentParser, title: str, prefix: str, defaults: BaseModel
+def _add_group(
+    parser: argparse.ArgumentParser,
+    group: OptionGroup,
+    section: str,
+    options: Iterable[Option],
+    starts: Mapping[str, Any],
 ) -> None:
-    group = parser.add_argument_group(title)
-    for name, info in type(defaults).model_fields.items():
-        default = getattr(defaults, name)
-        shown = str(getattr(default, "value", default)).replace("%", "%%")
-        text = (info.description or "").replace("%", "%%").rstrip(".")
-        group.add_argument(
-            f"--{prefix}.{name}",
-            dest=f"{prefix}.{name}",
-            metavar=_metavar(info.annotation),
-            nargs="?",
-            const="true",
+    shown = parser.add_argument_group(group.title, group.line)
+    for option in options:
+        default = starts.get(option.name, option.default)
+        text = f"{option.text} (default: {default})"
+        is_switch = option.kinds == ("bool",)
+        shown.add_argument(
+            f"--{section}.{option.name}",
+            dest=f"{section}.{option.name}",
+            metavar=_metavar(option),
             default=argparse.SUPPRESS,
-            help=f"{text} (default: {shown})",
+            help=text.replace("%", "%%"),
+            nargs="?" if is_switch else None,
+            const="true" if is_switch else None,
         )
 
 
+def _grouped(known: Mapping[str, Option]) -> Iterator[tuple[OptionGroup, list[Option]]]:
+    """Yield the options of the environment as they are shown."""
+    for group in GROUPS:
+        yield group, [known[name] for name in group.names if name in known]
+    shown = {name for group in GROUPS for name in group.names}
+    others = [option for name, option in known.items() if name not in shown]
+    if others:
+        yield OTHERS, others
+
+
 def build_parser(
-    command: str, summary: str, env: BaseModel, server: BaseModel
+    command: str, summary: str, table: OptionTable, starts: Mapping[str, Any]
 ) -> SentenceParser:
-    """Return the parser of a command, with the defaults that it starts from."""
+    """Return the parser of a command.
+
+    Args:
+        command: Its name.
+        summary: What it does.
+        table: The options.
+        starts: Fields of the environment that this command starts from otherwise.
+    """
     parser = SentenceParser(
         prog=f"reasoning_gym_environment.py {command}",
+        usage=f"%(prog)s [--config FILE] [--{ENV}.FIELD VALUE]"
+        f" [--{OPENAI}.FIELD VALUE]",
         description=summary,
         allow_abbrev=False,
-        formatter_class=argparse.HelpFormatter,
-        epilog="Order of precedence: command line, YAML, defaults. `None` is a value.",
+        formatter_class=functools.partial(argparse.HelpFormatter, max_help_position=36),
+        epilog="Order of precedence: command line, YAML, defaults. `None` is a value."
+        " docs/settings.md says more.",
     )
     parser.add_argument("--config", metavar="FILE", help="YAML with `env` and `openai`")
     for flag, text in (
@@ -125,8 +144,12 @@ def build_parser(
         )
     for name in IGNORED:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
-    _add_fields(parser, "environment", ENV, env)
-    _add_fields(parser, "inference server", OPENAI, server)
+    for group, options in _grouped(table.section(ENV)):
+        _add_group(parser, group, ENV, options, starts)
+    servers = table.section(OPENAI)
+    first = [servers[name] for name in SERVER_GROUP.names if name in servers]
+    rest = [option for option in servers.values() if option not in first]
+    _add_group(parser, SERVER_GROUP, OPENAI, [*first, *rest], {})
     return parser
 
 
@@ -161,23 +184,26 @@ def _read_yaml(path: str | None) -> dict[str, Any]:
     return content
 
 
-def _section(content: Mapping[str, Any], name: str, model: type[BaseModel]) -> Any:
-    """Return a section whose keys are fields of the model."""
+def _section(content: Mapping[str, Any], name: str, known: Mapping[str, Option]) -> Any:
+    """Return a section whose keys are options."""
     section = content.get(name) or {}
     parts = section if isinstance(section, list) and name == OPENAI else [section]
     for part in parts:
         if not isinstance(part, dict):
             raise SettingError(f"--config: section {name!r} must map names to values")
         for key in part:
-            if key not in model.model_fields:
-                raise unknown_name(name, str(key), model.model_fields, "option")
+            if key not in known:
+                raise unknown_name(name, str(key), known, "option")
     return section
 
 
-def parse(
-    parser: SentenceParser, argv: Sequence[str], env_cls: type[BaseModel]
-) -> Options:
+def parse(parser: SentenceParser, argv: Sequence[str], table: OptionTable) -> Options:
     """Parse a command line and the YAML file it names.
+
+    Args:
+        parser: What `build_parser` has returned.
+        argv: The command line, without the command.
+        table: The options.
 
     Raises:
         SettingError: An option, key or file is wrong.
@@ -187,15 +213,15 @@ def parse(
     given = vars(arguments)
     content = _read_yaml(given["config"])
     sections: dict[str, Any] = {}
-    for name, model in ((ENV, env_cls), (OPENAI, APIServerConfig)):
+    for name in (ENV, OPENAI):
+        known = table.section(name)
         from_cli = {
-            key.removeprefix(f"{name}."): _parse(
-                key, model.model_fields[key.removeprefix(f"{name}.")].annotation, text
-            )
+            field: _parse(key, known[field], text)
             for key, text in given.items()
             if key.startswith(f"{name}.")
+            for field in [key.removeprefix(f"{name}.")]
         }
-        section = _section(content, name, model)
+        section = _section(content, name, known)
         if isinstance(section, list) and len(section) == 1:
             section = section[0]
         if isinstance(section, list) and from_cli:
@@ -261,6 +287,6 @@ def build_servers(
     for part in parts:
         quiet = {"health_check": False} if part.get("server_type") == "openai" else {}
         servers.append(
-            build_model(OPENAI, APIServerConfig, default.model_dump(), quiet, part)
+            build_model(OPENAI, type(default), default.model_dump(), quiet, part)
         )
     return servers

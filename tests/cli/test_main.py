@@ -10,16 +10,16 @@ import pytest
 from parts import ENTRY, TOKENIZER, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.cli import options
+from rg_env.cli import atropos_options, options
 from rg_env.cli.main import COMMANDS
+from rg_env.cli.option_table import describe
 from rg_env.errors import SettingError
 
 
 def parsed(*argv: str) -> options.Options:
     """Parse a command line of `serve`."""
     env, servers = ReasoningGymEnv.config_init()
-    parser = options.build_parser("serve", "", env, servers[0])
-    return options.parse(parser, argv, ReasoningGymEnvConfig)
+    return atropos_options.parse("serve", argv, describe(env, servers[0]))
 
 
 def env_of(*argv: str) -> ReasoningGymEnvConfig:

@@ -58,7 +58,7 @@ def test_fork_server_that_no_pool_takes_ends_with_the_process(tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "count"),
-    [("serve", 1), ("", 1), ("evaluate --env.seed 3", 1), ("serve --help", 0)],
+    [("serve", 1), ("", 1), ("evaluate --env.seed 3", 1), ("tasks gcd", 0)],
 )
 def test_commands_that_make_items_begin_their_workers_before_they_import(
     command, count

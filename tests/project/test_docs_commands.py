@@ -14,6 +14,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli import (
     demo_command,
     doctor_command,
+    option_table,
     options,
     show_command,
     simulated_server_command,
@@ -54,8 +55,8 @@ def known_options(command):
     if command in PARSERS:
         parser = PARSERS[command].build_parser()
     else:
-        servers = defaults.servers()
-        parser = options.build_parser(command, "", defaults.env_config(), servers[0])
+        table = option_table.describe(defaults.env_config(), defaults.servers()[0])
+        parser = options.build_parser(command, "", table, {})
     return {o for action in parser._actions for o in action.option_strings}
 
 

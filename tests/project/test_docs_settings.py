@@ -14,7 +14,8 @@ from parts import GUARD_S
 
 from rg_env.atropos import defaults
 from rg_env.atropos.config import DATA_DUMPS, ReasoningGymEnvConfig
-from rg_env.cli import options
+from rg_env.cli import atropos_options, options
+from rg_env.cli.option_table import describe
 from rg_env.inference.generation import TRAINABLE_TYPES
 from rg_env.inference.native_servers import SERVER_CLASSES
 from rg_env.items import mixture_file, worker_jobs
@@ -108,8 +109,8 @@ def test_the_table_of_server_types_says_which_can_train():
 def built(path):
     """Parse YAML through the option parser, and build all models of it."""
     env, servers = defaults.env_config(), defaults.servers()
-    parser = options.build_parser("serve", "", env, servers[0])
-    chosen = options.parse(parser, ["--config", str(path)], type(env))
+    table = describe(env, servers[0])
+    chosen = atropos_options.parse("serve", ["--config", str(path)], table)
     config = options.build_model(
         "env", ReasoningGymEnvConfig, env.model_dump(), chosen.env
     )

@@ -1,0 +1,76 @@
+"""The options of the framework's three commands: serve, process and evaluate."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rg_env.cli import options
+from rg_env.cli.option_table import OptionTable, read_table
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """One of the framework's commands.
+
+    Attributes:
+        summary: What it does, for `--help`.
+        starts: Fields of the environment that it starts from otherwise.
+        wandb_needs_login: Whether W&B without a login stops the start even where the
+            user did not ask for W&B.
+    """
+
+    summary: str
+    starts: Mapping[str, Any]
+    wandb_needs_login: bool
+
+
+def _evaluation_folder() -> str:
+    return f"data/evaluate_{datetime.now().astimezone():%Y%m%d_%H%M%S}"
+
+
+COMMANDS = {
+    "serve": Command("Feed a trainer through the Atropos API.", {}, True),
+    "process": Command(
+        "Write total_steps groups as JSONL rows and a page, without a trainer.",
+        {
+            "ensure_scores_are_not_same": False,
+            "include_messages": True,
+            "data_path_to_save_groups": "data/reasoning_gym.jsonl",
+        },
+        False,
+    ),
+    "evaluate": Command(
+        "Measure a model on the fixed evaluation items.",
+        {"data_dir_to_save_evals": _evaluation_folder()},
+        False,
+    ),
+}
+
+
+def parse(name: str, argv: Sequence[str], table: OptionTable) -> options.Options:
+    """Parse the command line of a command, and the YAML file it names.
+
+    Raises:
+        SettingError: An option, key or file is wrong.
+        SystemExit: It asked for help, which is printed.
+    """
+    command = COMMANDS[name]
+    parser = options.build_parser(name, command.summary, table, command.starts)
+    return options.parse(parser, argv, table)
+
+
+def glance(name: str, argv: Sequence[str]) -> None:
+    """Refuse a command line, or print its help, before the framework is imported.
+
+    Does nothing with a framework whose options are not written down.
+
+    Raises:
+        SettingError: An option, key or file is wrong.
+        SystemExit: It asked for help, which is printed.
+    """
+    table = read_table()
+    if table is not None:
+        parse(name, argv, table)
