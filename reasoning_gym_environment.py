@@ -735,8 +735,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
         """Log the scores, the ledger, the outcomes and a table of all tasks."""
         numbers = dict(wandb_metrics or {})
-        scores, self.percent_correct_buffer = self.percent_correct_buffer, []
-        numbers |= run_numbers(self.metrics, self._feedback, scores, self._events())
+        results = self._scoring.take_since_log()
+        numbers |= run_numbers(self.metrics, self._feedback, *results, self._events())
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
         if self.config.use_wandb:

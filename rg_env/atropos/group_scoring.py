@@ -32,6 +32,8 @@ class GroupScoring:
 
     Attributes:
         scores_since_log: Scores in [0, 1] since W&B was last written.
+        correct_since_log: 1.0 for each of these rollouts that counts as correct, 0.0
+            for the others.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class GroupScoring:
         self._feedback = feedback
         self._versions = versions
         self.scores_since_log: list[float] = []
+        self.correct_since_log: list[float] = []
 
     async def trainer_group(
         self, rollouts: Sequence[Mapping[str, Any]], limit_tokens: int
@@ -98,6 +101,12 @@ class GroupScoring:
         """
         return (await group_forms.score_rollouts(self._scorer(), [rollout]))[0]
 
+    def take_since_log(self) -> tuple[list[float], list[float]]:
+        """Return `correct_since_log` and `scores_since_log`, and begin new ones."""
+        taken = self.correct_since_log, self.scores_since_log
+        self.correct_since_log, self.scores_since_log = [], []
+        return taken
+
     def _penalised_length(self, rollout: Mapping[str, Any]) -> int:
         if self._config.length_penalty_counts == "completion":
             return group_forms.completion_tokens(rollout)
@@ -109,6 +118,7 @@ class GroupScoring:
         for line in self._metrics.new_warnings(record):
             logger.warning("%s", line)
         self.scores_since_log.extend(record.scores)
+        self.correct_since_log.extend(record.correct)
         change = self._feedback.take(
             record.task,
             record.mean_score,

@@ -141,12 +141,12 @@ class OldNames:
 
     @property
     def percent_correct_buffer(self) -> list[float]:
-        """Scores in [0, 1] since W&B was last written."""
-        return self._scoring.scores_since_log
+        """1.0 or 0.0 for each rollout since W&B was last written: is it correct."""
+        return self._scoring.correct_since_log
 
     @percent_correct_buffer.setter
-    def percent_correct_buffer(self, scores: list[float]) -> None:
-        self._scoring.scores_since_log = scores
+    def percent_correct_buffer(self, correct: list[float]) -> None:
+        self._scoring.correct_since_log = correct
 
     @property
     def task_performance_history(self) -> dict[str, deque[float]]:

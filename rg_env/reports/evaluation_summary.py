@@ -87,6 +87,9 @@ class EvalSummary:
         """Return flat numbers for metrics.json and W&B."""
         numbers: dict[str, float] = {"eval/failed_requests": self.failed_requests}
         if self.overall is not None:
+            numbers["eval/mean_score"] = self.overall.mean
+            # What the original calls the same number; a share of correct items it is
+            # not, as `train/percent_correct` is one of rollouts.
             numbers["eval/percent_correct"] = self.overall.mean
             numbers["eval/percent_correct_low"] = self.overall.low
             numbers["eval/percent_correct_high"] = self.overall.high

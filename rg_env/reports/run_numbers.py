@@ -13,6 +13,7 @@ from rg_env.tasks.feedback import Feedback
 def run_numbers(
     metrics: Metrics,
     feedback: Feedback,
+    correct: Sequence[float],
     scores: Sequence[float],
     events: Mapping[str, int],
 ) -> dict[str, Any]:
@@ -21,12 +22,15 @@ def run_numbers(
     Args:
         metrics: Counts of the rollouts; its events take up the others.
         feedback: Levels and weights.
-        scores: In [0, 1], those since the last call.
+        correct: 1.0 or 0.0 for each rollout since the last call: is it correct.
+        scores: Their scores, in [0, 1].
         events: What others have counted since the run began.
     """
     numbers: dict[str, Any] = {}
+    if correct:
+        numbers["train/percent_correct"] = statistics.fmean(correct)
     if scores:
-        numbers["train/percent_correct"] = statistics.fmean(scores)
+        numbers["train/mean_score"] = statistics.fmean(scores)
     for name, count in events.items():
         metrics.events[name] = count
     numbers.update(metrics.wandb_scalars())

@@ -26,6 +26,12 @@ from typing import Any
 
 SCHEMA_VERSION = 1
 
+CORRECT_FROM_SCORE = 0.5
+"""A rollout counts as correct from this score on.
+
+Source: atropos 296a0bc, score(), percent_correct_buffer; differs: none.
+"""
+
 
 @dataclasses.dataclass(frozen=True)
 class RolloutRecord:
@@ -101,6 +107,11 @@ class GroupRecord:
     def scores(self) -> list[float]:
         """The task's scores, shape (G,)."""
         return [rollout.score for rollout in self.rollouts]
+
+    @property
+    def correct(self) -> list[float]:
+        """1.0 for a rollout that counts as correct, 0.0 for another, shape (G,)."""
+        return [float(score >= CORRECT_FROM_SCORE) for score in self.scores]
 
     @property
     def mean_score(self) -> float:

@@ -85,14 +85,23 @@ def test_dump_names_are_views_of_the_writers(tmp_path):
     }
 
 
-def test_scores_wait_for_wandb_in_the_buffer_of_the_original():
+class PaysWhatIsAnswered:
+    """A dataset whose score is the number that stands in the answer."""
+
+    def score_answer(self, answer, entry):
+        return float(answer.removeprefix("<answer>").removesuffix("</answer>"))
+
+
+def test_the_buffer_of_the_original_holds_one_for_each_score_from_a_half():
     async def run():
         env = build_env()
-        await env.score([rollout(RIGHT), rollout(WRONG)])
+        paid = [f"<answer>{score}</answer>" for score in ("1", "0.5", "0.49", "0")]
+        dataset = PaysWhatIsAnswered()
+        await env.score([rollout(text, dataset=dataset) for text in paid])
         await env.close()
         return env.percent_correct_buffer
 
-    assert asyncio.run(run()) == [1.0, 0.0]
+    assert asyncio.run(run()) == [1.0, 1.0, 0.0, 0.0]
 
 
 def test_progress_names_are_views_of_the_tasks_progress():

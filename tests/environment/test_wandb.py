@@ -77,7 +77,7 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
     )
     names = {name for numbers in logged_numbers for name in numbers}
     plain = {name.removeprefix(f"{env.wandb_prepend}_") for name in names}
-    assert {"train/percent_correct", "train/rollouts"} <= plain
+    assert {"train/percent_correct", "train/mean_score", "train/rollouts"} <= plain
     assert counts.invalid_groups == 0
     assert env.ledger.fates["rejected"] == 0
     assert wandb.run is None

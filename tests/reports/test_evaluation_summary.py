@@ -108,7 +108,7 @@ def test_the_metrics_are_flat_numbers():
         [result("gcd", 1.0), result("gcd", 0.0, "no_answer"), failed("lcm")]
     )
     metrics = summary.metrics()
-    assert metrics["eval/percent_correct"] == 0.5
+    assert metrics["eval/percent_correct"] == metrics["eval/mean_score"] == 0.5
     assert metrics["eval/percent_correct_low"] < 0.5
     assert metrics["eval/percent_correct_high"] > 0.5
     assert metrics["eval/items"] == 2
