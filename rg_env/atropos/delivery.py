@@ -292,7 +292,7 @@ class GroupDelivery:
             # The trainer's group is worth more than the copy of it.
             self._say_row_lost(self._rows.rows_lost, error)
         else:
-            logger.info("wrote a group to %s", self._rows.path)
+            logger.debug("wrote a group to %s", self._rows.path)
 
     @staticmethod
     def _say_row_lost(lost: int, error: OSError) -> None:

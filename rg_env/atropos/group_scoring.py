@@ -18,6 +18,9 @@ from rg_env.tasks.feedback import Feedback
 
 logger = logging.getLogger(__name__)
 
+GROUP_LINE_EVERY = 10
+"""Groups of which one has its scores in the log, without `debug_logging`."""
+
 
 class GroupScoring:
     """Scores groups and tells the result to dumps, metrics and levels.
@@ -127,7 +130,12 @@ class GroupScoring:
         )
         if change is not None:
             logger.info("%s", change)
-        logger.debug("group of %s, gold %.200r", record.task, record.gold_answer)
+        logger.log(
+            logging.INFO if self._is_shown(self._metrics.groups) else logging.DEBUG,
+            "%s",
+            self._metrics.group_line(record),
+        )
+        logger.debug("  gold answer %.200r", record.gold_answer)
         for rollout, score in zip(record.rollouts, scores, strict=True):
             logger.debug(
                 "  %s, answer %.200r: %s, score %.3f, reward %.3f",
@@ -137,3 +145,8 @@ class GroupScoring:
                 rollout.score,
                 rollout.reward,
             )
+
+    @staticmethod
+    def _is_shown(number: int) -> bool:
+        """Say whether a group is one whose scores are always in the log."""
+        return number == 1 or number % GROUP_LINE_EVERY == 0

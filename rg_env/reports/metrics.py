@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args
 
+from rg_env.answers.extraction import FormatFailure
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
 
 TROUBLE = frozenset({"refused", "timeout", "scorer_error"})
 """Outcomes that say something of the scorer as well as of the answer."""
+
+FORMAT_FAILURES = frozenset(get_args(FormatFailure))
+"""Outcomes of completions that do not hold exactly one tagged answer."""
+
+
+def _in_words(numbers: Mapping[str, float], unit: str) -> str:
+    """Return names with their numbers, the largest first."""
+    ordered = sorted(numbers.items(), key=lambda item: -item[1])
+    return ", ".join(unit.format(name, number) for name, number in ordered)
 
 
 @dataclasses.dataclass
@@ -66,6 +77,11 @@ class Metrics:
             self.task_outcomes[group.task, rollout.outcome] += 1
 
     @property
+    def groups(self) -> int:
+        """Groups scored so far."""
+        return sum(tally.groups for tally in self.tasks.values())
+
+    @property
     def mean_score(self) -> float:
         """Mean score of all rollouts scored, in [0, 1]; 0 before the first."""
         rollouts = sum(self.outcomes.values())
@@ -106,13 +122,26 @@ class Metrics:
         self._outcomes_logged = self.outcomes.copy()
         return scalars
 
-    def summary(self) -> str:
-        """Return one line for the log: scores, fates, outcomes."""
-        scored = sum(self.outcomes.values())
-        outcomes = ", ".join(
-            f"{name} {n / scored:.0%}" for name, n in self.outcomes.most_common()
+    def group_line(self, group: GroupRecord) -> str:
+        """Return one line for the log: what the newest group was asked and scored."""
+        at_level = "" if group.level is None else f" at level {group.level:.2f}"
+        outcomes = Counter(rollout.outcome for rollout in group.rollouts)
+        return (
+            f"group {self.groups}: {group.task}{at_level}, mean score"
+            f" {group.mean_score:.3f} ({_in_words(outcomes, '{0} {1}')})"
         )
+
+    def summary(self) -> str:
+        """Return one line for the log: ends and scores of the rollouts, outcomes."""
+        scored = sum(self.outcomes.values())
+        shares = {name: n / scored for name, n in self.outcomes.items()}
+        failures = {n: share for n, share in shares.items() if n in FORMAT_FAILURES}
+        others = {n: share for n, share in shares.items() if n not in failures}
+        parts = [_in_words(others, "{0} {1:.0%}")] if others else []
+        if failures:
+            kinds = _in_words(failures, "{0} {1:.0%}")
+            parts.append(f"format failures {sum(failures.values()):.0%}: {kinds}")
         return (
             f"{self.ledger}, mean score {self.mean_score:.3f}"
-            f" ({outcomes or 'none scored yet'})"
+            f" ({'; '.join(parts) or 'none scored yet'})"
         )

@@ -71,10 +71,9 @@ class WorkProgress:
         if self._bar.disable and is_due:
             self._last_line = now
             logger.info(
-                "%s: %d of %d %s %s",
+                "%s: %d of %d %s",
                 self._title,
                 self._done,
                 self._total,
-                self._unit,
-                note,
+                f"{self._unit} {note}".rstrip(),
             )

@@ -1,5 +1,6 @@
 """What happened to the rollouts: outcomes, scores, the numbers for W&B and the log."""
 
+import dataclasses
 import logging
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from rg_env.reports import progress_bar
 from rg_env.reports.metrics import Metrics
 from rg_env.reports.progress_bar import WorkProgress
-from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Ledger
 
 
@@ -82,7 +83,18 @@ def test_the_summary_says_fates_and_outcomes_with_the_commonest_first():
     metrics.record_group(group("gcd", right=1.0, no_answer=0.0))
     assert metrics.summary() == (
         "4 rollouts asked (2 sent, 1 no_signal), mean score 0.500"
-        " (right 50%, wrong 25%, no_answer 25%)"
+        " (right 50%, wrong 25%; format failures 25%: no_answer 25%)"
+    )
+
+
+def test_a_group_is_one_line_with_task_level_and_scores():
+    metrics = Metrics(Ledger())
+    metrics.record_group(group("lcm", right=1.0))
+    asked = Provenance("train", 7, 1, 0.425, {})
+    newest = dataclasses.replace(group("gcd", right=1.0, wrong=0.0), provenance=asked)
+    metrics.record_group(newest)
+    assert metrics.group_line(newest) == (
+        "group 2: gcd at level 0.42, mean score 0.500 (right 1, wrong 1)"
     )
 
 
