@@ -1,8 +1,9 @@
 """Names that callers of the original use, each a view of the real thing.
 
 They stand together here so that they shape nothing else: what a name means is decided
-in the room that owns it. Those that need no run work on an object that was never set
-up, even on one made by `ReasoningGymEnv.__new__`.
+in the package that owns it, and nothing of ours calls the helpers, so a subclass that
+overrides one changes nothing. Those that need no run work on an object that was never
+set up, even on one made by `ReasoningGymEnv.__new__`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rg_env.rollouts.run_dumps import Dumps
 from rg_env.tasks import library
 from rg_env.tasks.fallback_tasks import TASKS as FALLBACK_TASKS
 from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.sampler import Sampler
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,9 @@ DEADLINE_S = 5.0
 
 class OldNames:
     """Old names over the state of the collaborators."""
+
+    logger = logging.getLogger("rg_env.env")
+    """The log of the environment, for subclasses."""
 
     config: ReasoningGymEnvConfig
     _dumps: Dumps
@@ -81,7 +86,9 @@ class OldNames:
     @property
     def rng(self) -> random.Random:
         """The generator that decides the next draw, as new."""
-        return self._made().sampler.rng_at(self.iter)
+        config = self.config
+        sampler = Sampler((), config.seed, config.shard_index, config.num_shards)
+        return sampler.rng_at(self.iter)
 
     # -- the dump files ----------------------------------------------------------------
 
@@ -166,6 +173,56 @@ class OldNames:
     @task_complexity_levels.setter
     def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
         self._feedback.curriculum.levels.update(levels)
+
+    # -- levels ------------------------------------------------------------------------
+
+    def _get_task_complexity_level(self, task_name: str) -> float | None:
+        """Return the level, in [0, 1], that an item of the task would get now.
+
+        None where it would have the library's default parameters.
+        """
+        made = self._made()
+        point = made.sampler.draw_at(self.iter).level_point
+        return made.difficulty.level_at(task_name, point)
+
+    def _get_complexity_params_for_task(
+        self, task_name: str, complexity_level: float | None, seed: int = 0
+    ) -> dict[str, Any]:
+        """Return the dataset parameters of a level that differ from the defaults.
+
+        Args:
+            task_name: A chosen task.
+            complexity_level: In [0, 1]; None for the defaults.
+            seed: The entry's; a level between two steps of the task's scale falls on
+                the one or the other by it.
+        """
+        difficulty = self._made().difficulty
+        return {
+            **difficulty.params_at(task_name, complexity_level, seed),
+            **self.config.task_params.get(task_name, {}),
+        }
+
+    def _create_dataset_with_complexity(self, task_name: str, current_seed: int) -> Any:
+        """Return the library's dataset of one entry, of the level that is due.
+
+        This runs the library in this process; the items of a run are made in workers.
+
+        Raises:
+            SettingError: The task does not exist.
+        """
+        level = self._get_task_complexity_level(task_name)
+        params = self._get_complexity_params_for_task(task_name, level, current_seed)
+        return library.build_dataset(task_name, params, current_seed)
+
+    def _update_task_performance(self, task_name: str, score: float) -> None:
+        """Take a mean score in [0, 1] as that of a group of the level in force.
+
+        The level moves if the mode is curriculum and the results ask for it.
+        """
+        level = self._get_task_complexity_level(task_name)
+        change = self._feedback.take(task_name, score, level, has_signal=True)
+        if change is not None:
+            logger.info("%s", change)
 
     # -- helpers -----------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ from parts import (
     rollout,
 )
 
+from reasoning_gym_environment import ReasoningGymEnv
+
 
 def questions(items):
     return [item[1]["question"] for item in items]
@@ -45,6 +47,20 @@ def test_the_position_of_the_stream_can_be_read_and_set():
     first, position, again = asyncio.run(run())
     assert position == 3
     assert questions(again) == questions(first[1:])
+
+
+@pytest.mark.processes
+def test_the_generator_is_the_same_before_the_setup_and_after():
+    async def run():
+        env = build_env(seed=7)
+        before = env.rng.random()
+        await env.setup()
+        after = env.rng.random()
+        await env.close()
+        return before, after
+
+    before, after = asyncio.run(run())
+    assert before == after
 
 
 @pytest.mark.processes
@@ -116,3 +132,53 @@ def test_progress_names_are_views_of_the_tasks_progress():
     assert list(env.task_performance_history["sums"]) == [0.5]
     assert env.get_curriculum_stats()["total_tasks_tracked"] == 1
     assert env.task_complexity_levels == {}
+
+
+def test_a_subclass_can_write_to_the_log_of_the_environment(logged):
+    ReasoningGymEnv.__new__(ReasoningGymEnv).logger.info("mine")
+    assert "mine" in logged.text
+
+
+@pytest.mark.processes
+def test_level_parameters_and_dataset_of_a_task_are_those_of_its_items():
+    async def run():
+        async with ready_env(
+            tasks=["gcd"],
+            complexity_mode="curriculum",
+            task_params={"gcd": {"max_value": 700}},
+        ) as env:
+            level = env._get_task_complexity_level("gcd")
+            _, entry, handle = await env.get_next_item()
+            made = env._create_dataset_with_complexity("gcd", handle.seed)
+            params = env._get_complexity_params_for_task("gcd", level, handle.seed)
+            return level, entry, handle, made, params
+
+    level, entry, handle, made, params = asyncio.run(run())
+    assert level == handle.level == 0.3
+    assert params == handle.params
+    assert made[0]["question"] == entry["question"]
+
+
+@pytest.mark.processes
+def test_a_task_without_a_level_has_none():
+    async def run():
+        async with ready_env(tasks=["gcd"], complexity_mode=None) as env:
+            return (
+                env._get_task_complexity_level("gcd"),
+                env._get_complexity_params_for_task("gcd", None),
+            )
+
+    assert asyncio.run(run()) == (None, {})
+
+
+@pytest.mark.processes
+def test_results_told_from_outside_move_the_level_of_their_task():
+    async def run():
+        async with ready_env(tasks=["gcd"], complexity_mode="curriculum") as env:
+            for _ in range(3):
+                env._update_task_performance("gcd", 1.0)
+            return env._get_task_complexity_level("gcd"), env.task_group_counts
+
+    level, counts = asyncio.run(run())
+    assert level > 0.3
+    assert counts == {"gcd": 3}

@@ -9,6 +9,7 @@ import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from documents import DOCUMENTS, PAGES, ROOT, blocks, codes, prose_of, table, text_of
 
+from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import defaults
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli import (
@@ -159,3 +160,15 @@ def test_every_symptom_of_the_troubleshooting_is_said_by_the_code():
     foreign = {"404", "Not Found", "git submodule add"}
     assert len(quoted) > 10
     assert [p for p in set(parts) - foreign if p.removesuffix(" ...") not in said] == []
+
+
+def first_names(heading):
+    """Return the functions and attributes in the first column of a table."""
+    cells = (code for row in table(heading) for code in codes(row[0]))
+    return {cell.split("(")[0].split(".")[-1] for cell in cells}
+
+
+def test_helpers_of_the_original_exist_and_those_that_are_called_gone_do_not():
+    known = {*dir(ReasoningGymEnv), *ReasoningGymEnvConfig.model_fields}
+    assert first_names("Helper of the original") <= known
+    assert not first_names("Gone") & known

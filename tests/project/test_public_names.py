@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import random
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -43,8 +44,15 @@ FUNCTIONS = {
     "_score_answer_with_both_formats": [
         *("self", "model_answer", "rg_item", "dataset_obj")
     ],
+    "_get_task_complexity_level": ["self", "task_name"],
+    "_get_complexity_params_for_task": [
+        *("self", "task_name", "complexity_level", "seed=0")
+    ],
+    "_create_dataset_with_complexity": ["self", "task_name", "current_seed"],
+    "_update_task_performance": ["self", "task_name", "score"],
 }
 ATTRIBUTES = {
+    "logger": logging.Logger,
     "task_names": list,
     "test_items_with_scorers": list,
     "rollouts_to_save_buffer": list,
