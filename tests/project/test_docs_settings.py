@@ -205,3 +205,8 @@ def test_the_tasks_without_a_scale_are_named():
     text = text_of(TASKS).split("Tasks without a scale")[1].split(")", 1)[0]
     named = set(text.split("(")[1].replace(",", " ").split())
     assert named == set(NO_SCALE) - {"composite"}
+
+
+def test_the_task_whose_scale_changes_nothing_is_named():
+    dead = [task for task, scale in load_shipped().scales.items() if scale.is_dead]
+    assert [f"so does {task}, whose items" in text_of(TASKS) for task in dead] == [True]

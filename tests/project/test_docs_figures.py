@@ -1,0 +1,51 @@
+"""Figures of the pages: counts are those of the code, times name their machine."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from documents import PAGES, ROOT, name_of, prose_of, text_of
+
+from rg_env.simulation.hostile_texts import HOSTILE
+from rg_env.tasks.faster.table import REPLACEMENTS
+from rg_env.tasks.scale_repairs import REPAIRS
+from rg_env.tasks.scales import load_shipped
+
+MEASUREMENTS = ROOT / "docs" / "measurements.md"
+ITEM_SPEED = ROOT / "docs" / "item_speed.md"
+
+OF_A_MACHINE = re.compile(r"\d[\d.,]* (?:ms|groups/s|MiB|MB)\b")
+"""A figure that another machine changes."""
+
+NUMBERS = {8: "eight", 13: "thirteen"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_with_figures_of_a_machine_says_which(page):
+    if OF_A_MACHINE.search(prose_of(page)):
+        assert "virtual" in text_of(page) and "cores" in text_of(page)
+
+
+def test_the_page_of_faster_items_names_every_function_that_is_replaced():
+    names = {replacement.name.rpartition(".")[2] for replacement in REPLACEMENTS}
+    assert [name for name in names if name not in text_of(ITEM_SPEED)] == []
+    # Each task has a module of its own but zebra_puzzles, which has two.
+    modules = {r.module.removesuffix(".clues") for r in REPLACEMENTS}
+    tasks = {module.removesuffix(".generate") for module in modules}
+    assert f"{NUMBERS[len(tasks)]} tasks" in text_of(ITEM_SPEED)
+
+
+def test_the_counts_of_tasks_and_levels_are_those_of_the_table_of_scales():
+    scales = load_shipped().scales.values()
+    works = sum(len(step.levels) for scale in scales for step in scale.steps)
+    levels = works + sum(len(scale.skipped) for scale in scales)
+    said = " ".join(text_of(MEASUREMENTS).split())
+    changing = sum(not scale.is_dead for scale in scales)
+    assert f"{len(scales)} of 105 tasks have a scale; in {changing} the items" in said
+    assert f"{works} of {levels} levels of the library work" in said
+    assert f"{NUMBERS[len(REPAIRS)]} tasks have levels that work here" in said.lower()
+
+
+def test_the_number_of_hostile_texts_is_that_of_the_list():
+    assert f"any of {len(HOSTILE)} hostile texts" in text_of(MEASUREMENTS)
