@@ -117,7 +117,7 @@ class Checkpoints:
     def end(self, save: Callable[[int], None], step: int) -> None:
         """Save a last checkpoint, if any is saved, and let go of the folder.
 
-        Every rollout has its fate by then.
+        What became of every rollout is known by then.
         """
         self.ledger.tell()
         if self.is_begun:

@@ -1,4 +1,4 @@
-"""The forms that a group takes between the rooms: rollout dicts, record, trainer data.
+"""The forms that a group takes on its way: rollout dicts, record, trainer data.
 
 All three list the rollouts in the same order and the same number.
 """

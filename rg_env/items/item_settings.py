@@ -1,4 +1,4 @@
-"""The settings that decide what a run asks, as the rest of this room reads them."""
+"""The settings that decide what a run asks, as this package reads them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Writes tasks/scales.json: `python -m rg_env.items.make_scales [TASK ...]`.
 
 Every level of every curriculum is probed in two worker processes, which takes an hour
-or so; given names of tasks, only their rows are made anew. It stands in this room
+or so; given names of tasks, only their rows are made anew. It stands in this package
 because `tasks` does not know of processes.
 """
 

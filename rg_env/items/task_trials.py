@@ -1,7 +1,7 @@
 """The evaluation items of each task, and whether the task can be asked at all.
 
 Every chosen task is tried: its evaluation items are made and the gold answer of one is
-scored. A task that makes no item, or whose scorer denies its own gold answer, is left
+scored. A task that makes no item, or whose scorer rejects that answer, is left
 out. Trials run in the background of a run; an item of a task waits for the trial of
 its task alone, so that the first groups do not wait for a hundred others.
 """

@@ -8,7 +8,7 @@ probability, so that the scale is continuous.
 
 `scales.json` holds the scales of one version of the library, as found by probing
 every level (`python -m rg_env.items.make_scales`). What to do where the installed
-library is another one is scale_probe.py's in the room `items`.
+library is another one is decided in rg_env/items/scale_probe.py.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from documents import PAGES, ROOT, name_of, prose_of, text_of
+from documents import PAGES, README, ROOT, name_of, prose_of, text_of
 
+from rg_env.cli.main import COMMANDS
 from rg_env.simulation.hostile_texts import HOSTILE
 from rg_env.tasks.faster.table import REPLACEMENTS
 from rg_env.tasks.scale_repairs import REPAIRS
@@ -49,3 +50,8 @@ def test_the_counts_of_tasks_and_levels_are_those_of_the_table_of_scales():
 
 def test_the_number_of_hostile_texts_is_that_of_the_list():
     assert f"any of {len(HOSTILE)} hostile texts" in text_of(MEASUREMENTS)
+
+
+def test_the_number_of_commands_is_that_of_the_program():
+    assert f"All {NUMBERS[len(COMMANDS)]} commands" in text_of(README)
+    assert f"The {NUMBERS[len(COMMANDS)]} commands" in text_of(README)

@@ -123,6 +123,13 @@ def test_no_document_links_anywhere_else(path):
     assert [link for link in links if not link.startswith(ALLOWED_LINKS)] == []
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=name_of)
+def test_no_page_has_words_that_only_the_authors_know(path):
+    prose = re.sub(r"`[^`]*`", "", prose_of(path))
+    own_words = r"(?i)\b(?:rooms?|fates?|the (?:host|house)|denies|hollow)\b"
+    assert re.findall(own_words, prose) == []
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_no_document_names_a_path_of_a_machine(path):
     roots = r"(?<![\w.$}/])/(?:home|root|tmp|work|mnt|opt|srv|Users|var)\b"
