@@ -727,10 +727,18 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             return
         wanted = self.config.num_rollouts_per_group_for_logging
         for group in scored_data if isinstance(scored_data, list) else [scored_data]:
-            rows = await wandb_run.table_rows(group, wanted, self.tokenizer)
+            rows = await wandb_run.rollout_rows(group, wanted, self.tokenizer)
             self.rollouts_for_wandb.append(rows)
         excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
         del self.rollouts_for_wandb[: max(0, excess)]
+
+    async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
+        """Add the table of the rollouts that were kept, if there are any."""
+        rows = [row for group in self.rollouts_for_wandb for row in group]
+        if rows:
+            table = wandb_run.table(wandb_run.ROLLOUT_COLUMNS, rows)
+            wandb_metrics["train/rollouts"] = table
+        return wandb_metrics
 
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
         """Log the scores, the ledger, the outcomes and a table of all tasks."""

@@ -43,20 +43,30 @@ async def finish() -> None:
         await asyncio.to_thread(wandb.finish)
 
 
-async def table_rows(
+ROLLOUT_COLUMNS = ("full_text", "score", "expected_answer", "task_name")
+"""Of the table `train/rollouts`.
+
+Source: atropos 296a0bc, create_rollout_table(); differs: none.
+"""
+
+
+async def rollout_rows(
     group: Mapping[str, Any], wanted: int, tokenizer: Any
-) -> list[tuple[str, float]]:
-    """Return text and score of the first rollouts of a group, for the table.
+) -> list[tuple[str, float, str, str]]:
+    """Return the rows of the first rollouts of a group, see `ROLLOUT_COLUMNS`.
 
     Args:
-        group: With tokens, shape (G, T_i), and scores, shape (G,).
+        group: With tokens, shape (G, T_i), and scores, shape (G,); the last two
+            columns are empty where it names no gold answer and no task.
         wanted: How many rollouts, -1 for all; there may be fewer.
         tokenizer: Decodes whole sequences, in a thread.
     """
     size = len(group["tokens"])
     count = size if wanted == -1 else min(wanted, size)
     texts = await asyncio.to_thread(tokenizer.batch_decode, group["tokens"][:count])
-    return list(zip(texts, group["scores"][:count], strict=True))
+    answer, task = str(group.get("gold_answer", "")), str(group.get("task", ""))
+    scores = group["scores"][:count]
+    return [(text, n, answer, task) for text, n in zip(texts, scores, strict=True)]
 
 
 async def numbers_of_servers(servers: Sequence[Any]) -> dict[str, Any]:

@@ -64,16 +64,11 @@ def keys_of_the_code():
     metrics.events["scoring_retries"] = 1
     results = [EvalResult("gcd", "arithmetic", 1.0, "right", {})]
     written = set(re.findall(r'"((?:train|curriculum)/\w+)"', text_of(*SOURCES)))
-    # The table of rollouts is that of Atropos.
-    return (
-        written
-        | {"train/rollouts"}
-        | {
-            *metrics.wandb_scalars(),
-            *summarise(results).metrics(),
-            *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
-        }
-    )
+    return written | {
+        *metrics.wandb_scalars(),
+        *summarise(results).metrics(),
+        *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
+    }
 
 
 def test_the_documented_metrics_are_those_of_the_code():
