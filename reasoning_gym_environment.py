@@ -767,7 +767,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     def get_curriculum_stats(self) -> dict[str, Any]:
         """Return the number of tasks seen, their recent scores and their levels."""
-        return self._feedback.stats()
+        return {
+            "curriculum_mode": self.config.complexity_mode == "curriculum",
+            **self._feedback.stats(),
+            "task_details": self._feedback.details(),
+        }
 
     # -- checkpoints -------------------------------------------------------------------
 

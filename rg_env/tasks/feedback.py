@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rg_env.tasks.adaptive import AdaptiveWeights
-from rg_env.tasks.curriculum import Curriculum, LevelChange
+from rg_env.tasks.curriculum import MIN_GROUPS, Curriculum, LevelChange
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.task_history import TaskHistory
 
@@ -83,15 +83,37 @@ class Feedback:
             "groups_with_signal": signals / groups if groups else 0.0,
         }
 
+    def _level_of(self, task: str) -> float | None:
+        """Return the level of a task that had a group; None where none made it."""
+        newest = self.progress.level_history[task][-1]
+        return self.curriculum.levels.get(task, newest)
+
+    def details(self) -> dict[str, dict[str, Any]]:
+        """Return the level and the results of each task that had a group, by task.
+
+        Source: atropos 296a0bc, get_curriculum_stats(), task_details; differs: the
+        accuracy is known from the first group on.
+        """
+        progress = self.progress
+        return {
+            task: {
+                "complexity": self._level_of(task),
+                "groups_processed": groups,
+                "recent_accuracy": progress.recent_accuracy(task),
+                "history_length": len(progress.history[task]),
+                "adjustable": len(progress.history[task]) >= MIN_GROUPS,
+            }
+            for task, groups in sorted(progress.group_counts.items())
+        }
+
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row for each task that had a group."""
         rows = []
         for task, groups in sorted(self.progress.group_counts.items()):
-            levels = self.progress.level_history[task]
             rows.append(
                 [
                     task,
-                    self.curriculum.levels.get(task, levels[-1]),
+                    self._level_of(task),
                     groups,
                     self.progress.recent_accuracy(task),
                     self.progress.signal_counts[task] / groups,

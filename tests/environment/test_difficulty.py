@@ -106,7 +106,9 @@ def test_results_move_the_level_of_their_task_alone(logged):
     levels, stats = with_env(work, tasks=["gcd", "acre"], complexity_mode="curriculum")
     assert levels.keys() == {"gcd"}
     assert levels["gcd"] > 0.3
+    assert stats["curriculum_mode"] is True
     assert stats["tasks_with_adjustments"] == 1
+    assert stats["task_details"]["gcd"]["complexity"] == levels["gcd"]
     assert stats["avg_complexity"] == levels["gcd"]
     assert "level of gcd: 0.30 -> " in logged.text
 

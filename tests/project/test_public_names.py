@@ -72,6 +72,8 @@ ATTRIBUTES = {
     "iter": int,
 }
 CURRICULUM_STATS = {
+    "curriculum_mode",
+    "task_details",
     "total_tasks_tracked",
     "tasks_with_adjustments",
     "target_accuracy",

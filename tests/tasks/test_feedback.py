@@ -37,6 +37,21 @@ def test_no_level_moves_where_the_settings_choose_it(mode):
     assert not followed.moves_something
 
 
+def test_the_details_of_a_task_are_its_level_and_its_results():
+    followed = feedback()
+    for score in (0.0, 1.0):
+        followed.take("maze", score, START, True)
+    assert followed.details() == {
+        "maze": {
+            "complexity": START,
+            "groups_processed": 2,
+            "recent_accuracy": 0.5,
+            "history_length": 2,
+            "adjustable": False,
+        }
+    }
+
+
 def test_a_group_without_a_signal_lowers_the_weight_of_its_task():
     followed = feedback("default", AdaptiveWeights({"maze": 1.0}))
     assert followed.moves_something
