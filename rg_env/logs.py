@@ -6,6 +6,7 @@ Mends B12 of docs/host_defects.md: the framework sets its loggers to DEBUG.
 from __future__ import annotations
 
 import logging
+import sys
 
 FRAMEWORK_LOGGERS = (
     "atroposlib",
@@ -17,11 +18,36 @@ FRAMEWORK_LOGGERS = (
 OWN_LOGGER = "rg_env"
 
 LINE_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+TIME_FORMAT = "%H:%M:%S"
+
+
+class _Unconfigured(logging.Handler):
+    """Writes to standard error as long as the program has not set up logging.
+
+    A program that builds the environment from Python often has not, and would see
+    warnings alone whatever `debug_logging` says. Once it has, the lines are its own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter(LINE_FORMAT, TIME_FORMAT))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        own, root = logging.getLogger(OWN_LOGGER), logging.getLogger()
+        if {*own.handlers, *root.handlers} - {self}:
+            return
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+        except (AttributeError, OSError, ValueError):  # there is none, or it is closed
+            self.handleError(record)
 
 
 def set_levels(debug: bool, quiet_framework: bool) -> None:
-    """Set the levels of our loggers and the framework's."""
-    logging.getLogger(OWN_LOGGER).setLevel(logging.DEBUG if debug else logging.INFO)
+    """Set the levels of our loggers and the framework's, and have ours seen."""
+    own = logging.getLogger(OWN_LOGGER)
+    own.setLevel(logging.DEBUG if debug else logging.INFO)
+    if not any(isinstance(handler, _Unconfigured) for handler in own.handlers):
+        own.addHandler(_Unconfigured())
     for name in FRAMEWORK_LOGGERS:
         logging.getLogger(name).setLevel(
             logging.WARNING if quiet_framework else logging.DEBUG
@@ -30,6 +56,6 @@ def set_levels(debug: bool, quiet_framework: bool) -> None:
 
 def start() -> None:
     """Write the log to standard error, for a program of ours."""
-    logging.basicConfig(format=LINE_FORMAT, datefmt="%H:%M:%S", level=logging.WARNING)
+    logging.basicConfig(format=LINE_FORMAT, datefmt=TIME_FORMAT, level=logging.WARNING)
     # Its tries to reach the hub end in one sentence of ours.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 
 import pytest
 from parts import (
@@ -20,3 +21,29 @@ def test_the_hosts_lines_are_hidden_where_the_setting_says_so(quiet, level):
 
 def build_and_close():
     asyncio.run(build_env().close())
+
+
+def test_a_program_that_sets_up_no_logging_sees_the_log(monkeypatch, capsys):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    env = build_env(debug_logging=True)
+    env.logger.debug("a detail")
+    asyncio.run(env.close())
+    assert " DEBUG   rg_env.env: a detail\n" in capsys.readouterr().err
+
+
+def test_a_program_with_logging_of_its_own_sees_each_line_once(monkeypatch, capsys):
+    own = logging.StreamHandler(sys.stderr)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [own])
+    env = build_env()
+    asyncio.run(env.close())
+    env.logger.info("a line")
+    assert capsys.readouterr().err.count("a line") == 1
+
+
+def test_two_environments_write_each_line_once(monkeypatch, capsys):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    for _ in range(2):
+        env = build_env()
+        asyncio.run(env.close())
+    env.logger.info("a line")
+    assert capsys.readouterr().err.count("a line") == 1
