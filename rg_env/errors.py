@@ -2,17 +2,20 @@
 
     SettingError      a setting is wrong: the field, what was found, what is allowed
     LibraryError      reasoning-gym cannot be used: why, and how to repair it
+    RunFailed         what ended a run and is no defect of ours; base of many
 
-Both are met once, at the edge (the command line), and end the start with exit
-status 2. Nothing is lost by them, because they come before any work.
+All are met once, at the edge (the command line). The first two end the start with exit
+status 2; nothing is lost by them, because they come before any work. The third ends a
+run with status 1.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import ClassVar
 
-__all__ = ["LibraryError", "SettingError", "nearest", "unknown_name"]
+__all__ = ["LibraryError", "RunFailed", "SettingError", "nearest", "unknown_name"]
 
 
 class SettingError(ValueError):
@@ -21,6 +24,21 @@ class SettingError(ValueError):
 
 class LibraryError(RuntimeError):
     """reasoning-gym cannot be read; its text says how to repair the install."""
+
+
+class RunFailed(RuntimeError):
+    """What ended a run and is no defect of ours; its text is a sentence or its end.
+
+    Attributes:
+        about: What failed, where the text does not begin with it.
+    """
+
+    about: ClassVar[str] = ""
+
+    @property
+    def sentence(self) -> str:
+        """The whole sentence."""
+        return f"{self.about}: {self}" if self.about else str(self)
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:

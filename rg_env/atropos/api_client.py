@@ -27,6 +27,7 @@ from tenacity import (
 )
 
 from rg_env import patience
+from rg_env.errors import RunFailed
 from rg_env.retrying import tried_again
 
 logger = logging.getLogger(__name__)
@@ -41,8 +42,10 @@ LATER_STATUSES = frozenset({408, 425, 429})
 """4xx of a proxy that is busy, and says nothing of the request."""
 
 
-class ApiDown(RuntimeError):
+class ApiDown(RunFailed):
     """The API gave no usable answer; trying again may help."""
+
+    about = "the Atropos API failed"
 
 
 class ApiUnreachable(ApiDown):
@@ -53,8 +56,10 @@ class ApiFaulted(ApiDown):
     """The API answered with a 5xx, or that it is busy."""
 
 
-class ApiRefused(RuntimeError):
+class ApiRefused(RunFailed):
     """The API refused a request with a 4xx."""
+
+    about = "the Atropos API refused a request"
 
 
 class ApiClient:

@@ -23,6 +23,7 @@ from rg_env.atropos.api_client import (
     ApiRefused,
     ApiUnreachable,
 )
+from rg_env.errors import RunFailed
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +34,10 @@ LEAST_WEIGHT = 0.01
 """The API's floor of a share: environments there cannot be told apart."""
 
 
-class ApiForgotUsError(RuntimeError):
+class ApiForgotUsError(RunFailed):
     """The API answers and does not know this environment: it was restarted or reset."""
+
+    about = "the Atropos API has lost this environment"
 
 
 @dataclasses.dataclass(frozen=True)

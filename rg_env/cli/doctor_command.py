@@ -16,14 +16,13 @@ from rich.console import Console
 
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.items import worker_jobs
+from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports import task_check_table
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
-
-DESCRIBE_DEADLINE_S = 300.0
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -47,9 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
 async def _check(
     options: argparse.Namespace, pool: WorkerPool, other: WorkerPool
 ) -> tuple[LibraryDescription, list[TaskFindings]]:
-    library = await pool.run(
-        worker_jobs.describe_library, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    library = await read_library(pool)
     wanted = None if options.tasks is None else options.tasks.split(",")
     tasks = sorted({c.task for c in build_selection(library, tasks=wanted)})
     check = TaskCheck(

@@ -22,6 +22,7 @@ from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.items.installed_library import read_library
 from rg_env.items.scale_probe import resolve_scales
 from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, PoolError
 from rg_env.pool.worker_pool import WorkerPool
@@ -155,9 +156,7 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
         raise SettingError(
             f"command line: --seed takes 0 to {MAX_SEED}, found {options.seed}"
         )
-    library = await pool.run(
-        worker_jobs.describe_library, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    library = await read_library(pool)
     task = _task(library, options.task)
     given = _params(options.param, task)
     place = None

@@ -21,6 +21,7 @@ from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
+from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.pool.worker_pool import WorkerPool
@@ -40,7 +41,6 @@ from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setti
 from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
-START_DEADLINE_S = 120.0
 MAX_DRAWS = 512
 MAX_STEPS = 8
 """Steps of a scale that are made of each draw where results move the levels."""
@@ -94,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run:
-    library = await pool.run(worker_jobs.describe_library, deadline_s=START_DEADLINE_S)
+    library = await read_library(pool)
     names = None if options.tasks is None else options.tasks.split(",")
     choices = build_selection(library, tasks=names)
     difficulty = await prepare_difficulty(

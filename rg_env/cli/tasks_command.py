@@ -18,6 +18,7 @@ from rg_env.cli.printing import INTERRUPTED, print_text
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
+from rg_env.items.installed_library import read_library
 from rg_env.items.scale_probe import resolve_scales
 from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, PoolError
 from rg_env.pool.worker_pool import WorkerPool
@@ -30,7 +31,6 @@ from rg_env.tasks.scale_repairs import no_scale_reason
 from rg_env.tasks.scales import Scale, load_shipped
 from rg_env.tasks.selection import build_selection
 
-DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 30.0
 MEASURED_ITEMS = 6
 MEASURED_MS = 2_000.0
@@ -155,9 +155,7 @@ async def _measured(
 async def _facts(
     options: argparse.Namespace, pool: WorkerPool, places: int
 ) -> tuple[LibraryDescription, list[TaskFacts]]:
-    library = await pool.run(
-        worker_jobs.describe_library, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    library = await read_library(pool)
     names = _chosen(library, options.names, options.category)
     resolved = await resolve_scales(pool, names)
     scales = {name: resolved.get(name) for name in names}

@@ -28,6 +28,7 @@ from tenacity import (
 )
 
 from rg_env import patience
+from rg_env.errors import RunFailed
 from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError, describe
 from rg_env.inference.native_replies import NativeReply, end_of, is_usable
 from rg_env.inference.prompts import Prompt
@@ -47,8 +48,10 @@ FEW_CHARS = 2048
 """Likewise for text that is turned into tokens."""
 
 
-class InferenceFailed(RuntimeError):
+class InferenceFailed(RunFailed):
     """The inference servers gave no usable reply; the text says what was tried."""
+
+    about = "inference failed"
 
 
 class NoServer(InferenceFailed):

@@ -21,12 +21,13 @@ from typing import Any
 
 from rg_env.answers.scoring import Score, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
 from rg_env.pool.pool_errors import DeadlineExceeded, PoolError, WorkerDied
 from rg_env.pool.worker_pool import WorkerPool
 
 
-class ScoringUnavailable(RuntimeError):
+class ScoringUnavailable(RunFailed):
     """The worker pool gave no scores; the group has none, which is not zeros."""
 
 

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.errors import RunFailed
 from rg_env.items.entry_maker import EntryMaker, LeftOut, is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.pool.pool_errors import PoolClosed, PoolError
@@ -47,7 +48,7 @@ EVENTS = (
 """What is counted of the items, beside those that could not be made."""
 
 
-class NoItems(RuntimeError):
+class NoItems(RunFailed):
     """No item could be made for so long that going on makes no sense."""
 
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from rg_env.items import worker_jobs
+from rg_env.items.installed_library import read_library
 from rg_env.items.scale_probe import (
     LIBRARY_DEADLINE_S,
     THOROUGH,
@@ -49,9 +50,7 @@ async def _make(names: Sequence[str]) -> ShippedScales:
         return build_scale(task, steps, skipped) if steps else None
 
     try:
-        described = await pool.run(
-            worker_jobs.describe_library, deadline_s=LIBRARY_DEADLINE_S
-        )
+        described = await read_library(pool)
         digests = await pool.run(
             worker_jobs.curriculum_digests, deadline_s=LIBRARY_DEADLINE_S
         )

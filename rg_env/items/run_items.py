@@ -15,6 +15,7 @@ from rg_env.errors import SettingError
 from rg_env.items import mixture_file, worker_jobs
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import evaluated_choices
+from rg_env.items.installed_library import read_library
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
@@ -57,9 +58,7 @@ class RunItems:
 
 
 async def _describe(pool: WorkerPool) -> LibraryDescription:
-    library = await pool.run(
-        worker_jobs.describe_library, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    library = await read_library(pool)
     logger.info(
         "reasoning-gym %s from %s%s: %d tasks",
         library.version,

@@ -13,6 +13,7 @@ import itertools
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -22,14 +23,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rg_env.pool.fork_server_program import COMMAND, FORK, KILL, Order
-from rg_env.pool.pool_errors import PoolClosed, WorkerDied
+from rg_env.pool.pool_errors import PoolClosed, PreloadFailed, WorkerDied
 from rg_env.pool.wire import Channel
-from rg_env.pool.worker_process import MAX_REPORT_CHARS, WorkerProcess
+from rg_env.pool.worker_process import START_LIMIT_S, WorkerProcess
 from rg_env.sandbox import hardening, scratch_folder
 
 logger = logging.getLogger(__name__)
 
 END_LIMIT_S = 0.5
+MAX_REPORT_BYTES = 2**18
 SCRATCH_PREFIX = "reasoning-gym-workers-"
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = "rg_env.pool.fork_server_program"
@@ -77,6 +79,7 @@ class ForkServer:
         """Return a worker that is ready for a call; starts the process if need be.
 
         Raises:
+            PreloadFailed: What it is forked with cannot be imported.
             WorkerDied: None could be started; the message says why.
             PoolClosed: The fork server is closed.
         """
@@ -84,13 +87,11 @@ class ForkServer:
             process = self._ensure_process()
             try:
                 worker = process.fork()
-            except (OSError, EOFError):
+            except (OSError, EOFError) as error:
                 self._forget(process)
                 # One that has worked before died of something else than its orders.
                 if not process.has_worked:
-                    raise WorkerDied(
-                        f"no worker could be started: {process.report}"
-                    ) from None
+                    raise process.failure(error) from None
             else:
                 process.has_worked = True
                 self._note(worker.missing_layers)
@@ -141,12 +142,11 @@ class _ServerProcess:
 
     Attributes:
         has_worked: It has forked a worker that became ready.
-        report: Why it ended, once it is closed.
     """
 
     def __init__(self, preload: Sequence[str], memory_limit_bytes: int | None) -> None:
         self.has_worked = False
-        self.report = ""
+        self._report = b""
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self._control, theirs = socket.socketpair()
@@ -188,7 +188,7 @@ class _ServerProcess:
         return worker
 
     def close(self) -> None:
-        """End the process and fill `report`; may be called twice, from any thread."""
+        """End the process and keep its report; may be called twice, from any thread."""
         with self._lock:
             if self._control.fileno() < 0:
                 return
@@ -202,11 +202,25 @@ class _ServerProcess:
                 self._process.wait()
             self._control.settimeout(0)
             with contextlib.suppress(OSError):
-                self.report = self._control.recv(4 * MAX_REPORT_CHARS).decode()
-            if not self.report:
-                self.report = f"the fork server ended with {self._process.returncode}"
+                self._report = self._control.recv(MAX_REPORT_BYTES)
             self._control.close()
         scratch_folder.remove(self._scratch)
+
+    def failure(self, error: Exception) -> PreloadFailed:
+        """Return why a closed process never forked a worker.
+
+        Args:
+            error: What `fork` raised.
+        """
+        if self._report:
+            return PreloadFailed(*json.loads(self._report))
+        if isinstance(error, TimeoutError):
+            return PreloadFailed("", f"was not done after {START_LIMIT_S:g} s")
+        status = self._process.returncode
+        if status < 0:
+            name = signal.strsignal(-status)
+            return PreloadFailed("", f"was ended by signal {-status} ({name})")
+        return PreloadFailed("", f"ended with status {status}")
 
     def _kill(self, number: int) -> None:
         """Have a worker killed; without a fork server it is dead already."""

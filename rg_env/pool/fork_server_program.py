@@ -9,7 +9,8 @@ bytes, a letter and a worker's number:
     K                                   kill that worker and its process group
 
 It tells a worker's end on the worker's own socket, after the last thing that the
-worker sent, and what stopped the preloading on the control socket. A worker whose
+worker sent, and what stopped the preloading on the control socket, as JSON of kind,
+message and traceback. A worker whose
 scratch folder grows too large is killed. When the control socket closes, everything
 ends and the scratch folders go.
 """
@@ -28,12 +29,10 @@ import socket
 import struct
 import sys
 import time
-import traceback
 from pathlib import Path
 
 from rg_env.pool import worker_program
 from rg_env.pool.wire import Channel, Frame
-from rg_env.pool.worker_process import MAX_REPORT_CHARS
 from rg_env.sandbox import readable_files, scratch_folder
 
 COMMAND = struct.Struct("!cI")
@@ -201,8 +200,8 @@ def _preload(order: Order, control: socket.socket) -> None:
     try:
         for module in order.preload:
             importlib.import_module(module)
-    except BaseException:  # noqa: BLE001 - any import may fail in any way
-        control.sendall(traceback.format_exc()[-MAX_REPORT_CHARS:].encode())
+    except BaseException as error:  # noqa: BLE001 - any import may fail in any way
+        control.sendall(json.dumps(worker_program.describe(error)).encode())
         sys.exit(1)
     # Collections in the workers would write to, and so copy, the shared pages.
     gc.collect()

@@ -3,6 +3,7 @@
     PoolError
     ├── DeadlineExceeded   the job ran longer than its deadline; its worker was killed
     ├── WorkerDied         the worker ended under the job, or none could be started
+    │   └── PreloadFailed  what workers are forked with could not be imported
     ├── JobFailed          the job raised; the worker lives on
     ├── PoolFull           submit() found max_pending calls under way
     └── PoolClosed         the pool was closed before the call was done
@@ -14,9 +15,13 @@ others.
 
 from __future__ import annotations
 
+from rg_env.errors import RunFailed
 
-class PoolError(Exception):
+
+class PoolError(RunFailed):
     """Base of every error of a pool."""
+
+    about = "a worker process"
 
 
 class DeadlineExceeded(PoolError):
@@ -27,11 +32,11 @@ class WorkerDied(PoolError):
     """The worker process ended before it answered, or none could be started."""
 
 
-class JobFailed(PoolError):
-    """The job raised an exception, SystemExit and MemoryError included.
+class RaisedElsewhere(PoolError):
+    """An exception of another process, SystemExit and MemoryError included.
 
-    Holds text only: the exception itself stays in the worker, so that nothing of
-    the job's making is rebuilt in the caller's process.
+    Holds text only: the exception itself stays where it was raised, so that nothing of
+    a job's making is rebuilt in the caller's process.
 
     Attributes:
         kind: Class name of the exception.
@@ -47,6 +52,18 @@ class JobFailed(PoolError):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}" if self.message else self.kind
+
+
+class JobFailed(RaisedElsewhere):
+    """The job raised; its worker lives on."""
+
+
+class PreloadFailed(RaisedElsewhere, WorkerDied):
+    """What workers are forked with could not be imported, so there is no worker.
+
+    Its `kind` is "" where nothing was raised and the process ended, or did not get
+    done; `message` says which.
+    """
 
 
 class PoolFull(PoolError):

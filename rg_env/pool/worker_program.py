@@ -99,11 +99,11 @@ def _run(channel: Channel, body: bytes) -> tuple[Frame, bytes, bool]:
             raise ValueError(f"the result takes {len(result)} bytes")
         return Frame.RESULT, result, False
     except BaseException as error:  # noqa: BLE001 - SystemExit must not pass
-        failure = _describe(error)
+        failure = describe(error)
         return Frame.FAILURE, pack_result(failure), isinstance(error, MemoryError)
 
 
-def _describe(error: BaseException) -> tuple[str, str, str]:
+def describe(error: BaseException) -> tuple[str, str, str]:
     """Kind, message and detail of an exception that may itself be hostile."""
     kind = str(type(error).__name__)[:MAX_MESSAGE_CHARS]
     try:

@@ -22,13 +22,15 @@ import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from rg_env.errors import RunFailed
+
 PROJECT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
 SHOWN_LOG_LINES = 20
 
 
-class ChildError(RuntimeError):
+class ChildError(RunFailed):
     """A program did not start; the text holds the end of its log."""
 
 

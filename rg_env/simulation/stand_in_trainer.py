@@ -23,6 +23,8 @@ from typing import Any
 import aiohttp
 import orjson
 
+from rg_env.errors import RunFailed
+
 MASKED = -100
 """What the host writes into a mask where a token is not trained on."""
 
@@ -36,7 +38,7 @@ UNCOMPRESSED = {"Accept-Encoding": "identity"}
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
 
 
-class TrainerError(RuntimeError):
+class TrainerError(RunFailed):
     """The API cannot be used by this trainer; the text says what to do."""
 
 

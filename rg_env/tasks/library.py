@@ -32,7 +32,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import LibraryError, SettingError, unknown_name
+from rg_env.errors import SettingError, unknown_name
+from rg_env.tasks import broken_library
 from rg_env.tasks.faster.replacing import replace
 from rg_env.tasks.faster.rows import Words
 from rg_env.tasks.unusable_entry import UnusableEntry
@@ -104,17 +105,13 @@ def _load_factory() -> Any:
 
     What has a faster equal is replaced by it, from then on and for the whole process.
     """
-    if (SUBMODULE / "reasoning_gym" / "__init__.py").is_file():
+    if broken_library.has_package(SUBMODULE):
         sys.path.insert(0, str(SUBMODULE))
     try:
         importlib.import_module("reasoning_gym")
         factory = importlib.import_module("reasoning_gym.factory")
-    except Exception as error:  # a broken install may raise anything
-        raise LibraryError(
-            f"reasoning-gym cannot be imported ({error!r}); repair it with"
-            " `pip install -r requirements.txt`, or with"
-            " `git submodule update --init reasoning-gym`"
-        ) from error
+    except (Exception, SystemExit) as error:  # a broken install may raise anything
+        raise broken_library.not_importable(error, SUBMODULE) from error
     # Brings numpy, which the main process is spared.
     from rg_env.tasks.faster.table import REPLACEMENTS
 
@@ -165,25 +162,26 @@ def describe() -> LibraryDescription:
         The description of every registered name but the mixture, sorted by name.
 
     Raises:
-        LibraryError: reasoning-gym cannot be imported or registers nothing.
+        LibraryError: reasoning-gym cannot be imported or read, or registers nothing.
     """
     factory = _load_factory()
-    if not factory.DATASETS:
-        raise LibraryError(
-            "reasoning-gym registers no task; repair it with"
-            " `pip install --force-reinstall -r requirements.txt`"
+    try:
+        package_dir = Path(factory.__file__).resolve().parent
+        described = LibraryDescription(
+            tasks={
+                name: _task_info(name, *classes)
+                for name, classes in sorted(factory.DATASETS.items())
+                if name != MIXTURE
+            },
+            version=_version(package_dir),
+            location=str(package_dir),
+            from_submodule=SUBMODULE.resolve() in package_dir.parents,
         )
-    package_dir = Path(factory.__file__).resolve().parent
-    return LibraryDescription(
-        tasks={
-            name: _task_info(name, *classes)
-            for name, classes in sorted(factory.DATASETS.items())
-            if name != MIXTURE
-        },
-        version=_version(package_dir),
-        location=str(package_dir),
-        from_submodule=SUBMODULE.resolve() in package_dir.parents,
-    )
+    except Exception as error:  # the registry of another version may hold anything
+        raise broken_library.not_readable(error, SUBMODULE) from error
+    if not described.tasks:
+        raise broken_library.without_tasks(SUBMODULE)
+    return described
 
 
 def check_params(task: str, params: Mapping[str, Any], field: str) -> None:

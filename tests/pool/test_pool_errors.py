@@ -10,17 +10,20 @@ from rg_env.pool.pool_errors import (
     PoolClosed,
     PoolError,
     PoolFull,
+    PreloadFailed,
     WorkerDied,
 )
 
 
 @pytest.mark.parametrize(
-    "kind", [DeadlineExceeded, JobFailed, PoolClosed, PoolFull, WorkerDied]
+    "kind",
+    [DeadlineExceeded, JobFailed, PoolClosed, PoolFull, PreloadFailed, WorkerDied],
 )
 def test_every_error_is_a_pool_error(kind):
     assert issubclass(kind, PoolError)
 
 
-def test_job_failed_pickles():
-    error = JobFailed("KeyError", "x", "Traceback")
+@pytest.mark.parametrize("kind", [JobFailed, PreloadFailed])
+def test_what_was_raised_elsewhere_pickles(kind):
+    error = kind("KeyError", "x", "Traceback")
     assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__

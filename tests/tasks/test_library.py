@@ -16,7 +16,7 @@ import pytest
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import LibraryError, SettingError
 from rg_env.pool.pool_errors import JobFailed
-from rg_env.tasks import fallback_tasks, library
+from rg_env.tasks import broken_library, fallback_tasks, library
 from rg_env.tasks.faster.rows import Words
 from rg_env.tasks.unusable_entry import UnusableEntry
 
@@ -362,24 +362,76 @@ def test_a_project_file_of_something_else_says_no_version(project, tmp_path_fact
     assert not found["from_submodule"]
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    "init", ["import no_such_module", "raise AttributeError('numpy')", "syntax error"]
-)
-def test_a_library_that_cannot_be_imported_says_how_to_repair_it(project, init):
-    populate(project / "reasoning-gym", "9.9.9", init=init)
-    said = described(project)
-    assert said.startswith("reasoning-gym cannot be imported")
-    assert "pip install -r requirements.txt" in said
-    assert "git submodule update --init" in said
+EMPTY_CHECKOUT = "git submodule update --init --force reasoning-gym"
+
+BROKEN_CHECKOUTS = {
+    "a missing dependency": (
+        {"init": "import no_such_module.part"},
+        ["cannot be imported", "'no_such_module'", "pip install -r requirements.txt"],
+    ),
+    "a syntax error": (
+        {"init": "syntax error"},
+        ["cannot be imported from", "(__init__.py, line 1)", EMPTY_CHECKOUT],
+    ),
+    "an error while it is imported": (
+        {"init": "\nraise AttributeError('numpy')"},
+        ["AttributeError: numpy, at reasoning_gym/__init__.py:2", EMPTY_CHECKOUT],
+    ),
+    "an exit": (
+        {"init": "raise SystemExit('not today')"},
+        ["SystemExit: not today", EMPTY_CHECKOUT],
+    ),
+    "a module that it has not": (
+        {"init": "import reasoning_gym.coaching"},
+        ["No module named 'reasoning_gym.coaching'", EMPTY_CHECKOUT],
+    ),
+    "an empty registry": (
+        {"factory": "DATASETS = {}\nCURRICULA = {}\n"},
+        ["registers no task", EMPTY_CHECKOUT],
+    ),
+    "no registry": (
+        {"factory": ""},
+        ["tasks of reasoning-gym at", "no attribute 'DATASETS'", EMPTY_CHECKOUT],
+    ),
+    "a registry of another form": (
+        {"factory": "DATASETS = ['gcd']\nCURRICULA = {}"},
+        ["tasks of reasoning-gym at", "AttributeError", EMPTY_CHECKOUT],
+    ),
+    "a task without its config": (
+        {"factory": "DATASETS = {'gcd': (int, int)}\nCURRICULA = {}"},
+        ["tasks of reasoning-gym at", "dataclass", EMPTY_CHECKOUT],
+    ),
+}
 
 
 @pytest.mark.processes
-def test_a_library_that_registers_nothing_says_how_to_repair_it(project):
-    empty = "DATASETS = {}\nCURRICULA = {}\n"
-    populate(project / "reasoning-gym", "9.9.9", factory=empty)
+@pytest.mark.parametrize("case", BROKEN_CHECKOUTS)
+def test_a_broken_checkout_is_one_sentence_with_its_cause_and_repair(project, case):
+    files, expected = BROKEN_CHECKOUTS[case]
+    populate(project / "reasoning-gym", "9.9.9", **files)
     said = described(project)
-    assert said.startswith("reasoning-gym registers no task; repair it with")
+    assert [part for part in expected if part not in said] == []
+    assert "\n" not in said
+
+
+@pytest.mark.processes
+def test_a_broken_installed_package_is_repaired_by_installing_it_again(
+    project, tmp_path_factory
+):
+    installed = tmp_path_factory.mktemp("site-packages")
+    (installed / "reasoning_gym").mkdir()
+    (installed / "reasoning_gym" / "__init__.py").touch()
+    said = described(project, PYTHONPATH=str(installed))
+    assert "No module named 'reasoning_gym.factory'" in said
+    assert "pip install --force-reinstall --no-deps reasoning-gym==" in said
+
+
+def test_a_library_that_is_not_there_is_told_from_one_that_is_broken(tmp_path):
+    (tmp_path / "README.md").touch()
+    nothing = ModuleNotFoundError("No module named 'x'", name="reasoning_gym")
+    said = str(broken_library.not_importable(nothing, tmp_path))
+    assert "because it is not installed" in said
+    assert f"{tmp_path} does not hold its package" in said
 
 
 @pytest.mark.processes

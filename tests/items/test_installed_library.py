@@ -1,0 +1,100 @@
+"""A library that workers cannot be forked with, as every command meets it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from pathlib import Path
+
+import pytest
+from parts import TOKENIZER, run_main
+
+from rg_env.errors import LibraryError
+from rg_env.items import worker_jobs
+from rg_env.items.installed_library import read_library
+from rg_env.pool.fork_server import ForkServer
+from rg_env.pool.pool_errors import PreloadFailed
+from rg_env.pool.worker_pool import WorkerPool
+
+pytestmark = pytest.mark.processes
+
+BROKEN = {
+    "it cannot be imported": ("syntax error", "reasoning-gym cannot be imported from"),
+    "it ends the process": ("import os; os._exit(7)", "ended with status 7"),
+    "it crashes": (
+        "import os; os.kill(os.getpid(), 11)",
+        "ended by signal 11 (Segmentation fault)",
+    ),
+}
+
+COMMANDS = {
+    "tasks": [],
+    "show": ["gcd"],
+    "doctor": [],
+    "simulated-server": ["--port=0"],
+    "process": [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"],
+}
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file of a library that workers find before the installed one."""
+    package = tmp_path / "reasoning_gym"
+    package.mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("rg_env.pool.early_start.take", ForkServer)
+    return package / "__init__.py"
+
+
+def refusal() -> str:
+    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    try:
+        with pytest.raises(LibraryError) as caught:
+            asyncio.run(read_library(pool))
+    finally:
+        pool.close()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_library_that_stops_the_preloading_is_one_sentence(
+    case: str, library: Path
+) -> None:
+    text, expected = BROKEN[case]
+    library.write_text(text)
+    said = refusal()
+    assert expected in said
+    assert "\n" not in said
+
+
+def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "preloaded_defect.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("rg_env.pool.early_start.take", ForkServer)
+    pool = WorkerPool(1, preload=["preloaded_defect"])
+    try:
+        with pytest.raises(PreloadFailed) as caught:
+            asyncio.run(read_library(pool))
+    finally:
+        pool.close()
+    assert caught.value.kind == "ZeroDivisionError"
+    assert "preloaded_defect.py" in caught.value.detail
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_broken_library_ends_a_command_in_one_sentence_and_status_2(
+    command: str,
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    library.write_text("syntax error")
+    monkeypatch.chdir(tmp_path)
+    assert run_main([command, *COMMANDS[command]]) == 2
+    said = [line for line in capsys.readouterr().err.splitlines() if line]
+    errors = list(itertools.dropwhile(lambda line: " INFO " in line, said))
+    assert len(errors) == 1
+    assert errors[0].startswith("error: reasoning-gym cannot be imported")
