@@ -29,6 +29,13 @@ _FOLDER = str(Path(__file__).resolve().parent)
 if _FOLDER not in sys.path:
     sys.path.append(_FOLDER)
 if __name__ == "__main__":
+    from rg_env.cli import failures
+
+    sys.excepthook = failures.end_at_import
+from rg_env import installation
+
+installation.check()
+if __name__ == "__main__":
     from rg_env.cli import main as command_line
 
     command_line.end_at_interrupt()

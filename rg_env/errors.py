@@ -31,9 +31,13 @@ class RunFailed(RuntimeError):
 
     Attributes:
         about: What failed, where the text does not begin with it.
+        detail: The traceback of another process, "" where nothing was raised in one.
+        exit_status: That of the command.
     """
 
     about: ClassVar[str] = ""
+    detail: str = ""
+    exit_status: int = 1
 
     @property
     def sentence(self) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib
 import signal
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rg_env.cli import failures
 from rg_env.cli.printing import INTERRUPTED
-from rg_env.errors import LibraryError, SettingError, unknown_name
+from rg_env.errors import SettingError, unknown_name
 
 COMMANDS = {
     "serve": (
@@ -73,8 +73,6 @@ usage: python reasoning_gym_environment.py [COMMAND] [OPTIONS]
 
 Without a command it is `serve`. `COMMAND --help` lists the options."""
 
-EXIT_REFUSED = 2
-
 
 def usage() -> str:
     """Return the general help."""
@@ -110,7 +108,7 @@ def glance(argv: Sequence[str]) -> int | None:
     try:
         atropos_options.glance(command, rest)
     except SettingError as error:
-        return _refused(error)
+        return failures.end(error)
     return None
 
 
@@ -141,11 +139,6 @@ def _raise_at_interrupt() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _refused(error: Exception) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return EXIT_REFUSED
-
-
 def main(env_cls: Any, argv: Sequence[str]) -> int:
     """Run a command line.
 
@@ -171,7 +164,7 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         run = getattr(importlib.import_module(module), function)
         _raise_at_interrupt()
         return run(env_cls, rest)
-    except (SettingError, LibraryError) as error:
-        return _refused(error)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the edge, where each is a sentence
+        return failures.end(error)

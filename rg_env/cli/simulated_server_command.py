@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.cli.main import main
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
@@ -165,4 +166,4 @@ def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(simulated_server(None, sys.argv[1:]))
+    sys.exit(main(None, ["simulated-server", *sys.argv[1:]]))

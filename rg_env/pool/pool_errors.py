@@ -21,7 +21,7 @@ from rg_env.errors import RunFailed
 class PoolError(RunFailed):
     """Base of every error of a pool."""
 
-    about = "a worker process"
+    about = "work in a worker process failed"
 
 
 class DeadlineExceeded(PoolError):

@@ -28,10 +28,37 @@ PROJECT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
 SHOWN_LOG_LINES = 20
+REFUSAL = "error: "
+"""What a command of ours says before its sentence."""
+
+EXIT_REFUSED = 2
 
 
 class ChildError(RunFailed):
-    """A program did not start; the text holds the end of its log."""
+    """A program did not start; the text holds the end of its log.
+
+    Args:
+        reason: What became of it.
+        log: The end of its log.
+    """
+
+    def __init__(self, reason: str, log: str) -> None:
+        super().__init__(f"{reason}; the end of its log:\n{log}")
+        self._reason = reason
+        *_, self._last = log.splitlines() or [""]
+        if self._has_said_why:
+            self.exit_status = EXIT_REFUSED
+
+    @property
+    def sentence(self) -> str:
+        """Its own sentence if it refused to start, or what became of it and why."""
+        if self._has_said_why:
+            return self._last.removeprefix(REFUSAL)
+        return f"{self._reason} ({self._last})"
+
+    @property
+    def _has_said_why(self) -> bool:
+        return self._last.startswith(REFUSAL)
 
 
 def end_with_parent() -> None:
@@ -107,7 +134,7 @@ class ChildProgram:
 
     def _error(self, reason: str) -> ChildError:
         end = read_log_end(self._log_path)
-        return ChildError(f"{self._module} {reason}; the end of its log:\n{end}")
+        return ChildError(f"{self._module} {reason}", end)
 
     def stop(self) -> None:
         """End it, with force if it does not go; returns when it is gone."""

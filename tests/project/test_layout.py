@@ -22,7 +22,7 @@ FASTER_PARTS = "rg_env/tasks/faster/"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
-LEAVES = {"errors", "logs", "off_loop", "patience", "retrying"}
+LEAVES = {"errors", "installation", "logs", "off_loop", "patience", "retrying"}
 PURE = {"tasks", "answers", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},

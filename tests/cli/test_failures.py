@@ -1,0 +1,132 @@
+"""What ends a command: one sentence, and a traceback for a defect of ours alone."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+
+import aiohttp
+import pytest
+
+from rg_env.atropos.api_client import ApiRefused
+from rg_env.cli import failures
+from rg_env.errors import LibraryError, SettingError
+from rg_env.inference.generation import InferenceFailed
+from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.simulation.child_process import ChildError
+
+IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'
+IN_OURS = 'File "/x/rg_env/items/worker_jobs.py", line 3, in f\n'
+TRACEBACK = "Traceback (most recent call last):\n"
+
+
+def os_error(number: int, file: str | None = None) -> OSError:
+    return OSError(number, os.strerror(number), file)
+
+
+SENTENCES: dict[str, tuple[BaseException, int, str]] = {
+    "a setting": (SettingError("env.x: no"), 2, "error: env.x: no"),
+    "the library": (LibraryError("it is broken"), 2, "error: it is broken"),
+    "a package": (
+        ModuleNotFoundError("No module named 'x'", name="no_one"),
+        2,
+        "error: the package no_one is not installed for",
+    ),
+    "memory": (MemoryError(), 1, "error: the machine's memory is full"),
+    "a full disk": (
+        os_error(errno.ENOSPC, "/data/x"),
+        1,
+        "error: /data/x: no space left on device",
+    ),
+    "too many files": (os_error(errno.EMFILE), 1, "error: too many open files"),
+    "the API": (
+        ApiRefused("POST /x: 422"),
+        1,
+        "error: the Atropos API refused a request: POST /x: 422",
+    ),
+    "inference": (InferenceFailed("gone"), 1, "error: inference failed: gone"),
+    "a worker": (WorkerDied("was killed"), 1, "error: work in a worker process failed"),
+    "a deadline": (DeadlineExceeded("not done after 3 s"), 1, "error: work in a"),
+    "a connection": (
+        aiohttp.ServerDisconnectedError(),
+        1,
+        "error: a connection failed (ServerDisconnectedError",
+    ),
+    "a program that refused to start": (
+        ChildError("x ended with status 2", "line\nerror: the port is taken"),
+        2,
+        "error: the port is taken",
+    ),
+    "a program that did not start": (
+        ChildError("x ended with status 1", "line\nKilled"),
+        1,
+        "error: x ended with status 1 (Killed)",
+    ),
+    "the library in a worker": (
+        JobFailed("KeyError", "'a'", TRACEBACK + IN_OURS + IN_LIBRARY),
+        1,
+        "error: reasoning-gym failed (KeyError: 'a', at reasoning_gym/games/maze.py:3)",
+    ),
+    "memory of a worker": (
+        JobFailed("MemoryError", "", TRACEBACK + IN_OURS),
+        1,
+        "error: a worker's memory is full; raise env.worker_memory_mb",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_what_is_no_defect_is_one_sentence(
+    case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error, status, expected = SENTENCES[case]
+    assert failures.end(error) == status
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(expected)
+    assert said.err.count("\n") == 1
+
+
+def raised(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+DEFECTS: dict[str, BaseException] = {
+    "ours": KeyError("a"),
+    "ours in a worker": JobFailed("KeyError", "'a'", TRACEBACK + IN_LIBRARY + IN_OURS),
+}
+
+
+@pytest.mark.parametrize("case", DEFECTS)
+def test_a_defect_is_its_traceback_and_where_to_report_it(
+    case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failures.end(raised(DEFECTS[case])) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(TRACEBACK)
+    last = said.splitlines()[-1]
+    assert last.startswith(
+        "error: this is a defect of this environment (KeyError: 'a')"
+    )
+    assert "please report it" in last
+
+
+def test_a_reader_that_has_gone_is_told_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert failures.end(BrokenPipeError()) == failures.EXIT_UNREAD
+    assert capsys.readouterr().err == ""
+
+
+def test_debug_logging_shows_the_traceback_as_well(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logging.getLogger("rg_env").setLevel(logging.DEBUG)
+    failures.end(raised(SettingError("env.x: no")))
+    said = capsys.readouterr().err
+    assert said.startswith(TRACEBACK)
+    assert said.endswith("error: env.x: no\n")

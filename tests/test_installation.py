@@ -1,0 +1,156 @@
+"""A Python, a machine or an installation that cannot run this says so in a sentence."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from parts import ENTRY, GUARD_S
+
+from rg_env import installation
+from rg_env.cli.main import COMMANDS
+
+SEEN_BY_AN_OLD_PYTHON = (
+    "reasoning_gym_environment.py",
+    "rg_env/__init__.py",
+    "rg_env/cli/__init__.py",
+    "rg_env/cli/failures.py",
+    "rg_env/errors.py",
+    "rg_env/installation.py",
+)
+
+
+def run_entry(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *argv],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+        check=False,
+    )
+
+
+def refusal() -> str:
+    with pytest.raises(ImportError) as caught:
+        installation.check()
+    return str(caught.value)
+
+
+def requirements(root: Path) -> dict[str, Requirement]:
+    lines = (root / "requirements.txt").read_text().splitlines()
+    wanted = [Requirement(line) for line in lines if not line.startswith("#")]
+    return {requirement.name: requirement for requirement in wanted}
+
+
+def test_what_is_looked_for_is_what_requirements_txt_brings(repo_root: Path) -> None:
+    brought = set(requirements(repo_root)) - {"reasoning-gym", "pyyaml"} | {"yaml"}
+    assert set(installation.NEEDED) == brought
+
+
+def test_the_framework_it_is_written_for_is_the_required_one(repo_root: Path) -> None:
+    required = requirements(repo_root)["atroposlib"]
+    assert str(required.specifier) == f"=={installation.FRAMEWORK}"
+
+
+@pytest.mark.parametrize("file", SEEN_BY_AN_OLD_PYTHON)
+def test_an_old_python_can_read_what_comes_before_the_check(
+    file: str, repo_root: Path
+) -> None:
+    ast.parse((repo_root / file).read_text(), feature_version=(3, 8))
+
+
+def test_an_old_python_is_told_which_one_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 9, 18))
+    assert "Python 3.10 or newer is needed" in refusal()
+
+
+def test_another_system_than_linux_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert "runs on Linux only, because" in refusal()
+    assert "this machine runs darwin" in refusal()
+
+
+def test_missing_packages_are_named_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(installation, "NEEDED", ("json", "no_one", "no_two"))
+    assert refusal().startswith(
+        f"no_one, no_two are not installed for {sys.executable}"
+    )
+
+
+EXPLAINED = {
+    "a package that is not there": (
+        ModuleNotFoundError("No module named 'no_one'", name="no_one"),
+        "the package no_one is not installed",
+    ),
+    "a package that lacks something": (
+        ImportError("cannot import name 'x' from 'rich.table'", name="rich.table"),
+        "the installed rich 1",
+    ),
+    "a file of ours that is not there": (
+        ModuleNotFoundError("No module named 'rg_env.x'", name="rg_env.x"),
+        "is not complete (ModuleNotFoundError: No module named 'rg_env.x')",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXPLAINED)
+def test_an_import_that_fails_is_explained(case: str) -> None:
+    error, expected = EXPLAINED[case]
+    assert expected in str(installation.explain(error))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("command", [*COMMANDS, "--help"])
+def test_without_the_packages_a_command_ends_in_one_sentence(command: str) -> None:
+    done = run_entry("-S", str(ENTRY), command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: aiohttp, atroposlib, isal, msgspec and ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.processes
+def test_without_the_packages_an_import_raises_an_import_error(repo_root: Path) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(repo_root)!r})\n"
+        "try: import reasoning_gym_environment\n"
+        "except ImportError as error: print(error)\n"
+    )
+    done = run_entry("-S", "-c", program)
+    assert done.stdout.startswith("aiohttp, atroposlib, isal, msgspec and ")
+
+
+@pytest.mark.processes
+def test_an_atropos_that_lacks_what_is_used_is_named_with_its_version(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "atroposlib").mkdir()
+    (tmp_path / "atroposlib" / "__init__.py").touch()
+    (tmp_path / "atroposlib-0.3.0.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: atroposlib\nVersion: 0.3.0\n"
+    (tmp_path / "atroposlib-0.3.0.dist-info" / "METADATA").write_text(metadata)
+    done = run_entry(str(ENTRY), "process", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert "does not work with 0.3.0, which is installed" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.processes
+def test_a_package_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
+    (tmp_path / "jsonlines.py").write_text("1 / 0")
+    done = run_entry(str(ENTRY), "process", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert "jsonlines" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
+    assert done.stderr.count("\n") == 1
