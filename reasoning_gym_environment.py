@@ -62,6 +62,7 @@ from rg_env.atropos import (
     evaluation_run,
     process_rows,
     start_checks,
+    tokenizer_checks,
     wandb_run,
 )
 from rg_env.atropos.api_client import ApiClient
@@ -152,8 +153,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         start_checks.check_folders(config)
         if self.server_cls is BaseEnv.server_cls:  # no subclass names its own client
             self.server_cls = SERVER_CLASSES[servers[0].server_type]
-        of_servers = [server.tokenizer_name for server in servers]
-        with start_checks.refusing_bad_tokenizer(config.tokenizer_name, of_servers):
+        loaded = {
+            server.tokenizer_name: "openai.tokenizer_name"
+            for server in servers
+            if server.server_type != "openai"  # whose client loads none
+        } | {config.tokenizer_name: "env.tokenizer_name"}
+        with tokenizer_checks.refusing_bad_tokenizer(loaded):
             super().__init__(config, servers, slurm=False, testing=testing)
         self._build_collaborators(servers[0].server_type)
 
@@ -229,8 +234,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 chat template, or no prompt stays below max_token_length.
             LibraryError: reasoning-gym cannot be used.
         """
-        with start_checks.refusing_no_template(self.config.tokenizer_name):
-            self._requests.check_limit(self.limit_tokens, self.max_token_len)
+        tokenizer_checks.check_template(self.config.tokenizer_name, self.tokenizer)
+        self._requests.check_limit(self.limit_tokens, self.max_token_len)
         self._pool = WorkerPool(
             self.config.worker_count,
             memory_limit_bytes=self.config.worker_memory_bytes,

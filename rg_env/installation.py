@@ -18,9 +18,9 @@ FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
 
 NEEDED = (
-    *("aiohttp", "atroposlib", "isal", "msgspec", "numpy", "orjson", "pydantic"),
-    *("rich", "sympy", "tenacity", "tokenizers", "transformers", "uvicorn", "wandb"),
-    "yaml",
+    *("aiohttp", "atroposlib", "huggingface_hub", "isal", "msgspec", "numpy", "orjson"),
+    *("pydantic", "rich", "sympy", "tenacity", "tokenizers", "transformers"),
+    *("uvicorn", "wandb", "yaml"),
 )
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
 only workers import, has sentences of its own."""
@@ -116,7 +116,7 @@ def _install() -> str:
     ).resolve() != own.resolve():
         return f"use the Python of .venv: `source {own}/bin/activate`"
     return (
-        "`pip install -r requirements.txt` installs what is needed, and `make test`"
+        "`pip install -r requirements.txt` installs what is needed, and `make demo`"
         " does it in an environment of its own, .venv"
     )
 

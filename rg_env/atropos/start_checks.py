@@ -1,12 +1,10 @@
-"""The checks that come before any work: folders, tokenizer, server type, W&B."""
+"""The checks that come before any work: folders, server type, W&B."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import wandb
@@ -50,52 +48,6 @@ def check_folders(config: ReasoningGymEnvConfig) -> None:
         _check_writable(
             "env.data_dir_to_save_evals", Path(config.data_dir_to_save_evals)
         )
-
-
-@contextlib.contextmanager
-def refusing_bad_tokenizer(name: str, of_servers: Iterable[str]) -> Iterator[None]:
-    """Turn a tokenizer that cannot be loaded into one sentence.
-
-    Args:
-        name: The environment's tokenizer.
-        of_servers: Those of the inference servers' clients.
-
-    Raises:
-        SettingError: The name, the reason and the way out.
-    """
-    try:
-        yield
-    except (OSError, ValueError, ImportError) as error:
-        if isinstance(error, SettingError):
-            raise
-        reason = (
-            str(error).strip().splitlines()[0] if str(error) else type(error).__name__
-        )
-        others = sorted(set(of_servers) - {name})
-        raise SettingError(
-            f"env.tokenizer_name: {name!r}"
-            + "".join(f" or openai.tokenizer_name: {other!r}" for other in others)
-            + f" cannot be loaded ({reason}); name a model of"
-            " the Hugging Face hub, or a folder that holds its tokenizer.json and"
-            " tokenizer_config.json, which is also the way out without network"
-        ) from error
-
-
-@contextlib.contextmanager
-def refusing_no_template(name: str) -> Iterator[None]:
-    """Turn a tokenizer that cannot render a conversation into one sentence.
-
-    Raises:
-        SettingError: The name, the reason and the way out.
-    """
-    try:
-        yield
-    except (ValueError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise SettingError(
-            f"env.tokenizer_name: {name!r} cannot render a conversation ({reason});"
-            " name the tokenizer of a chat model"
-        ) from error
 
 
 def has_wandb_login() -> bool:

@@ -1,0 +1,284 @@
+"""A tokenizer that cannot be used is one sentence, which says why."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.server
+import json
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+from parts import TOKENIZER, build_env, run_main
+from transformers import AutoTokenizer
+
+from rg_env.atropos import tokenizer_checks
+from rg_env.errors import SettingError
+
+FIELD = "env.tokenizer_name"
+NAME = "owner/model"
+NOBODY = "http://127.0.0.1:9"
+
+
+def refusal(name: str) -> str:
+    with (
+        pytest.raises(SettingError) as caught,
+        tokenizer_checks.refusing_bad_tokenizer({name: FIELD}),
+    ):
+        AutoTokenizer.from_pretrained(name)
+    said = str(caught.value)
+    assert said.startswith(f"{FIELD}: ")
+    assert "\n" not in said
+    return said
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the files of a tokenizer, to be spoilt."""
+    return Path(shutil.copytree(TOKENIZER, tmp_path / "tokenizer"))
+
+
+def change(folder: Path, **changes: object) -> Path:
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return folder
+
+
+def write(name: str, content: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def without_tokenizer(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+    (folder / "config.json").write_text("{}")
+
+
+def of_sentencepiece(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.model").write_bytes(b"no such model")
+    change(folder, tokenizer_class="LlamaTokenizer")
+
+
+def of_own_code(folder: Path) -> None:
+    auto_map = {"AutoTokenizer": ["code.Own", None]}
+    change(folder, auto_map=auto_map, tokenizer_class="Own")
+
+
+SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "cut off": (write("tokenizer.json", b'{"a": '), "tokenizer.json is damaged ("),
+    "no text": (write("tokenizer.json", b"\xff\x00"), "tokenizer.json is damaged ("),
+    "empty": (write("tokenizer.json", b""), "its tokenizer.json is empty"),
+    "another form": (write("tokenizer.json", b"{}"), "cannot be loaded: KeyError"),
+    "a list": (write("tokenizer_config.json", b"[]"), "holds no JSON object"),
+    "a pointer of Git LFS": (
+        write("tokenizer.json", tokenizer_checks.LFS_POINTER + b"/spec/v1"),
+        "`git lfs pull`",
+    ),
+    "no tokenizer": (without_tokenizer, "it holds no tokenizer (no tokenizer.json)"),
+    "a missing package": (of_sentencepiece, "`pip install sentencepiece"),
+    "code of its own": (of_own_code, "it is made of code of its own"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_a_folder_that_cannot_be_loaded_says_why(case: str, folder: Path) -> None:
+    spoil, expected = SPOILT[case]
+    spoil(folder)
+    assert expected in refusal(str(folder))
+
+
+NO_NAMES = {
+    "./nope": "there is no folder './nope'",
+    "/nope": "there is no folder '/nope'",
+    "~/nope": "there is no folder '~/nope'",
+    "some/where/nope": "there is no folder 'some/where/nope'",
+    "": "is no folder and no name of a model",
+    "two words": "is no folder and no name of a model",
+    "x" * 300: "is no folder and no name of a model",
+    __file__: "is a file; name the folder it is in",
+}
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_what_is_no_folder_and_no_name_is_said_to_be_so(name: str) -> None:
+    assert NO_NAMES[name] in refusal(name)
+
+
+def test_a_name_that_is_not_in_the_cache_is_refused_where_the_hub_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    assert "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set" in refusal(NAME)
+
+
+# -- what a hub answers ----------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def hub(status: int, headers: dict[str, str]) -> Iterator[str]:
+    """Serve one answer to everything, as a hub; with status 0 none."""
+    ended = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            if status == 0:
+                ended.wait(60)
+                return
+            self.send_response(status)
+            for header in headers.items():
+                self.send_header(*header)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_HEAD  # noqa: N815 - as the base class wants it
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            ended.set()
+            server.shutdown()
+
+
+@pytest.fixture
+def use_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Have the library ask a hub at a URL, with an empty cache."""
+
+    def use(url: str) -> None:
+        template = url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "ENDPOINT", url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(tokenizer_checks, "HUB_ANSWERS_WITHIN_S", 0.5)
+
+    return use
+
+
+ANSWERS: dict[str, tuple[int, dict[str, str], str]] = {
+    "no such model": (404, {"X-Error-Code": "RepoNotFound"}, "shows no such model"),
+    "no such model, and no login": (
+        401,
+        {"X-Error-Message": "Invalid username or password."},
+        "shows no such model",
+    ),
+    "a gated model": (403, {"X-Error-Code": "GatedRepo"}, "its owner asks for consent"),
+    "a wrong token": (
+        401,
+        {"X-Error-Message": "Invalid credentials in Authorization header"},
+        "does not know the token",
+    ),
+    "a refusal": (451, {}, "refuses it with status 451"),
+    "a failure": (503, {}, "cannot be reached (it answers with status 503)"),
+    "a proxy": (200, {}, "no such hub, but a proxy perhaps"),
+    "silence": (0, {}, "cannot be reached ("),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_what_a_hub_answers_is_the_reason(
+    case: str, use_hub: Callable[[str], None]
+) -> None:
+    status, headers, expected = ANSWERS[case]
+    with hub(status, headers) as url:
+        use_hub(url)
+        assert expected in refusal(NAME)
+
+
+def test_a_hub_that_is_not_there_is_the_reason(use_hub: Callable[[str], None]) -> None:
+    use_hub(NOBODY)
+    said = refusal(NAME)
+    assert "is not on this machine" in said
+    assert "Connection refused" in said
+
+
+def test_without_a_hub_a_tokenizer_of_the_cache_is_used(
+    use_hub: Callable[[str], None],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    use_hub(NOBODY)
+    model = tmp_path / "cache" / "models--owner--model"
+    files = Path(shutil.copytree(TOKENIZER, model / "snapshots" / ("a" * 40)))
+    (files / "config.json").write_text("{}")
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text("a" * 40)
+    with tokenizer_checks.refusing_bad_tokenizer({NAME: FIELD}):
+        assert len(AutoTokenizer.from_pretrained(NAME)) > 0
+    assert "is read from the cache" in caplog.text
+    assert not constants.HF_HUB_OFFLINE
+
+
+# -- what is blamed --------------------------------------------------------------------
+
+
+def test_what_is_no_fault_of_the_tokenizer_is_passed_on() -> None:
+    AutoTokenizer.from_pretrained(TOKENIZER)
+    with (
+        pytest.raises(FileNotFoundError),
+        tokenizer_checks.refusing_bad_tokenizer({TOKENIZER: FIELD}),
+    ):
+        Path("/nowhere/at/all").read_bytes()
+
+
+def test_the_setting_that_names_the_tokenizer_is_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [f"--env.tokenizer_name={TOKENIZER}", f"--openai.tokenizer_name={tmp_path}"]
+    assert run_main(["serve", *argv, "--env.use_wandb=false"]) == 2
+    assert "error: openai.tokenizer_name: " in capsys.readouterr().err
+
+
+def test_a_limit_of_length_is_not_blamed_on_the_tokenizer() -> None:
+    env = build_env(max_token_length=100)
+    with pytest.raises(SettingError, match=r"^env\.max_token_length: 100 tokens"):
+        asyncio.run(env.setup())
+    asyncio.run(env.close())
+
+
+# -- its chat template -----------------------------------------------------------------
+
+TEMPLATES = {
+    "none": (None, "has no chat template"),
+    "no system role": (
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no!') }}{% endif %}",
+        "takes no system message, which every prompt has (TemplateError: no!)",
+    ),
+    "a template that fails": (
+        "{{ messages[0].no.such }}",
+        "cannot render a conversation with its chat template (UndefinedError",
+    ),
+    "a template that cannot be read": ("{% for m in %}", "TemplateSyntaxError"),
+}
+
+
+@pytest.mark.parametrize("case", TEMPLATES)
+def test_a_chat_template_that_cannot_be_used_says_why(case: str, folder: Path) -> None:
+    template, expected = TEMPLATES[case]
+    tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
+    with pytest.raises(SettingError) as caught:
+        tokenizer_checks.check_template("x", tokenizer)
+    assert str(caught.value).startswith("env.tokenizer_name: 'x' ")
+    assert expected in str(caught.value)
+
+
+def test_a_template_that_leaves_the_system_message_out_is_warned_of(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    template = (
+        "{% for m in messages if m.role != 'system' %}{{ m.content }}{% endfor %}"
+    )
+    tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
+    with caplog.at_level(logging.WARNING):
+        tokenizer_checks.check_template("x", tokenizer)
+    assert "leaves the system message out" in caplog.text
