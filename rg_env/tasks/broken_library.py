@@ -18,6 +18,7 @@ INSTALL = "`pip install -r requirements.txt`"
 REINSTALL = (
     f"`pip install --force-reinstall --no-deps reasoning-gym=={LIBRARY_VERSION}`"
 )
+SITE_FOLDERS = ("site-packages", "dist-packages")
 MAX_CAUSE_CHARS = 200
 
 
@@ -80,17 +81,25 @@ def _repair(submodule: Path) -> str:
             "repair the checkout with `git submodule update --init --force"
             f" reasoning-gym`, or empty {submodule} to use the installed package"
         )
-    return f"repair it with {REINSTALL}"
+    folder = _folder()
+    if folder is None or folder.parent.name in SITE_FOLDERS:
+        return f"repair it with {REINSTALL}"
+    return f"repair it there, or take {folder.parent} off PYTHONPATH"
 
 
 def _place(preposition: str) -> str:
     """Return where the library is, behind a preposition; "" if it is nowhere."""
+    folder = _folder()
+    return "" if folder is None else f" {preposition} {folder}"
+
+
+def _folder() -> Path | None:
     try:
         spec = importlib.util.find_spec(PACKAGE)
     except (ImportError, ValueError, AttributeError):
-        spec = None
+        return None
     folders = list(spec.submodule_search_locations or ()) if spec else []
-    return f" {preposition} {folders[0]}" if folders else ""
+    return Path(folders[0]) if folders else None
 
 
 def _cause(error: BaseException) -> str:

@@ -415,15 +415,22 @@ def test_a_broken_checkout_is_one_sentence_with_its_cause_and_repair(project, ca
 
 
 @pytest.mark.processes
-def test_a_broken_installed_package_is_repaired_by_installing_it_again(
-    project, tmp_path_factory
+@pytest.mark.parametrize(
+    ("name", "repair"),
+    [
+        ("site-packages", "pip install --force-reinstall --no-deps reasoning-gym=="),
+        ("checkout", "checkout off PYTHONPATH"),
+    ],
+)
+def test_a_broken_package_is_repaired_where_it_is(
+    project, tmp_path_factory, name, repair
 ):
-    installed = tmp_path_factory.mktemp("site-packages")
-    (installed / "reasoning_gym").mkdir()
-    (installed / "reasoning_gym" / "__init__.py").touch()
-    said = described(project, PYTHONPATH=str(installed))
+    place = tmp_path_factory.mktemp("place") / name
+    (place / "reasoning_gym").mkdir(parents=True)
+    (place / "reasoning_gym" / "__init__.py").touch()
+    said = described(project, PYTHONPATH=str(place))
     assert "No module named 'reasoning_gym.factory'" in said
-    assert "pip install --force-reinstall --no-deps reasoning-gym==" in said
+    assert repair in said
 
 
 def test_a_library_that_is_not_there_is_told_from_one_that_is_broken(tmp_path):
