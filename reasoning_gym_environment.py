@@ -31,7 +31,7 @@ if _FOLDER not in sys.path:
 if __name__ == "__main__":
     from rg_env.cli import failures
 
-    sys.excepthook = failures.end_at_import
+    failures.catch_the_rest()
 from rg_env import installation
 
 installation.check()

@@ -10,12 +10,15 @@ import logging
 import re
 import signal
 import sys
+import threading
 import traceback
 from types import TracebackType
 from typing import NoReturn
 
 from rg_env import installation
 from rg_env.errors import LibraryError, RunFailed, SettingError
+
+logger = logging.getLogger(__name__)
 
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
@@ -63,10 +66,41 @@ def end(error: BaseException) -> int:
     return _print(DEFECT.format(kind="".join(kind).strip().splitlines()[-1]))
 
 
-def end_at_import(
+def catch_the_rest() -> None:
+    """Do the same for what is raised where no command is there to meet it.
+
+    That is before a command begins, in threads, and in tasks whose end nobody awaits.
+    For a process that is a command and nothing else.
+    """
+    sys.excepthook = _end_at_import
+    sys.unraisablehook = _note_unraisable
+    threading.excepthook = _say_of_thread
+    logging.getLogger("asyncio").addFilter(_is_news)
+
+
+def _note_unraisable(found: sys.UnraisableHookArgs) -> None:
+    """Note what a destructor raised, of which nobody can make anything."""
+    logger.debug("ignored in %r: %r", found.object, found.exc_value)
+
+
+def _say_of_thread(found: threading.ExceptHookArgs) -> None:
+    if found.exc_value is not None:
+        end(found.exc_value)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Say whether a task's end is worth a traceback: only as a defect.
+
+    The command whose task failed has its own sentence for what is none.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return error is None or _shows_all() or _failure(error) is None
+
+
+def _end_at_import(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> NoReturn:
-    """Do the same for what was raised before a command began; a `sys.excepthook`.
+    """End a process in which no command has begun.
 
     Raises:
         SystemExit: With the exit status.
@@ -112,10 +146,14 @@ def _failure_elsewhere(error: RunFailed) -> str | None:
 
 
 def _say(error: BaseException, sentence: str, status: int) -> int:
-    if logging.getLogger("rg_env").isEnabledFor(logging.DEBUG):
+    if _shows_all():
         sys.stderr.write("".join(_traceback(error)))
     _print(sentence)
     return status
+
+
+def _shows_all() -> bool:
+    return logging.getLogger("rg_env").isEnabledFor(logging.DEBUG)
 
 
 def _print(sentence: str) -> int:

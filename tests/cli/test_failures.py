@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -120,6 +123,44 @@ def test_a_reader_that_has_gone_is_told_nothing(
 ) -> None:
     assert failures.end(BrokenPipeError()) == failures.EXIT_UNREAD
     assert capsys.readouterr().err == ""
+
+
+LEFT_ALONE = """
+import asyncio, sys, threading
+from rg_env.cli import failures
+from rg_env.inference.outages import InferenceFailed
+failures.catch_the_rest()
+async def fail(): raise InferenceFailed("gone")
+async def run():
+    task = asyncio.ensure_future(fail())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+class Dies:
+    def __del__(self): raise KeyError("x")
+asyncio.run(run())
+Dies()
+thread = threading.Thread(target=lambda: open("/no/such/file"))
+thread.start()
+thread.join()
+raise OSError(28, "No space left on device")
+"""
+
+
+@pytest.mark.processes
+def test_what_nobody_awaits_shows_no_traceback(repo_root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT_ALONE],
+        cwd=repo_root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: /no/such/file: no such file or directory",
+        "error: no space left on device",
+    ]
 
 
 def test_debug_logging_shows_the_traceback_as_well(
