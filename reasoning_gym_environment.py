@@ -87,6 +87,7 @@ from rg_env.errors import SettingError
 from rg_env.inference.generation import Inference
 from rg_env.inference.native_servers import SERVER_CLASSES, close_servers
 from rg_env.inference.outages import OutageWatch
+from rg_env.inference.start_look import StartLook
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S, NoItems
 from rg_env.items.run_items import prepare_items
@@ -170,6 +171,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._api = ApiClient(config.rollout_server_url)
         self._session = ApiSession(self._api)
         self._watch = OutageWatch(self.server.servers)
+        self._start_look = StartLook(self.server.servers, self._watch)
         self._inference = Inference(
             self.server, self.tokenizer, server_type, on_retry=self._watch.note_retry
         )
@@ -311,10 +313,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             kind = self._inference.server_type
             raise SettingError(start_checks.CANNOT_TRAIN.format(kind))
         self._is_run = True
-        await self._lifetime.run(self._serve(), self.close)
+        serving = self._start_look.unless_refused(self._serve(), trains=True)
+        await self._lifetime.run(serving, self.close)
 
     async def _serve(self) -> None:
         await self._serve_loop.begin()
+        await self._start_look.looked()
         if self.checkpoint_interval > 0:
             self._checkpoints.begin(self._lineage())
             # From here on the files are this life's, should it be killed at once.
@@ -327,7 +331,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """`process`: write a number of groups, several at a time."""
         self.process_mode = self._is_run = True
         self.config.group_size = self.group_size_to_process
-        await self._lifetime.run(self._process(), self.close)
+        processing = self._start_look.unless_refused(self._process(), trains=False)
+        await self._lifetime.run(processing, self.close)
 
     async def _process(self) -> None:
         total = self.n_groups_to_process
@@ -346,7 +351,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
         self.process_mode = self._is_run = True
-        await self._lifetime.run(self._evaluate_alone(), self.close)
+        evaluating = self._evaluate_alone()
+        looking = self._start_look.unless_refused(evaluating, trains=False)
+        await self._lifetime.run(looking, self.close)
 
     async def _evaluate_alone(self) -> None:
         await self._set_up_alone()
@@ -355,6 +362,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _set_up_alone(self) -> None:
         await self.setup()
+        await self._start_look.looked()
         if self.config.use_wandb:
             await self._start_wandb(self.config.wandb_name or self.name)
 

@@ -21,6 +21,19 @@ lost after a few times; one that failed because none is there is free to come ba
 LOOK_FOR_SERVER_S = (0.05, 0.2)
 """By chance in between, so that all that wait do not ask at one moment."""
 
+# -- the look at a server, before it has given a completion ----------------------------
+
+LOOK_TIMEOUT_S = 5.0
+"""For a page, of which none is generated."""
+
+LOOK_FIRST_PAUSE_S = 1.0
+LOOK_LONGEST_PAUSE_S = 10.0
+"""Between two looks at a server that is not there yet."""
+
+REFUSALS_BEFORE_FIRST_ANSWER = 6
+"""Requests refused, or answered with something else, without a reason that we know
+before the start ends: more than one item's tries, as an item may be the reason."""
+
 # -- all inference servers together: an outage -----------------------------------------
 
 OUTAGE_AFTER_S = 2.0
@@ -29,6 +42,9 @@ OUTAGE_AFTER_S = 2.0
 OUTAGE_LOOK_EVERY_S = 1.0
 OUTAGE_FIRST_PAUSE_S = 0.5
 OUTAGE_LONGEST_PAUSE_S = 30.0
+
+OUTAGE_SAY_AGAIN_S = 60.0
+"""Between two lines about one outage."""
 
 # -- an item ---------------------------------------------------------------------------
 

@@ -29,7 +29,8 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError, describe
+from rg_env.inference.connection_faults import describe
+from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError
 from rg_env.inference.native_replies import NativeReply, end_of, is_usable
 from rg_env.inference.prompts import Prompt
 from rg_env.off_loop import breathe, no_breath, off_loop
@@ -224,7 +225,12 @@ class Inference:
             except Exception as error:
                 # As many kinds as ways to fail: aiohttp's, openai's, pydantic's,
                 # KeyError on a malformed reply, all in the framework's retry error.
-                raise InferenceFailed(describe(_root_cause(error))) from error
+                raise InferenceFailed(self._describe(error)) from error
+
+    def _describe(self, error: Exception) -> str:
+        configs = [getattr(server, "config", None) for server in self._server.servers]
+        keys = [getattr(config, "api_key", None) for config in configs]
+        return describe(_root_cause(error), *keys)
 
     async def _managed(
         self, prompt: Prompt, arguments: dict[str, Any]

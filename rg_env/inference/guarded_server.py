@@ -25,14 +25,13 @@ from typing import Any
 from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env.inference.circuit_breaker import Circuit
+from rg_env.inference.connection_faults import describe
+from rg_env.inference.reply_reasons import ABOUT_THE_REQUEST
 
 BUSY = 429
 UNAVAILABLE = 503
 DEFAULT_REST_S = 1.0
 """Of a server that is busy and does not say for how long."""
-
-ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-"""Statuses that say nothing of the server."""
 
 TRIAL_TEXT = "hi"
 TRIAL_TIMEOUT_S = 120.0
@@ -66,9 +65,8 @@ def _status_of(error: BaseException) -> tuple[int | None, Mapping[str, str]]:
     return status, {} if headers is None else headers
 
 
-def describe(error: BaseException) -> str:
-    """Return an error's name and text."""
-    return f"{type(error).__name__}: {error}"[:500]
+def _ignore(server: GuardedServer, error: Exception) -> None:
+    pass
 
 
 class GuardedServer(APIServer):
@@ -76,6 +74,8 @@ class GuardedServer(APIServer):
 
     Attributes:
         circuit: Opened by failures in a row, closed by a trial or an answer.
+        on_failure: Told of each request that failed, trials included.
+        has_answered: Whether a request was ever answered with something of use.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,6 +83,8 @@ class GuardedServer(APIServer):
         self.circuit = Circuit()
         self._under_way: set[asyncio.Future[Any]] = set()
         self._trial: asyncio.Future[None] | None = None
+        self.on_failure: Callable[[GuardedServer, Exception], None] = _ignore
+        self.has_answered = False
         super().__init__(*args, **kwargs)
 
     @property
@@ -144,7 +146,8 @@ class GuardedServer(APIServer):
         if status == BUSY or is_busy:
             self.circuit.rest(retry_after_s(asked_to_wait, datetime.now(timezone.utc)))
         elif status not in ABOUT_THE_REQUEST:
-            self.circuit.note_failure(describe(error))
+            self.circuit.note_failure(describe(error, self.config.api_key))
+        self.on_failure(self, error)
 
     async def _ask_once(
         self,
@@ -183,6 +186,7 @@ class GuardedServer(APIServer):
         except Exception as error:
             self._note_failure(error)
             raise
+        self.has_answered = True
         self.circuit.note_answer()
         return reply
 

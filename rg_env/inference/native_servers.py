@@ -29,7 +29,8 @@ from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env import patience
-from rg_env.inference.guarded_server import TRIAL_TEXT, GuardedServer, describe
+from rg_env.inference.connection_faults import describe
+from rg_env.inference.guarded_server import TRIAL_TEXT, GuardedServer
 from rg_env.inference.native_replies import (
     Generated,
     NativeReply,
@@ -49,6 +50,9 @@ goes out while its connection is being closed is lost."""
 
 READ_BUFFER_BYTES = 2**20
 
+REASON_BYTES = 2**14
+"""Read of a reply that refuses a request."""
+
 JSON_CONTENT = {"Content-Type": "application/json"}
 
 FIRST_SERVER_FAULT = 500
@@ -60,6 +64,20 @@ MISSES_IN_A_ROW = 3
 
 class UnusableReplyError(ValueError):
     """Not one completion of a reply is of use."""
+
+
+async def _refuse_error(reply: aiohttp.ClientResponse) -> None:
+    """Raise what aiohttp raises for a status, with what the reply says of it."""
+    if reply.ok:
+        return
+    said = await reply.content.read(REASON_BYTES)
+    raise aiohttp.ClientResponseError(
+        reply.request_info,
+        reply.history,
+        status=reply.status,
+        message=said.decode("utf-8", "replace") or reply.reason or "",
+        headers=reply.headers,
+    )
 
 
 class RecentTimings(APIServer):
@@ -178,7 +196,7 @@ class NativeServer(GuardedServer, RecentTimings):
             headers=self._headers() | JSON_CONTENT,
             timeout=aiohttp.ClientTimeout(total=self.config.timeout),
         ) as response:
-            response.raise_for_status()
+            await _refuse_error(response)
             blocks = [block async for block in response.content.iter_any()]
         await reply_has_come()
         return prompt, *await self._read(blocks)

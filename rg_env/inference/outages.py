@@ -32,6 +32,21 @@ _STATUS = re.compile(r"(?:status|code|ClientResponseError):? *([45]\d\d)\b")
 _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
 
 
+OTHER_REPLIES = frozenset(
+    {
+        "AttributeError",
+        "IndexError",
+        "JSONDecodeError",
+        "KeyError",
+        "TypeError",
+        "UnusableReplyError",
+        "ValidationError",
+        "ValueError",
+    }
+)
+"""Kinds of failures of a server that does answer."""
+
+
 def kind_of(reason: str) -> str:
     """Return what a failed request is counted as: its status or the error's name.
 
@@ -70,7 +85,9 @@ class OutageWatch:
         self._give_up_after_s: float | None = None
         self._looking: asyncio.Task[None] | None = None
         self._failing_since: float | None = None
-        self._is_said = False
+        self._said_s: float | None = None
+        self._has_answered = False
+        self._newest_reason = "no request is answered"
         self.gave_up = asyncio.Event()
         self.failures = 0
         self.kinds: Counter[str] = Counter()
@@ -88,7 +105,7 @@ class OutageWatch:
     @property
     def is_down(self) -> bool:
         """Whether an outage is going on."""
-        return self._is_said
+        return self._said_s is not None
 
     def start(self, *, give_up_after_s: float | None) -> None:
         """Begin to look at the servers' health.
@@ -134,7 +151,7 @@ class OutageWatch:
             if reason is not None:
                 self._begin_failing()
                 self._say_down(reason)
-            self._check_patience("no request is answered")
+            self._check_patience()
 
     def _all_out(self) -> str | None:
         """Return why no server is asked, None where one is."""
@@ -155,19 +172,35 @@ class OutageWatch:
 
     def note_answer(self) -> None:
         """A request was answered."""
-        if self._is_said and self._failing_since is not None:
+        self._end_outage("answers again")
+        self._has_answered = True
+
+    def note_presence(self) -> None:
+        """A server is there that was not, as is seen without a request."""
+        self._end_outage("is there")
+
+    def _end_outage(self, how: str) -> None:
+        if self.is_down and self._failing_since is not None:
             waited_s = time.monotonic() - self._failing_since
-            logger.warning("inference answers again after %.0f s", waited_s)
+            logger.warning("inference %s after %.0f s", how, waited_s)
         self._failing_since = None
-        self._is_said = False
+        self._said_s = None
+
+    def note_absence(self, reason: str) -> None:
+        """No server is there, as is seen without a request."""
+        self._begin_failing()
+        self._say_down(reason)
 
     async def note_failure(self, reason: str) -> None:
         """A request failed; wait a growing while before the caller tries again."""
+        if self.gave_up.is_set():
+            self._count(reason)
+            return
         self._begin_failing()
         if self._failing_s() >= patience.OUTAGE_AFTER_S or self._all_out() is not None:
             self._say_down(self._all_out() or reason)
         self._say_kind(reason, self._count(reason))
-        self._check_patience(reason)
+        self._check_patience()
         try:
             await asyncio.wait_for(self.gave_up.wait(), self._pause_s())
         except asyncio.TimeoutError:
@@ -178,13 +211,14 @@ class OutageWatch:
         self._count(reason)
 
     def _count(self, reason: str) -> int:
+        self._newest_reason = reason
         self.failures += 1
         self.kinds[kind_of(reason)] += 1
         return self.kinds[kind_of(reason)]
 
     def _say_kind(self, reason: str, count: int) -> None:
         """Name the kind of the first, second, fourth, eighth ... of its failures."""
-        if not self._is_said and count & (count - 1) == 0:
+        if not self.is_down and count & (count - 1) == 0:
             logger.warning(
                 "an inference request failed (%s, %d so far): %.200s",
                 kind_of(reason),
@@ -210,24 +244,43 @@ class OutageWatch:
         return min(longest_s, max(first_s, self._failing_s() / 2))
 
     def _say_down(self, reason: str) -> None:
-        if self._is_said:
+        """Name the servers at the beginning of an outage, and once in a while."""
+        now = time.monotonic()
+        if self._said_s is None:
+            self.outages += 1
+        elif now - self._said_s < patience.OUTAGE_SAY_AGAIN_S:
             return
-        self._is_said = True
-        self.outages += 1
-        logger.error(
-            "inference at %s does not answer (%.300s); start the server or set"
-            " --openai.base_url; trying again%s",
+        self._said_s = now
+        logger.log(
+            # At a start it is normal: programs are started in any order.
+            logging.ERROR if self._has_answered else logging.WARNING,
+            "inference at %s %s; trying again%s",
             self.urls,
-            " ".join(reason.split()),
-            ""
-            if self._give_up_after_s is None
-            else f" for {self._give_up_after_s:g} s (env.give_up_after_s)",
+            self._how(" ".join(reason.split())[:300]),
+            self._how_long(),
         )
 
-    def _check_patience(self, reason: str) -> None:
+    def _how(self, reason: str) -> str:
+        """Return what the servers do in the place of answering, and what to do."""
+        if _STATUS.search(reason) is not None:
+            return f"answers with an error ({reason})"
+        if kind_of(reason) in OTHER_REPLIES or "usable completions" in reason:
+            return f"gives no usable reply ({reason})"
+        yet = "" if self._has_answered else " yet"
+        what_to_do = "start the server or set --openai.base_url"
+        return f"does not answer{yet} ({reason}); {what_to_do}"
+
+    def _how_long(self) -> str:
+        """Return for how long it is tried again, for people."""
+        if self._give_up_after_s is None:
+            return ""
+        left_s = max(0.0, self._give_up_after_s - self._failing_s())
+        return f" for {round(left_s, 1):g} s (env.give_up_after_s)"
+
+    def _check_patience(self) -> None:
         if self._give_up_after_s is None or self._failing_since is None:
             return
         if self._failing_s() >= self._give_up_after_s and not self.gave_up.is_set():
-            self._say_down(reason)
+            self._say_down(self._newest_reason)
             logger.error("inference at %s: giving up", self.urls)
             self.gave_up.set()

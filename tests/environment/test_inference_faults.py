@@ -259,7 +259,7 @@ def test_an_outage_is_one_line_and_its_end_another(logged):
 
     watched = beside(work, always("status_500"))
     begin, end = said(logged)
-    assert "does not answer" in begin and "answers again" in end
+    assert "answers with an error" in begin and "answers again" in end
     assert watched.outages == 1 and set(watched.kinds) == {"status_500"}
 
 
