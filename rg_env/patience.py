@@ -75,6 +75,9 @@ API_LONGEST_PAUSE_S = 10.0
 API_POLL_S = 1.0
 """Between two questions to an API that waits for its trainer."""
 
+LOOKS_AT_ANOTHER_PROGRAM = 3
+"""Front pages in a row that are not the API's before the start ends."""
+
 FORGOTTEN_AFTER_TRIES = 3
 """Status requests refused in a row before the API counts as having forgotten us."""
 

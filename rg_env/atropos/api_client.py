@@ -6,13 +6,15 @@
     ApiRefused          another 4xx: the same request will be refused again
 
 An API that is down is not silent: the first failure of an episode is logged with the
-URL and how to start it, and so is its end.
+URL and how to start it, again once in a while, and so is its end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -28,6 +30,7 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
+from rg_env.inference.connection_faults import SILENT, describe
 from rg_env.retrying import tried_again
 
 logger = logging.getLogger(__name__)
@@ -76,7 +79,7 @@ class ApiClient:
         self.url = url.rstrip("/")
         self.retries = 0
         self._session: aiohttp.ClientSession | None = None
-        self._is_down = False
+        self._said_s: float | None = None
 
     async def request(
         self, method: str, path: str, payload: Any = None, needs: Sequence[str] = ()
@@ -129,9 +132,7 @@ class ApiClient:
                     raise ApiRefused(f"{method} {path}: status {reply.status}: {said}")
                 return orjson.loads(content)
         except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
-            raise ApiUnreachable(
-                f"{method} {path}: {type(error).__name__}: {error}"
-            ) from error
+            raise ApiUnreachable(f"{method} {path}: {describe(error)}") from error
 
     async def patiently(
         self, call: Callable[[], Awaitable[T]], *, even_if_refused: bool = True
@@ -161,16 +162,15 @@ class ApiClient:
             )
 
         result = await tried_again(retrying, call)
-        if self._is_down:
-            self._is_down = False
+        if self._said_s is not None:
+            self._said_s = None
             logger.warning("the Atropos API at %s answers again", self.url)
         return result
 
     def _say_down(self, state: RetryCallState) -> None:
         self.retries += 1
-        if self._is_down or state.outcome is None:
+        if state.outcome is None or self._was_said_lately():
             return
-        self._is_down = True
         error = state.outcome.exception()
         if isinstance(error, ApiFaulted):
             how = f"answers with an error ({error})"
@@ -179,7 +179,20 @@ class ApiClient:
                 f"does not answer ({error}); start it with `run-api --port PORT`, or"
                 " set env.rollout_server_url"
             )
-        logger.warning("the Atropos API at %s %s; trying again", self.url, how)
+        self._say(f"{how}; trying again")
+
+    def say_silent(self) -> None:
+        """Tell that a request goes on for long, if the last line is not of late."""
+        if not self._was_said_lately():
+            self._say(f"does not answer ({SILENT}); waiting for it")
+
+    def _was_said_lately(self) -> bool:
+        since_s = math.inf if self._said_s is None else time.monotonic() - self._said_s
+        return since_s < patience.OUTAGE_SAY_AGAIN_S
+
+    def _say(self, how: str) -> None:
+        self._said_s = time.monotonic()
+        logger.warning("the Atropos API at %s %s", self.url, how)
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""

@@ -12,7 +12,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env import patience
@@ -23,6 +23,7 @@ from rg_env.atropos.api_client import (
     ApiRefused,
     ApiUnreachable,
 )
+from rg_env.atropos.api_look import refuse_another_program
 from rg_env.errors import RunFailed
 
 logger = logging.getLogger(__name__)
@@ -94,11 +95,36 @@ class ApiSession:
 
     # -- beginning ---------------------------------------------------------------------
 
+    async def _ask_first(
+        self, method: str, path: str, payload: Any = None, needs: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Send a request; before the first registration, see to whom.
+
+        Raises:
+            SettingError: Whatever answers there is no Atropos API.
+            ApiDown, ApiRefused: As of the client.
+        """
+        hanging = asyncio.get_running_loop().call_later(
+            patience.LOOK_TIMEOUT_S, self._client.say_silent
+        )
+        try:
+            return await self._client.request(method, path, payload, needs)
+        except (ApiUnreachable, ApiRefused):
+            if self.env_id is None:
+                await refuse_another_program(self._client.url)
+            raise
+        finally:
+            hanging.cancel()
+
     async def wandb_place(self) -> tuple[str | None, str]:
-        """Wait for the trainer, and return the group and project of its W&B runs."""
+        """Wait for the trainer, and return the group and project of its W&B runs.
+
+        Raises:
+            SettingError: Whatever answers there is no Atropos API.
+        """
         while True:
             info = await self._client.patiently(
-                lambda: self._client.request(
+                lambda: self._ask_first(
                     "GET", "/wandb_info", needs=("group", "project")
                 )
             )
@@ -123,6 +149,9 @@ class ApiSession:
             group_size: Rollouts of a group.
             max_token_length: Longest sequence, in tokens.
             min_batch_allocation: Least share of a batch, in [0, 1], or None.
+
+        Raises:
+            SettingError: Whatever answers there is no Atropos API.
         """
         payload = {
             "max_token_length": max_token_length,
@@ -155,9 +184,7 @@ class ApiSession:
     async def _register_once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         tries = self._client.retries
         reply = await self._client.patiently(
-            lambda: self._client.request(
-                "POST", "/register-env", payload, needs=("status",)
-            )
+            lambda: self._ask_first("POST", "/register-env", payload, needs=("status",))
         )
         if reply["status"] == "success" and self._client.retries > tries:
             await self._end_lost_registrations(reply["env_id"])
