@@ -23,6 +23,8 @@ from rg_env.atropos.api_look import refuse_another_program
 from rg_env.atropos.api_session import ApiSession
 from rg_env.errors import SettingError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):

@@ -28,6 +28,8 @@ from rg_env.inference.connection_faults import REFUSED, SILENT
 from rg_env.inference.reply_reasons import read_refusal
 from rg_env.inference.server_look import NotThere, ServerLook
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-right-key"
 
 

@@ -40,6 +40,8 @@ from rg_env.errors import SettingError
 from rg_env.inference import circuit_breaker
 from rg_env.inference.native_servers import NativeVllmServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
