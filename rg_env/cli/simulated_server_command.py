@@ -43,8 +43,8 @@ from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
 MAX_DRAWS = 512
-MAX_STEPS = 8
-"""Steps of a scale that are made of each draw where results move the levels."""
+MAX_ENTRIES_A_DRAW = 8
+"""On average, where results move the levels: a scale has five steps on average."""
 
 
 def level_setting(text: str) -> LevelSetting:
@@ -118,8 +118,9 @@ async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run
 
 async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
     evaluated = [entry async for entry in key_entries.eval_entries(pool, run)]
+    questions = {entry.question for entry in evaluated}
     if run.every_step:
-        asked = key_entries.entries_of_every_step(pool, run)
+        asked = key_entries.entries_of_every_step(pool, run, questions)
     else:
         stream = run.build_stream()
         maker = EntryMaker(
@@ -132,9 +133,9 @@ async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
             scoring_deadline_s=key_entries.DEADLINE_S,
             rules=ScoringRules(),
         )
-        source.keep_for_evaluation({entry.question for entry in evaluated})
+        source.keep_for_evaluation(questions)
         asked = key_entries.asked_entries(run, source)
-    max_draws = MAX_DRAWS * (MAX_STEPS if run.every_step else 1)
+    max_draws = MAX_DRAWS * (MAX_ENTRIES_A_DRAW if run.every_step else 1)
     return AnswerKey(asked, known=evaluated, max_draws=max_draws)
 
 

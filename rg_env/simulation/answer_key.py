@@ -6,7 +6,7 @@ it is asked for a question it has not met, up to a bound. It knows nothing of ho
 entries are made: a stream is any asynchronous iterator of `KeyEntry`.
 
 What it does not do: it cannot follow a curriculum by itself, since levels move with the
-results. A stream that is to serve one yields an entry for every level of each draw.
+results. A stream that is to serve one yields every question that a draw may ask.
 """
 
 from __future__ import annotations

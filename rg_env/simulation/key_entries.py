@@ -1,8 +1,10 @@
 """The environment's own item streams, as entries of the simulated policy's answer key.
 
 Items are a pure function of seed, split and index, so drawing the same stream gives
-the same questions. Where results move the levels, an entry is made for every step that
-a draw may have fallen on.
+the same questions. Where results move the levels, nobody knows which of its questions
+a draw asked: an entry is made for every step that it may have fallen on, and for every
+attempt that the environment may have come to because the one before it is a question
+that it does not ask (see tasks/asked_questions.py).
 """
 
 from __future__ import annotations
@@ -12,18 +14,27 @@ import contextlib
 import dataclasses
 import itertools
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.pool.pool_errors import PoolError
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation.policy import KeyEntry
+from rg_env.tasks.asked_questions import REMEMBERED, AskedQuestions
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.item_stream import ItemStream, evaluation_specs
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.sampler import MAX_ATTEMPTS, Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.tasks.solutions import solution
 
@@ -81,12 +92,19 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class _Wanted:
-    """An entry to make."""
+    """A question that a draw may have asked.
 
+    Attributes:
+        draw: The number of the draw, from 0.
+        task: Its task.
+        level: In [0, 1], None for the library's defaults.
+        attempts: Dataset parameters and seed of each attempt at it, at least one.
+    """
+
+    draw: int
     task: str
     level: float | None
-    params: Mapping[str, Any]
-    seed: int
+    attempts: Sequence[tuple[Mapping[str, Any], int]]
 
 
 async def asked_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
@@ -102,54 +120,97 @@ async def asked_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]
             yield run.build_entry(made.handle.task, made.handle.level, made.entry)
 
 
-def entries_of_every_step(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
-    """Yield what an environment may ask whose results move levels, without end."""
-    return _make_ahead(pool, run, _wanted_of_every_step(run))
+async def entries_of_every_step(
+    pool: WorkerPool, run: Run, evaluated: Collection[str]
+) -> AsyncIterator[KeyEntry]:
+    """Yield what an environment may ask whose results move levels, without end.
+
+    Args:
+        pool: Makes the entries.
+        run: The environment's settings.
+        evaluated: The questions of its evaluation, which it does not ask.
+    """
+    # As many as the environment remembers, of every step and attempt.
+    met = AskedQuestions(REMEMBERED * MAX_ATTEMPTS * _longest_scale(run))
+    draw, asked_by_draw = -1, list[KeyEntry]()
+    async for wanted, making in _begun_ahead(pool, _wanted_of_every_step(run)):
+        if wanted.draw != draw:
+            for entry in asked_by_draw:
+                met.add(entry.task, entry.question)
+            draw, asked_by_draw = wanted.draw, []
+        for attempt, _ in enumerate(wanted.attempts):
+            try:
+                made = await (making if attempt == 0 else _begin(pool, wanted, attempt))
+            except PoolError as error:
+                if is_unusable(error):
+                    continue
+                break
+            entry = run.build_entry(wanted.task, wanted.level, made)
+            asked_by_draw.append(entry)
+            yield entry
+            question = entry.question
+            if question not in evaluated and not met.has(wanted.task, question):
+                break
 
 
-def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
-    """Yield the evaluation items of a run."""
+async def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
+    """Yield the evaluation items of a run; those that fail are left out."""
     specs = evaluation_specs(
         run.choices, run.samples_per_task, run.eval_seed, run.difficulty
     )
-    return _make_ahead(
-        pool, run, (_Wanted(s.task, s.level, s.params, s.seed) for s in specs)
+    wanted_ones = (
+        _Wanted(number, spec.task, spec.level, [(spec.params, spec.seed)])
+        for number, spec in enumerate(specs)
     )
+    async for wanted, making in _begun_ahead(pool, wanted_ones):
+        with contextlib.suppress(PoolError):
+            yield run.build_entry(wanted.task, wanted.level, await making)
+
+
+def _longest_scale(run: Run) -> int:
+    scales = {} if run.difficulty is None else run.difficulty.scales
+    return max((len(scale.steps) for scale in scales.values()), default=1)
 
 
 def _wanted_of_every_step(run: Run) -> Iterator[_Wanted]:
     stream = run.build_stream()
+    attempts = range(MAX_ATTEMPTS)
     while True:
         spec = stream.next_spec()
-        seed = stream.seed_of(spec)
-        if run.difficulty is None or not run.difficulty.follows_results(spec.task):
-            yield _Wanted(spec.task, spec.level, stream.params_of(spec), seed)
+        draw, task = spec.position, spec.task
+        seeds = [stream.seed_of(spec, attempt) for attempt in attempts]
+        if run.difficulty is None or not run.difficulty.follows_results(task):
+            of_attempts = [stream.params_of(spec, attempt) for attempt in attempts]
+            tries = list(zip(of_attempts, seeds, strict=True))
+            yield _Wanted(draw, task, spec.level, tries)
             continue
-        scale = run.difficulty.scales[spec.task]
+        scale = run.difficulty.scales[task]
         own = run.choices[spec.choice].params
         for number, step in enumerate(scale.steps):
             params = {**step.params, **own}
-            yield _Wanted(spec.task, scale.level_of(number), params, seed)
+            level = scale.level_of(number)
+            yield _Wanted(draw, task, level, [(params, seed) for seed in seeds])
 
 
-async def _make_ahead(
-    pool: WorkerPool, run: Run, wanted: Iterable[_Wanted]
-) -> AsyncIterator[KeyEntry]:
-    """Yield entries in order, a few made ahead; failed ones are left out."""
+def _begin(
+    pool: WorkerPool, wanted: _Wanted, attempt: int
+) -> asyncio.Future[dict[str, Any]]:
+    params, seed = wanted.attempts[attempt]
+    job = pool.run(
+        worker_jobs.make_entry, wanted.task, dict(params), seed, deadline_s=DEADLINE_S
+    )
+    return asyncio.ensure_future(job)
+
+
+async def _begun_ahead(
+    pool: WorkerPool, wanted: Iterable[_Wanted]
+) -> AsyncIterator[tuple[_Wanted, asyncio.Future[dict[str, Any]]]]:
+    """Yield what is wanted, in order, with its first attempt to come."""
     coming = iter(wanted)
     ahead = deque[tuple[_Wanted, "asyncio.Future[dict[str, Any]]"]]()
     while True:
         for one in itertools.islice(coming, AHEAD - len(ahead)):
-            job = pool.run(
-                worker_jobs.make_entry,
-                one.task,
-                dict(one.params),
-                one.seed,
-                deadline_s=DEADLINE_S,
-            )
-            ahead.append((one, asyncio.ensure_future(job)))
+            ahead.append((one, _begin(pool, one, 0)))
         if not ahead:
             return
-        one, making = ahead.popleft()
-        with contextlib.suppress(PoolError):
-            yield run.build_entry(one.task, one.level, await making)
+        yield ahead.popleft()

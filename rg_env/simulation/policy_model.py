@@ -54,8 +54,14 @@ class PolicyModel:
         """Answer one prompt n times."""
         # Counted before the first await: the order of arrival decides.
         ask = self._count_ask(prompt)
-        entry = await self._key.find(extract_last_user_message(prompt))
-        self._unknown_questions += entry is None
+        question = extract_last_user_message(prompt)
+        if max_tokens == 1:
+            # No answer fits: somebody tries whether a model answers. To draw for such a
+            # question would keep those that wait for the trial waiting for a minute.
+            entry = self._key.lookup(question)
+        else:
+            entry = await self._key.find(question)
+            self._unknown_questions += entry is None
         generations = []
         for choice in range(n):
             rng = random.Random(f"{self._seed}/{ask}/{choice}/{prompt}")

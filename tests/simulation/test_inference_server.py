@@ -278,3 +278,26 @@ def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
     assert line.startswith("simulation ready on http://127.0.0.1:")
+
+
+# -- questions that are none of an item ------------------------------------------------
+
+
+def generate_and_count(max_tokens):
+    """Ask a question that is not known; return the key and what the model counted."""
+    key = AnswerKey(known=[ENTRY])
+    model = PolicyModel(key)
+    asyncio.run(model.generate("hi", 1, max_tokens))
+    return key, model.counts()
+
+
+def test_a_trial_of_one_token_is_no_unknown_question(logged):
+    key, counts = generate_and_count(1)
+    assert (key.misses, counts["unknown_questions"]) == (0, 0)
+    assert logged.text == ""
+
+
+def test_a_question_that_is_not_known_is_counted_and_said(logged):
+    key, counts = generate_and_count(100)
+    assert (key.misses, counts["unknown_questions"]) == (1, 1)
+    assert "does not know a question" in logged.text
