@@ -5,8 +5,10 @@ Mends B12 of docs/host_defects.md: the framework sets its loggers to DEBUG.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
+from collections.abc import Iterator
 
 FRAMEWORK_LOGGERS = (
     "atroposlib",
@@ -59,3 +61,28 @@ def start() -> None:
     logging.basicConfig(format=LINE_FORMAT, datefmt=TIME_FORMAT, level=logging.WARNING)
     # Its tries to reach the hub end in one sentence of ours.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+@contextlib.contextmanager
+def above_live_view() -> Iterator[None]:
+    """Let lines appear above a live view of rich instead of being overwritten by it.
+
+    For the time in which rich has put a stream of its own in the place of
+    `sys.stderr`; where the log is no terminal's, it stays where it is.
+    """
+    terminal = sys.__stderr__
+    moved = [
+        handler
+        for handler in logging.getLogger().handlers
+        if isinstance(handler, logging.StreamHandler)
+        and terminal is not None
+        and handler.stream is terminal
+        and terminal.isatty()
+    ]
+    for handler in moved:
+        handler.setStream(sys.stderr)
+    try:
+        yield
+    finally:
+        for handler in moved:
+            handler.setStream(terminal)

@@ -1,6 +1,7 @@
 """Who may write how much to the log."""
 
 import asyncio
+import io
 import logging
 import sys
 
@@ -8,6 +9,8 @@ import pytest
 from parts import (
     build_env,
 )
+
+from rg_env import logs
 
 
 @pytest.mark.parametrize(("quiet", "level"), [(True, "WARNING"), (False, "DEBUG")])
@@ -47,3 +50,29 @@ def test_two_environments_write_each_line_once(monkeypatch, capsys):
         asyncio.run(env.close())
     env.logger.info("a line")
     assert capsys.readouterr().err.count("a line") == 1
+
+
+class Terminal(io.StringIO):
+    def __init__(self, is_terminal):
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self):
+        return self._is_terminal
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_lines_go_above_a_live_view_while_it_lasts(monkeypatch, is_terminal):
+    stderr, view = Terminal(is_terminal), io.StringIO()
+    monkeypatch.setattr(sys, "__stderr__", stderr)
+    handler = logging.StreamHandler(stderr)
+    logging.getLogger().addHandler(handler)
+    try:
+        monkeypatch.setattr(sys, "stderr", view)
+        with logs.above_live_view():
+            logging.getLogger().warning("during")
+        logging.getLogger().warning("after")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    expected = ("during\n", "after\n") if is_terminal else ("", "during\nafter\n")
+    assert (view.getvalue(), stderr.getvalue()) == expected

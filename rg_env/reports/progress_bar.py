@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from types import TracebackType
@@ -14,6 +15,8 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+
+from rg_env import logs
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +38,7 @@ class WorkProgress:
         self._unit = unit
         self._done = 0
         self._last_line = time.monotonic()
+        self._open = contextlib.ExitStack()
         console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -50,7 +54,9 @@ class WorkProgress:
 
     def __enter__(self) -> WorkProgress:
         """Show the bar."""
-        self._bar.start()
+        self._open.enter_context(self._bar)
+        if not self._bar.disable:
+            self._open.enter_context(logs.above_live_view())
         return self
 
     def __exit__(
@@ -60,7 +66,7 @@ class WorkProgress:
         trace: TracebackType | None,
     ) -> None:
         """Leave the bar as it is."""
-        self._bar.stop()
+        self._open.close()
 
     def advance(self, note: str = "") -> None:
         """Count one more as done; `note` is shown beside the bar."""

@@ -35,6 +35,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inference": {"answers", "errors", "off_loop", "patience", "retrying"},
     "reports": {"errors", "tasks", "answers", "rollouts", "items"},
     "simulation": {"errors", "tasks", "items", "pool"},
+    "inference": {"answers", "off_loop", "patience", "retrying"},
+    "reports": {"errors", "logs", "tasks", "answers", "rollouts", "items"},
+    "simulation": {"tasks", "items", "pool"},
     "atropos": LEAVES | PURE | {"pool", "items", "inference", "reports"},
     "cli": LEAVES | PURE | {"pool", "items", "reports", "simulation", "atropos"},
 }
