@@ -10,11 +10,13 @@ from typing import Any
 
 import yaml
 
-from rg_env.atropos import process_rows, start_checks
+from rg_env.atropos import start_checks
 from rg_env.cli import options
 from rg_env.cli.atropos_options import COMMANDS, Command, parse
 from rg_env.cli.option_table import ENV, describe
 from rg_env.errors import SettingError
+from rg_env.reports import group_page
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +79,9 @@ def process(env_cls: Any, argv: Sequence[str]) -> int:
     try:
         asyncio.run(env.process_manager())
     finally:
-        page = process_rows.write_page_of(path)
+        # A tokenizer that fits no model but the simulated one.
+        is_simulated = Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
+        page = group_page.write_page_of(path, is_simulated=is_simulated)
         if page is not None:
             print(f"rows: {path}\npage: {page}")
     return 0

@@ -11,23 +11,24 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
-from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
-from rg_env.answers.extraction import FormatFailure
-from rg_env.atropos import process_rows
+from rg_env import logs
+from rg_env.cli.demo_report import (
+    live_view,
+    print_report,
+    progress_line,
+    write_dumps_page,
+)
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.cli.simulated_server_command import level_setting
 from rg_env.errors import SettingError
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.simulation.child_process import running_program
@@ -41,7 +42,6 @@ MAX_TOKENS = 4096
 EVAL_SAMPLES = 1
 LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
-RECENT_TASKS = 12
 
 
 def _at_least_one(text: str) -> int:
@@ -105,6 +105,7 @@ def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str)
             "complexity_mode": options.complexity_mode,
             "dump_rollouts": True,
             "dump_failed_rollouts": True,
+            "rollout_save_score_threshold": 0.0,  # the page shows every group
             "data_dumps_dir": options.dumps,
         }
     )
@@ -119,46 +120,17 @@ def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str)
     return env_cls(config, servers)
 
 
-def _totals(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
-    failures = sum(metrics.outcomes[name] for name in get_args(FormatFailure))
-    scored = max(1, sum(metrics.outcomes.values()))
-    counts = trainer.counts
-    return (
-        f"step {counts.steps}/{steps}: {counts.groups} groups,"
-        f" {counts.rollouts} rollouts delivered; mean score {metrics.mean_score:.2f};"
-        f" format failures {failures} ({failures / scored:.0%})"
-    )
-
-
-def _task_table(metrics: Metrics, names: Iterable[str]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("task")
-    for heading in ("n", "score"):
-        table.add_column(heading, justify="right")
-    for name in names:
-        tally = metrics.tasks[name]
-        table.add_row(name, str(tally.groups), f"{tally.mean_score:.2f}")
-    return table
-
-
-def _view(env: Any, trainer: StandInTrainer, steps: int) -> RenderableType:
-    newest = list(env.metrics.tasks)[-RECENT_TASKS:]
-    title = "simulated policy, real environment and API; the newest tasks:"
-    table = _task_table(env.metrics, newest)
-    return Group(_totals(env.metrics, trainer, steps), title, table)
-
-
 async def _watch(env: Any, trainer: StandInTrainer, steps: int) -> None:
     """Show what happens until cancelled."""
     console = Console()
     if console.is_terminal:
-        with Live(console=console, auto_refresh=False) as live:
+        with Live(console=console, auto_refresh=False) as live, logs.above_live_view():
             while True:
-                live.update(_view(env, trainer, steps), refresh=True)
+                live.update(live_view(env.metrics, trainer, steps), refresh=True)
                 await asyncio.sleep(LOOK_EVERY_S)
     while True:
         await asyncio.sleep(LINE_EVERY_S)
-        print(_totals(env.metrics, trainer, steps), flush=True)
+        print(progress_line(env.metrics, trainer, steps), flush=True)
 
 
 async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
@@ -176,58 +148,20 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
         await asyncio.gather(watching, *work, return_exceptions=True)
 
 
-def _page_rows(dumps: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
-    """Yield dumped groups in the form of rows."""
-    for path in dumps:
-        for group in read_groups(path):
-            rollouts = group["rollouts"]
-            yield {
-                "task": group["task"],
-                "gold_answer": group["gold_answer"],
-                "messages": [rollout["conversation"] for rollout in rollouts],
-                "answers": [rollout["answer"] for rollout in rollouts],
-                "outcomes": [rollout["outcome"] for rollout in rollouts],
-                "scores": [rollout["score"] for rollout in rollouts],
-            }
-
-
 def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> bool:
     """Print what was delivered and where it is; say whether all is well."""
-    console, metrics, counts = Console(), env.metrics, trainer.counts
-    names = sorted(metrics.tasks)
-    half = -(-len(names) // 2)
-    tables = [
-        _task_table(metrics, names[i : i + half]) for i in range(0, len(names), half)
-    ]
-    console.print("\nGroups (n) and mean score by task, of the simulated policy:")
-    console.print(Columns(tables, padding=(0, 2)))
-    outcomes = ", ".join(f"{name} {n}" for name, n in metrics.outcomes.most_common())
-    fates = ", ".join(f"{n} {fate}" for fate, n in metrics.ledger.fates.most_common())
-    console.print(
-        f"\nOutcomes of {sum(metrics.outcomes.values())} rollouts: {outcomes}"
-    )
-    console.print(f"Of {metrics.ledger.asked} rollouts asked: {fates}")
-    console.print(_totals(metrics, trainer, options.steps))
-    if options.complexity_mode == "curriculum":
-        console.print(
-            "Levels: {level_changes} changes, mean {avg_complexity:.2f}, from"
-            " {min_complexity:.2f} to {max_complexity:.2f}".format(
-                **env.get_curriculum_stats()
-            )
-        )
-    found = Path(options.dumps).glob(f"*_{env.run_uuid}_*.jsonl")
-    dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
-    console.print("\nDump files, one group a line:")
-    for path in dumps:
-        console.print(f"  {path}", soft_wrap=True)
-    if dumps:
-        page = Path(options.dumps) / f"demo_{env.run_uuid}.html"
-        process_rows.write_page(_page_rows(dumps), page)
-        console.print(f"Open them as a page: {page}", soft_wrap=True)
-        look = f"head -n 1 {dumps[0]} | python3 -m json.tool"
-        console.print(f"Or look at one group: {look}", soft_wrap=True)
+    console, metrics, counts = Console(highlight=False), env.metrics, trainer.counts
+    has_levels = options.complexity_mode == "curriculum"
+    print_report(console, metrics, env.get_curriculum_stats() if has_levels else None)
+    line = progress_line(metrics, trainer, options.steps)
+    console.print(f"\n{line}", soft_wrap=True)
+    write_dumps_page(console, Path(options.dumps), env.run_uuid)
     if counts.invalid_groups:
-        console.print(f"Invalid groups: {json.dumps(counts.faults)}")
+        console.print(
+            f"{counts.invalid_groups} of the groups are not what a trainer takes:"
+            f" {json.dumps(counts.faults)}",
+            soft_wrap=True,
+        )
     return (
         counts.groups > 0 and not counts.invalid_groups and not metrics.ledger.in_flight
     )
@@ -254,6 +188,11 @@ async def _demo(env_cls: Any, options: argparse.Namespace) -> bool:
         print("Setting up the environment over all tasks ...", flush=True)
         # Its progress would drown the demo's own.
         logging.getLogger("rg_env.rollouts.dump_writer").setLevel(logging.WARNING)
+        # It warns of answers that no scorer may see or can read. Here the simulated
+        # policy writes them on purpose, and the report counts them.
+        logging.getLogger("rg_env.atropos.group_scoring").addFilter(
+            lambda record: record.levelno != logging.WARNING
+        )
         await _run(env, trainer, options.steps)
     return _report(env, trainer, options)
 

@@ -92,13 +92,20 @@ def encode_line(
     return b"".join([*(parts or [b"{"]), b"}\n"])
 
 
-def read_groups(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the groups of a dump file, complete or not; a torn last line ends it."""
+def read_groups(
+    path: Path, decode: Callable[[bytes], Any] = json.loads
+) -> Iterator[dict[str, Any]]:
+    """Yield the groups of a dump file, complete or not; a torn last line ends it.
+
+    Args:
+        path: The file.
+        decode: Makes a group of a line, or those of its fields that are wanted.
+    """
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
                 return
-            yield json.loads(line)
+            yield decode(line)
 
 
 @dataclasses.dataclass(frozen=True)

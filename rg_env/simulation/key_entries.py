@@ -39,7 +39,8 @@ from rg_env.tasks.selection import TaskChoice
 from rg_env.tasks.solutions import solution
 
 AHEAD = 8
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
+"""Longer than an environment waits: what it has asked, the key has to have made."""
 UNSOLVED = "no solution known"
 """What the simulated policy says where an entry holds no answer; it is wrong."""
 

@@ -19,7 +19,7 @@ from parts import (
     vllm_server,
 )
 
-from rg_env.atropos import process_rows
+from rg_env.reports import group_page
 from rg_env.rollouts.dump_writer import read_groups
 
 pytestmark = pytest.mark.processes
@@ -242,7 +242,7 @@ def test_html_of_a_model_is_not_live_on_the_page(tmp_path):
             await env.process_manager()
 
     asyncio.run(run())
-    text = process_rows.write_page_of(tmp_path / "rows.jsonl").read_text()
+    text = group_page.write_page_of(tmp_path / "rows.jsonl").read_text()
     assert "alert(1)" in text
     assert not re.search(r"<script>alert|<img src=x|<b>", text)
 
@@ -342,7 +342,7 @@ def processed(folder, kind, fault, groups):
     asyncio.run(run())
     path = folder / "rows.jsonl"
     dumps = [g for p in sorted((folder / "dumps").glob("*")) for g in read_groups(p)]
-    page = process_rows.write_page_of(path)
+    page = group_page.write_page_of(path)
     return list(read_groups(path)), dumps, page.read_text(encoding="utf-8")
 
 

@@ -140,7 +140,7 @@ def test_every_make_word_is_a_target():
     [
         "Starting the Atropos API and the simulated inference server ...",
         "Setting up the environment over all tasks ...",
-        "rollouts delivered; mean score",
+        " rollouts scored, mean score ",
         "Groups (n) and mean score by task, of the simulated policy:",
         "Dump files, one group a line:",
         "Open them as a page:",

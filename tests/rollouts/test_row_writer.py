@@ -15,7 +15,7 @@ from parts import (
     build_env,
 )
 
-from rg_env.atropos import process_rows
+from rg_env.reports import group_page
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.row_writer import RowWriter
 
@@ -32,7 +32,7 @@ def test_the_last_row_is_on_disk_before_the_file_is_closed(tmp_path):
 def test_a_file_of_no_rows_is_not_left_behind(tmp_path):
     RowWriter(tmp_path / "rows.jsonl").close()
     assert list(tmp_path.iterdir()) == []
-    assert process_rows.write_page_of(tmp_path / "rows.jsonl") is None
+    assert group_page.write_page_of(tmp_path / "rows.jsonl") is None
 
 
 @pytest.mark.parametrize("tokens", [3, 2000])

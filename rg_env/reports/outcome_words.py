@@ -1,0 +1,36 @@
+"""What the words of outcomes and endings mean, in half a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OUTCOMES: Mapping[str, str] = {
+    "right": "full score",
+    "partial": "part of the score",
+    "wrong": "nothing, or up to 0.05 if it can be read",
+    "empty_answer": "nothing between the answer tags",
+    "no_answer": "no <answer> outside the thinking",
+    "several_answers": "more than one <answer>",
+    "nested_answer": "a tag inside the answer",
+    "unclosed_answer": "<answer> without </answer>",
+    "stray_tag": "</answer> that closes nothing",
+    "unfinished_thinking": "cut off while thinking",
+    "scorer_error": "the library's scorer failed on the answer",
+    "refused": "not what an honest answer holds: not scored",
+    "timeout": "scoring the answer took too long",
+}
+"""Outcome of a rollout to its meaning, the best first."""
+
+ENDINGS: Mapping[str, str] = {
+    "sent": "went to the trainer",
+    "written": "are rows in the file",
+    "no_signal": "in groups of equal scores, which teach nothing",
+    "unanswered": "got no usable reply from the inference server",
+    "unscored": "got no score from the workers",
+    "rejected": "were turned away by the API",
+    "unsent": "did not reach the API and are in a dump file",
+    "failed": "were lost to an error, which the log names",
+    "cancelled": "were under way when the run was complete",
+    "killed": "were lost with a killed process",
+}
+"""Ending of rollouts to its meaning."""
