@@ -186,7 +186,7 @@ def test_another_system_prompt_stands_with_its_group(tmp_path: Path) -> None:
 
 def test_a_rollout_is_called_a_rollout(tmp_path: Path) -> None:
     page = Page(html_of(tmp_path, [group(rollout(), rollout())]))
-    assert page.texts["b"] == ["gcd", "Rollout 1", "Rollout 2"]
+    assert page.texts["strong"] == ["gcd", "Rollout 1", "Rollout 2"]
 
 
 def test_it_says_that_the_model_is_simulated_where_it_is(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_dumps_are_shown_those_of_the_original_too(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     page = Page(html_of(tmp_path, group_page.groups_of_dumps([path])))
     assert page.rollouts == ["right", "partial"]
-    assert page.texts["b"] == ["gcd", "Rollout 1", "lcm", "Rollout 1"]
+    assert page.texts["strong"] == ["gcd", "Rollout 1", "lcm", "Rollout 1"]
 
 
 def test_a_page_that_cannot_be_made_leaves_the_old_one_and_nothing_else(
