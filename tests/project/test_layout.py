@@ -33,11 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pool": {"errors", "sandbox"},
     "items": {"errors", "tasks", "answers", "pool"},
     "inference": {"answers", "errors", "off_loop", "patience", "retrying"},
-    "reports": {"errors", "tasks", "answers", "rollouts", "items"},
     "simulation": {"errors", "tasks", "items", "pool"},
-    "inference": {"answers", "off_loop", "patience", "retrying"},
     "reports": {"errors", "logs", "tasks", "answers", "rollouts", "items"},
-    "simulation": {"tasks", "items", "pool"},
     "atropos": LEAVES | PURE | {"pool", "items", "inference", "reports"},
     "cli": LEAVES | PURE | {"pool", "items", "reports", "simulation", "atropos"},
 }
