@@ -23,12 +23,15 @@ import gc
 import importlib
 import json
 import os
+import select
 import selectors
 import signal
 import socket
 import struct
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from rg_env.pool import worker_program
@@ -196,6 +199,32 @@ def _tell_death(stream: socket.socket, text: str) -> None:
         Channel(stream).send(Frame.DEATH, text.encode(), timeout_s=0)
 
 
+@contextlib.contextmanager
+def _ending_with_owner(control: socket.socket, scratch: Path) -> Iterator[None]:
+    """End as soon as the control socket closes, though imports take their time."""
+    look = select.poll()
+    look.register(control, select.POLLRDHUP)
+    imported, has_imported = os.pipe()
+    look.register(imported)
+
+    def watch() -> None:
+        ((readable, _), *_) = look.poll()
+        if readable == control.fileno():
+            os.chdir("/")
+            scratch_folder.remove(scratch)
+            os._exit(0)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        os.close(has_imported)
+        # It is gone before the first fork, which one thread has to make alone.
+        watcher.join()
+        os.close(imported)
+
+
 def _preload(order: Order, control: socket.socket) -> None:
     try:
         for module in order.preload:
@@ -228,7 +257,8 @@ def main() -> None:
     sys.path[:] = order.sys_path
     os.chdir(order.scratch)
     try:
-        _preload(order, control)
+        with _ending_with_owner(control, Path(order.scratch)):
+            _preload(order, control)
         _give_way()
         with contextlib.closing(ForkServerProgram(order, control)) as program:
             program.run()

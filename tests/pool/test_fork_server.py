@@ -91,6 +91,29 @@ def test_killed_owner_leaves_no_process(tmp_path):
     wait_until_gone(started)
 
 
+def test_killed_owner_leaves_nothing_though_the_fork_server_still_imports(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    mark = tmp_path / "importing"
+    endless = f"import time\nopen({str(mark)!r}, 'w')\ntime.sleep(60)\n"
+    (tmp_path / "endless.py").write_text(endless)
+    source = (
+        "import time\n"
+        "from rg_env.pool.fork_server import ForkServer\n"
+        "server = ForkServer(['endless'], None)\n"
+        "server.start()\n"
+        "time.sleep(60)\n"
+    )
+    with start_script(tmp_path, source, TMPDIR=str(tmp_path / "tmp")) as script:
+        while not mark.exists():
+            assert script.poll() is None
+            time.sleep(0.02)
+        started = find_descendants(script.pid)
+        script.send_signal(signal.SIGKILL)
+    assert len(started) == 1
+    wait_until_gone(started)
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 def test_hash_seed_is_zero_whatever_the_owner_has(tmp_path):
     source = (
         "from rg_env.pool.worker_pool import WorkerPool\n"
