@@ -32,8 +32,8 @@ async def running_api(
 
     Args:
         port: Port on the loopback address; 0 for a free one.
-        log_path: File for what the API prints, overwritten; None for a temporary one
-            that is removed at the end.
+        log_path: File for what the API prints, overwritten; None for one without a
+            name.
         is_counted: Whether `rg_env.simulation.group_counter` stands in front of it.
 
     Yields:

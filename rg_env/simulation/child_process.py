@@ -21,6 +21,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import BinaryIO
 
 from rg_env.errors import RunFailed
 
@@ -88,32 +89,34 @@ def read_log_end(log_path: Path, lines: int = SHOWN_LOG_LINES) -> str:
     return "\n".join(text[-lines:]) or "(its log is empty)"
 
 
+def _open_log(log_path: Path | None) -> BinaryIO:
+    if log_path is not None:
+        return log_path.open("wb", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
 class ChildProgram:
     """A program that is started at once, and ended by `stop`.
 
     Args:
         module: What is run with `python -m`.
         argv: Its command line.
-        log_path: File for what it prints, overwritten.
+        log_path: File for what it prints, overwritten; None for one without a name.
     """
 
-    def __init__(self, module: str, *argv: str, log_path: Path) -> None:
+    def __init__(self, module: str, *argv: str, log_path: Path | None = None) -> None:
         self._module = module
-        self._log_path = log_path
+        self._log = _open_log(log_path)
         paths = [str(PROJECT), os.environ.get("PYTHONPATH", "")]
-        with log_path.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *argv],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                # Ctrl-C at the terminal is for us; the child is told by us to end.
-                start_new_session=True,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-                },
-            )
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            # Ctrl-C at the terminal is for us; the child is told by us to end.
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        )
 
     def wait_for_url(self, timeout_s: float = START_TIMEOUT_S) -> str:
         """Return what it listens on, without a slash at its end.
@@ -133,7 +136,8 @@ class ChildProgram:
         raise self._error(f"ended with status {self._process.poll()} at its start")
 
     def _error(self, reason: str) -> ChildError:
-        end = read_log_end(self._log_path)
+        # Opened anew, since the place in the file is shared with the program.
+        end = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
         return ChildError(f"{self._module} {reason}", end)
 
     def stop(self) -> None:
@@ -145,9 +149,9 @@ class ChildProgram:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        for file in (process.stdin, process.stdout, self._log):
+            if file is not None:
+                file.close()
 
 
 @contextlib.asynccontextmanager
@@ -162,8 +166,8 @@ async def running_program(
     Args:
         module: What is run with `python -m`.
         argv: Its command line.
-        log_path: File for what it prints, overwritten; None for a temporary one that
-            is removed at the end.
+        log_path: File for what it prints, overwritten; None for one without a name,
+            which goes with us however we end.
         start_timeout_s: How long it may take until it listens, in seconds.
 
     Yields:
@@ -172,12 +176,8 @@ async def running_program(
     Raises:
         ChildError: It ended, or did not listen in time.
     """
-    with contextlib.ExitStack() as stack:
-        if log_path is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            log_path = Path(folder) / "log"
-        child = ChildProgram(module, *argv, log_path=log_path)
-        try:
-            yield await asyncio.to_thread(child.wait_for_url, start_timeout_s)
-        finally:
-            await asyncio.shield(asyncio.to_thread(child.stop))
+    child = ChildProgram(module, *argv, log_path=log_path)
+    try:
+        yield await asyncio.to_thread(child.wait_for_url, start_timeout_s)
+    finally:
+        await asyncio.shield(asyncio.to_thread(child.stop))
