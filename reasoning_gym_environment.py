@@ -725,7 +725,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         summary = summarise(results)
         self.eval_metrics = list(summary.metrics().items())
         evaluation_run.show(summary)
-        if self.config.data_dir_to_save_evals is not None:
+        folder = self.config.data_dir_to_save_evals
+        if folder is not None and summary.overall is not None:
             await self.evaluate_log(
                 metrics=summary.metrics(),
                 start_time=began,
@@ -734,7 +735,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 samples=[dict(result.sample) for result in results],
                 verbose=False,
             )
-            logger.info("results: %s", self.config.data_dir_to_save_evals)
+            if self.process_mode:
+                servers = self.server.servers
+                evaluation_run.write_settings(Path(folder), self.config, servers)
+            logger.info("results: %s", folder)
         gave_up = self._watch.gave_up.is_set()
         if self.process_mode and (summary.overall is None or gave_up):
             self._lifetime.fail()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import yaml
 from rich.console import Console
 
 from rg_env import patience
@@ -119,6 +121,18 @@ def show(summary: EvalSummary) -> None:
         console.print(
             f"{summary.failed_requests} items have no score: their requests failed"
         )
+
+
+def write_settings(folder: Path, config: Any, servers: Iterable[Any]) -> None:
+    """Write the settings of an evaluation beside its results, without keys."""
+    settings = {
+        "env": config.model_dump(mode="json"),
+        "openai": [server.config.model_dump(mode="json") for server in servers],
+    }
+    for server in settings["openai"]:
+        server["api_key"] = ""
+    text = yaml.safe_dump(settings, sort_keys=False)
+    (folder / "evaluate_config.yaml").write_text(text, encoding="utf-8")
 
 
 def log_failure(evaluation: asyncio.Task[Any]) -> None:

@@ -21,10 +21,22 @@ CANNOT_TRAIN = (
 )
 
 
-def _check_writable(field: str, folder: Path) -> None:
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder, if it is missing, and remove it again: nothing may be written."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        yield
+    finally:
+        for each in missing:
+            with contextlib.suppress(OSError):
+                each.rmdir()
+
+
+def _check_writable(field: str, folder: Path) -> None:
+    try:
+        with _made(folder), tempfile.TemporaryFile(dir=folder):
             return
     except OSError as error:
         raise SettingError(
@@ -35,6 +47,8 @@ def _check_writable(field: str, folder: Path) -> None:
 
 def check_folders(config: ReasoningGymEnvConfig) -> None:
     """Refuse output folders that cannot be written, before anything is generated.
+
+    A folder that is missing is made when something is written to it.
 
     Raises:
         SettingError: The field and the folder.

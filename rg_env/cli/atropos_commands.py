@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rg_env.atropos import start_checks
 from rg_env.cli import options
 from rg_env.cli.atropos_options import COMMANDS, Command, parse
@@ -88,17 +86,6 @@ def process(env_cls: Any, argv: Sequence[str]) -> int:
 
 
 def evaluate(env_cls: Any, argv: Sequence[str]) -> int:
-    """Run `evaluate`; the settings are written beside the results."""
-    env = _build(env_cls, "evaluate", argv)
-    folder = env.config.data_dir_to_save_evals
-    if folder is not None:
-        settings = {
-            "env": env.config.model_dump(mode="json"),
-            "openai": [s.config.model_dump(mode="json") for s in env.server.servers],
-        }
-        for server in settings["openai"]:
-            server["api_key"] = ""
-        target = Path(folder) / "evaluate_config.yaml"
-        target.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
-    asyncio.run(env._run_evaluate())
+    """Run `evaluate`."""
+    asyncio.run(_build(env_cls, "evaluate", argv)._run_evaluate())
     return 0

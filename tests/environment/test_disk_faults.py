@@ -204,6 +204,7 @@ def test_a_long_group_is_encoded_beside_the_event_loop(tmp_path, monkeypatch):
 def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 3)
     folder = tmp_path / "dumps"
+    folder.mkdir()
 
     async def run():
         env = build_env(data_dumps_dir=str(folder), dump_rollouts=True)

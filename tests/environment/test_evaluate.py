@@ -170,8 +170,10 @@ def test_nothing_evaluated_is_a_failure(tmp_path):
 def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     tmp_path, logged
 ):
-    assert evaluate(tmp_path, NOWHERE, give_up_after_s=1) == 1
+    folder = tmp_path / "results"
+    assert evaluate(folder, NOWHERE, give_up_after_s=1) == 1
     assert NOWHERE in logged.text
+    assert "results" not in logged.text and not folder.exists()
 
 
 def test_an_endpoint_that_charges_is_not_asked_for_its_health(tmp_path):
