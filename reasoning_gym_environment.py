@@ -49,6 +49,10 @@ if __name__ == "__main__":
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
+from rg_env.atropos import wandb_folders
+
+wandb_folders.import_wandb()
+
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from atroposlib.envs.server_handling.server_manager import (
     APIServerConfig,
