@@ -156,6 +156,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             server_configs, tokenizer_name=config.tokenizer_name, slurm=slurm
         )
         start_checks.check_folders(config)
+        missing = process_rows.missing_folders(config)
         if self.server_cls is BaseEnv.server_cls:  # no subclass names its own client
             self.server_cls = SERVER_CLASSES[servers[0].server_type]
         loaded = {
@@ -165,12 +166,14 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         } | {config.tokenizer_name: "env.tokenizer_name"}
         with tokenizer_checks.refusing_bad_tokenizer(loaded):
             super().__init__(config, servers, slurm=False, testing=testing)
+        self.jsonl_writer: Any = process_rows.take_over(
+            self.jsonl_writer, config, missing
+        )
         self._build_collaborators(servers[0].server_type)
 
     def _build_collaborators(self, server_type: str) -> None:
         """Build what the hooks call, from what knows least to what knows most."""
         config = self.config
-        self.jsonl_writer: Any = process_rows.take_over(self.jsonl_writer, config)
         self._lifetime = Lifetime()
         self._api = ApiClient(config.rollout_server_url)
         self._session = ApiSession(self._api)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,20 @@ class RowWriter:
 
     It stands in for the framework's writer, which buffers and fails on lone surrogates.
 
+    Args:
+        path: The file.
+        made: Folders that were made for it, inner ones first; they go with a file that
+            holds nothing.
+
     Attributes:
         path: The file.
         rows: Rows written.
         rows_lost: Rows that the disk did not take.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
         self.path = path
+        self._made = made
         self.rows = self.rows_lost = 0
         self._file = path.open("ab", buffering=0)
 
@@ -70,4 +76,7 @@ class RowWriter:
         """Close the file, and remove it if it holds nothing; may be called twice."""
         if not self._file.closed and not self.rows:
             self.path.unlink(missing_ok=True)
+            for folder in self._made:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
         self._file.close()
