@@ -15,12 +15,19 @@ docs/architecture.md walks through it. A scored group goes to the trainer with e
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    import _signal  # type: ignore[import-not-found]  # signal.py takes 10 ms
+
+    # No exception in the midst of an import; rg_env/ending.py hears it later.
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 import asyncio
 import logging
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -38,10 +45,9 @@ installation.check()
 if __name__ == "__main__":
     from rg_env.cli import main as command_line
 
-    command_line.end_at_interrupt()
     # The other commands spare themselves the import of the framework.
     if not command_line.needs_environment(sys.argv[1:]):
-        raise SystemExit(command_line.main(None, sys.argv[1:]))
+        command_line.run_and_exit(None, sys.argv[1:])
     refused = command_line.glance(sys.argv[1:])
     if refused is not None:
         raise SystemExit(refused)
@@ -229,9 +235,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     @classmethod
     def cli(cls) -> None:
         """Run the command line of this class; ends the process with a status."""
-        from rg_env.cli.main import main
+        from rg_env.cli.main import run_and_exit
 
-        raise SystemExit(main(cls, sys.argv[1:]))
+        run_and_exit(cls, sys.argv[1:])
 
     # -- beginning and ending ----------------------------------------------------------
 
@@ -275,6 +281,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._close_pool,
             self._say_summary,
         )
+
+    async def _live(self, work: Coroutine[Any, Any, None], *, trains: bool) -> None:
+        looking = self._start_look.unless_refused(work, trains=trains)
+        await self._lifetime.run(looking, self.close, self._close_at_once)
+
+    def _close_at_once(self) -> None:
+        self._dumps.close_at_once()
+        if self.jsonl_writer is not None:
+            self.jsonl_writer.close()
 
     async def _end_groups(self) -> None:
         await self._groups.end(self.eval_runner, *self.eval_workers)
@@ -320,8 +335,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             kind = self._inference.server_type
             raise SettingError(start_checks.CANNOT_TRAIN.format(kind))
         self._is_run = True
-        serving = self._start_look.unless_refused(self._serve(), trains=True)
-        await self._lifetime.run(serving, self.close)
+        await self._live(self._serve(), trains=True)
 
     async def _serve(self) -> None:
         await self._serve_loop.begin()
@@ -338,8 +352,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """`process`: write a number of groups, several at a time."""
         self.process_mode = self._is_run = True
         self.config.group_size = self.group_size_to_process
-        processing = self._start_look.unless_refused(self._process(), trains=False)
-        await self._lifetime.run(processing, self.close)
+        await self._live(self._process(), trains=False)
 
     async def _process(self) -> None:
         total = self.n_groups_to_process
@@ -358,9 +371,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
         self.process_mode = self._is_run = True
-        evaluating = self._evaluate_alone()
-        looking = self._start_look.unless_refused(evaluating, trains=False)
-        await self._lifetime.run(looking, self.close)
+        await self._live(self._evaluate_alone(), trains=False)
 
     async def _evaluate_alone(self) -> None:
         await self._set_up_alone()

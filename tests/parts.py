@@ -200,6 +200,13 @@ async def until(condition, what):
         await asyncio.sleep(0.05)
 
 
+def end_of(ends, name):
+    """Return what a life came to that a fixture has lived, or raise its error."""
+    if isinstance(ends[name], BaseException):
+        raise ends[name]
+    return ends[name]
+
+
 # -- HTTP ------------------------------------------------------------------------------
 
 

@@ -10,13 +10,11 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import signal
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
-from rg_env import patience
+from rg_env import ending, patience
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +23,6 @@ COLLECT_AFTER = (100_000, 50, 10)
 run that goes well some hundred a minute are garbage; retrying.py sees to the others."""
 
 EXIT_FAILED = 1
-EXIT_SIGNAL = 128
 
 Step = Callable[[], Awaitable[object]]
 
@@ -85,21 +82,32 @@ class Lifetime:
         """Have the process end with status 1, unless a signal ends it."""
         self.exit_status = self.exit_status or EXIT_FAILED
 
-    async def run(self, work: Coroutine[Any, Any, None], close: Step) -> None:
+    async def run(
+        self,
+        work: Coroutine[Any, Any, None],
+        close: Step,
+        close_at_once: Callable[[], object] = lambda: None,
+    ) -> None:
         """Run until the work ends, fails or a signal comes; then close.
 
-        A first SIGINT or SIGTERM ends it in order and within `END_WITHIN_S`, a second
-        one at once.
+        A first SIGINT, SIGTERM or SIGHUP ends it in order and within `END_WITHIN_S`, a
+        second one at once. Where somebody else hears them, as the demo does, they reach
+        this as a cancellation.
 
         Args:
             work: What the command does.
             close: Ends what was begun.
+            close_at_once: Does before a second signal what can be done in a second.
 
         Raises:
             SystemExit: With `exit_status`, if that is not 0.
         """
         task = asyncio.get_running_loop().create_task(work)
-        with _collector_spared(), self._signals_end(task):
+        with (
+            _collector_spared(),
+            ending.at_once(close_at_once),
+            ending.signals_cancel(task, self._note),
+        ):
             try:
                 await task
             except asyncio.CancelledError:
@@ -111,45 +119,9 @@ class Lifetime:
         if self.exit_status:
             raise SystemExit(self.exit_status)
 
-    @contextlib.contextmanager
-    def _signals_end(self, task: asyncio.Task[None]) -> Iterator[None]:
-        """Have the first signal cancel a task, and the second one end the process."""
-        loop = asyncio.get_running_loop()
-        is_main = threading.current_thread() is threading.main_thread()
-        signals = (signal.SIGINT, signal.SIGTERM) if is_main else ()
-
-        def stop(number: signal.Signals) -> None:
-            logger.warning("%s: ending; a second one ends at once", number.name)
-            self.exit_status = EXIT_SIGNAL + number
-            self._end_in_time()
-            task.cancel()
-            for other in signals:
-                loop.remove_signal_handler(other)
-                signal.signal(other, signal.SIG_DFL)
-
-        for number in signals:
-            loop.add_signal_handler(number, stop, number)
-        try:
-            yield
-        finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
-
-    def _end_in_time(self) -> None:
-        """End this process when its end takes too long.
-
-        What hangs then (a disk, a network of W&B) may hold the event loop or a thread
-        that Python would wait for. Nothing that is on disk is lost by it.
-        """
-
-        def give_up() -> None:
-            within_s = patience.END_WITHIN_S
-            logger.error("the end takes over %g s: ending at once", within_s)
-            os._exit(self.exit_status)
-
-        timer = threading.Timer(patience.END_WITHIN_S, give_up)
-        timer.daemon = True
-        timer.start()
+    def _note(self, number: signal.Signals) -> None:
+        logger.warning("%s: ending; a second one ends at once", number.name)
+        self.exit_status = ending.EXIT_SIGNAL + number
 
     async def close(self, *steps: Step) -> None:
         """Take the steps of the end, in their order; the second time there are none.

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from rich.console import Console
 from rich.live import Live
 
-from rg_env import logs
+from rg_env import ending, logs
 from rg_env.cli.demo_report import (
     live_view,
+    name_dumps,
     print_report,
     progress_line,
     write_dumps_page,
@@ -141,11 +143,14 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
         asyncio.create_task(env.env_manager()),
     ]
     try:
-        await asyncio.gather(*work)
+        done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_EXCEPTION)
     finally:
+        # Each is cancelled once: what the environment does then is its end.
         for task in [watching, *work]:
             task.cancel()
         await asyncio.gather(watching, *work, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> bool:
@@ -167,7 +172,24 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
     )
 
 
-async def _demo(env_cls: Any, options: argparse.Namespace) -> bool:
+def _say_early_end(
+    env: Any, trainer: StandInTrainer, options: argparse.Namespace
+) -> None:
+    """Print what there is of a demo that a signal has ended."""
+    line = progress_line(env.metrics, trainer, options.steps)
+    console = Console(highlight=False)
+    console.print(f"The demo was ended at {line}", soft_wrap=True)
+    name_dumps(console, Path(options.dumps), env.run_uuid)
+
+
+def _say_ending(number: signal.Signals) -> None:
+    print(f"\n{number.name}: ending; a second one ends at once", flush=True)
+
+
+async def _demo(
+    env_cls: Any, options: argparse.Namespace
+) -> tuple[Any, StandInTrainer]:
+    """Run all parts; return what was counted, once they have ended."""
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api())
@@ -193,8 +215,12 @@ async def _demo(env_cls: Any, options: argparse.Namespace) -> bool:
         logging.getLogger("rg_env.atropos.group_scoring").addFilter(
             lambda record: record.levelno != logging.WARNING
         )
-        await _run(env, trainer, options.steps)
-    return _report(env, trainer, options)
+        try:
+            await _run(env, trainer, options.steps)
+        except asyncio.CancelledError:
+            _say_early_end(env, trainer, options)
+            raise
+    return env, trainer
 
 
 def demo(env_cls: Any, argv: Sequence[str]) -> int:
@@ -205,4 +231,5 @@ def demo(env_cls: Any, argv: Sequence[str]) -> int:
             f"command line: --batch_size {options.batch_size} is no multiple of"
             f" --group_size {options.group_size}, so the API would make no batch"
         )
-    return 0 if asyncio.run(_demo(env_cls, options)) else 1
+    env, trainer = ending.run(_demo(env_cls, options), _say_ending)
+    return 0 if _report(env, trainer, options) else 1

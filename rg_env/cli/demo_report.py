@@ -103,15 +103,22 @@ def print_report(
         )
 
 
-def write_dumps_page(console: Console, folder: Path, run_uuid: str) -> None:
-    """Name the dump files of a run, and make one page of them."""
+def name_dumps(console: Console, folder: Path, run_uuid: str) -> list[Path]:
+    """Print where the dump files of a run are, and return them."""
     found = folder.glob(f"*_{run_uuid}_*.jsonl")
     dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
-    if not dumps:
-        return
-    console.print("\nDump files, one group a line:")
+    if dumps:
+        console.print("\nDump files, one group a line:")
     for path in dumps:
         console.print(f"  {shown_path(path)}", soft_wrap=True)
+    return dumps
+
+
+def write_dumps_page(console: Console, folder: Path, run_uuid: str) -> None:
+    """Name the dump files of a run, and make one page of them."""
+    dumps = name_dumps(console, folder, run_uuid)
+    if not dumps:
+        return
     page = folder / f"demo_{run_uuid}.html"
     group_page.write_page(
         group_page.groups_of_dumps(dumps),

@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
+from rg_env import ending
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
@@ -74,7 +75,7 @@ def doctor(env_cls: Any, argv: Sequence[str]) -> int:
         WorkerPool(1, preload=worker_jobs.PRELOAD),
     ]
     try:
-        library, findings = asyncio.run(_check(options, *pools))
+        library, findings = ending.run(_check(options, *pools))
         layers = ", ".join(pools[0].sandbox_layers)
     finally:
         for pool in pools:

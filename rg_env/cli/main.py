@@ -7,13 +7,12 @@ Exit status 0 is success, 1 a failure at run time, 2 a setting that stopped the 
 from __future__ import annotations
 
 import importlib
-import signal
-import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from rg_env import ending
 from rg_env.cli import failures
-from rg_env.cli.printing import INTERRUPTED
+from rg_env.cli.printing import flush_or_forget
 from rg_env.errors import SettingError, unknown_name
 
 COMMANDS = {
@@ -123,20 +122,18 @@ def begin_workers(argv: Sequence[str]) -> None:
         early_start.begin(worker_jobs.PRELOAD, DEFAULT_MEMORY_LIMIT_BYTES)
 
 
-def end_at_interrupt() -> None:
-    """Have SIGINT end this process at once, until `main` runs a command.
+def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
+    """Run a command line as all that this process does.
 
-    While libraries are imported there is nothing to undo, and some of them swallow a
-    KeyboardInterrupt.
+    Raises:
+        SystemExit: With the exit status, always.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _raise_at_interrupt() -> None:
-    is_main = threading.current_thread() is threading.main_thread()
-    if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    ending.stop_at_interrupt()
+    try:
+        status = main(env_cls, argv)
+    finally:
+        flush_or_forget()
+    raise SystemExit(status)
 
 
 def main(env_cls: Any, argv: Sequence[str]) -> int:
@@ -162,9 +159,10 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         logs.start()
         run: Callable[[Any, Sequence[str]], int]
         run = getattr(importlib.import_module(module), function)
-        _raise_at_interrupt()
         return run(env_cls, rest)
+    except ending.Stopped as end:
+        return end.status
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return ending.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the edge, where each is a sentence
         return failures.end(error)

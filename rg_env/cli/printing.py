@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import signal
 import sys
-
-INTERRUPTED = 128 + signal.SIGINT
-"""Exit status of a command that Ctrl-C ended."""
 
 
 def print_text(text: str) -> None:
     """Print a text; a reader that has gone, as `head` does, has had enough."""
     encoding = sys.stdout.encoding or "utf-8"
     printable = text.encode(encoding, "backslashreplace").decode(encoding)
+    with contextlib.suppress(BrokenPipeError):
+        print(printable)
+    flush_or_forget()
+
+
+def flush_or_forget() -> None:
+    """Print what is still to be printed; forget it if its reader has gone."""
     try:
-        print(printable, flush=True)
+        sys.stdout.flush()
     except BrokenPipeError:
         # Python writes what is left once more at its end, and would complain.
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -11,13 +10,14 @@ from typing import Any
 
 import yaml
 
+from rg_env import ending
 from rg_env.answers.extraction import Extraction, extract_answer
 from rg_env.answers.guards import guarded_task, refusal
 from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli.answer_input import given_answer
-from rg_env.cli.printing import INTERRUPTED, print_text
+from rg_env.cli.printing import print_text
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError, unknown_name
 from rg_env.items import worker_jobs
@@ -219,7 +219,7 @@ async def _score(
 
 
 def _show(options: argparse.Namespace, pool: WorkerPool) -> None:
-    sheet = asyncio.run(_make(pool, options))
+    sheet = ending.run(_make(pool, options))
     if not options.json:
         print_text("\n".join(item_sheet.item_lines(sheet, with_prompt=options.prompt)))
     # Between two loops and not in one: a thread that reads cannot be interrupted.
@@ -227,7 +227,7 @@ def _show(options: argparse.Namespace, pool: WorkerPool) -> None:
     answer = None
     if given is not None:
         rules = ScoringRules(scorer_fixes=not options.no_fixes)
-        answer = asyncio.run(_score(pool, sheet, *given, rules))
+        answer = ending.run(_score(pool, sheet, *given, rules))
     if options.json:
         whole = item_sheet.as_json(sheet, answer)
         print_text(json.dumps(whole, indent=2, default=str))
@@ -253,8 +253,6 @@ def show(env_cls: Any, argv: Sequence[str]) -> int:
     except (PoolError, ScoringUnavailable) as error:
         print(f"error: {_sentence(options.task, error)}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
     finally:
         pool.close()
     return 0

@@ -16,6 +16,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+from rg_env import ending
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli.main import main
 from rg_env.cli.sentence_parser import SentenceParser
@@ -28,11 +29,11 @@ from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation import key_entries
 from rg_env.simulation.answer_key import AnswerKey
+from rg_env.simulation.child_process import end_with_parent
 from rg_env.simulation.inference_server import (
     InferenceServer,
     Pace,
     build_app,
-    catch_signals,
     serve_app,
 )
 from rg_env.simulation.policy import PolicyProfile
@@ -140,14 +141,13 @@ async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
 
 
 async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
-    stopped = catch_signals()
     run = await _run(pool, options)
     key = await _key(pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
     server = InferenceServer(PolicyModel(key, profile), Pace(options.latency_ms))
     async with serve_app(build_app(server), options.host, options.port) as url:
         print(f"{READY} {url}", flush=True)
-        await stopped.wait()
+        await asyncio.Event().wait()
 
 
 def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
@@ -156,7 +156,7 @@ def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
     options = build_parser().parse_args(argv)
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
-        asyncio.run(_serve(options, pool))
+        ending.run(_serve(options, pool))
     except ValueError as error:
         raise SettingError(f"command line: {error}") from error
     except OSError as error:
@@ -167,4 +167,5 @@ def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     sys.exit(main(None, ["simulated-server", *sys.argv[1:]]))

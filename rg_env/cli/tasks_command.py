@@ -14,7 +14,8 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from rg_env.cli.printing import INTERRUPTED, print_text
+from rg_env import ending
+from rg_env.cli.printing import print_text
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
@@ -210,12 +211,10 @@ def tasks(env_cls: Any, argv: Sequence[str]) -> int:
     workers = max(1, (os.cpu_count() or 2) - 1) if options.measure else 1
     pool = WorkerPool(workers, preload=worker_jobs.PRELOAD)
     try:
-        library, facts = asyncio.run(_facts(options, pool, workers))
+        library, facts = ending.run(_facts(options, pool, workers))
     except PoolError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
     finally:
         pool.close()
     if options.json:

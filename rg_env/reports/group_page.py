@@ -24,6 +24,7 @@ from typing import Any, TypedDict
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from rg_env import ending
 from rg_env.answers.scoring import outcome_of
 from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.rollouts.dump_writer import read_groups
@@ -292,6 +293,7 @@ def write_page(
 
     Raises:
         OSError: The disk does not take it; nothing of it is left.
+        Stopped: A signal came; nothing of it is left either.
     """
     templates = _templates()
     totals, system = _Totals(), None
@@ -303,7 +305,7 @@ def write_page(
         "newline": "",
     }
     part = page.with_name(f"{page.name}.part")
-    with contextlib.ExitStack() as stack:
+    with ending.undoing(), contextlib.ExitStack() as stack:
         body = stack.enter_context(tempfile.TemporaryFile(dir=page.parent, **form))
         template = templates.get_template("group_page_group.html")
         for group, text in _written_groups(groups, template):

@@ -8,7 +8,8 @@ import signal
 import pytest
 from parts import build_env
 
-from rg_env.atropos.lifetime import EXIT_FAILED, EXIT_SIGNAL, Lifetime
+from rg_env import ending
+from rg_env.atropos.lifetime import EXIT_FAILED, Lifetime
 
 
 def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
@@ -98,8 +99,8 @@ def test_a_failure_is_an_exit_status_once_all_is_closed():
     assert (end.value.code, closed) == (EXIT_FAILED, [EXIT_FAILED])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_cancels_the_work_closes_and_names_itself(number):
+@pytest.mark.parametrize("number", ending.SIGNALS)
+def test_a_signal_cancels_the_work_closes_and_names_itself(number, monkeypatch):
     closed = []
 
     async def work():
@@ -110,11 +111,12 @@ def test_a_signal_cancels_the_work_closes_and_names_itself(number):
         closed.append(True)
 
     lifetime = Lifetime()
-    lifetime._end_in_time = lambda: None  # it would end the test's own process
+    # It would end the test's own process.
+    monkeypatch.setattr(ending, "_end_in_time", lambda status: None)
     before = signal.getsignal(number)
     try:
         with pytest.raises(SystemExit) as end:
             asyncio.run(lifetime.run(work(), close))
     finally:
         signal.signal(number, before)
-    assert (end.value.code, closed) == (EXIT_SIGNAL + number, [True])
+    assert (end.value.code, closed) == (ending.EXIT_SIGNAL + number, [True])

@@ -10,7 +10,7 @@ import sys
 import pytest
 from parts import ENTRY, GUARD_S, run_main
 
-from rg_env.cli import printing
+from rg_env import ending
 from rg_env.cli import tasks_command as command
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
@@ -385,4 +385,4 @@ def test_ctrl_c_ends_with_the_status_of_its_signal(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "_chosen", interrupted)
-    assert run_main(["tasks"]) == printing.INTERRUPTED == 130
+    assert run_main(["tasks"]) == ending.INTERRUPTED == 130

@@ -20,6 +20,7 @@ from parts import (
     NOWHERE,
     descendants,
     empty_api,
+    end_of,
     left_alive,
     options_of,
     run_main,
@@ -127,12 +128,6 @@ def ends(tmp_path_factory):
         return await asyncio.gather(*lives.values(), return_exceptions=True)
 
     return dict(zip(lives, asyncio.run(all_at_once()), strict=True))
-
-
-def end_of(ends, name):
-    if isinstance(ends[name], BaseException):
-        raise ends[name]
-    return ends[name]
 
 
 # -- claims ----------------------------------------------------------------------------

@@ -22,10 +22,12 @@ FASTER_PARTS = "rg_env/tasks/faster/"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
-LEAVES = {"errors", "installation", "logs", "off_loop", "patience", "retrying"}
+LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "patience"}
+LEAVES |= {"retrying"}
 PURE = {"tasks", "answers", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
+    "ending": {"patience"},
     "tasks": {"errors"},
     "answers": {"errors"},
     "rollouts": {"off_loop"},
@@ -34,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "items": {"errors", "tasks", "answers", "pool"},
     "inference": {"answers", "errors", "off_loop", "patience", "retrying"},
     "simulation": {"errors", "tasks", "items", "pool"},
-    "reports": {"errors", "logs", "tasks", "answers", "rollouts", "items"},
+    "reports": {"ending", "errors", "logs", "tasks", "answers", "rollouts", "items"},
     "atropos": LEAVES | PURE | {"pool", "items", "inference", "reports"},
     "cli": LEAVES | PURE | {"pool", "items", "reports", "simulation", "atropos"},
 }

@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import json
+import os
 import resource
 import shutil
+import signal
 import threading
 import time
 from fractions import Fraction
@@ -15,6 +17,7 @@ from parts import (
     build_env,
 )
 
+from rg_env import ending
 from rg_env.reports import group_page
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.row_writer import RowWriter
@@ -33,6 +36,26 @@ def test_a_file_of_no_rows_is_not_left_behind(tmp_path):
     RowWriter(tmp_path / "rows.jsonl").close()
     assert list(tmp_path.iterdir()) == []
     assert group_page.write_page_of(tmp_path / "rows.jsonl") is None
+
+
+def test_folders_made_for_a_file_of_no_rows_go_with_it(tmp_path):
+    folder = tmp_path / "runs" / "first"
+    folder.mkdir(parents=True)
+    made = [folder, tmp_path / "runs"]
+    RowWriter(folder / "rows.jsonl", made).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_leaves_no_half_of_a_page(tmp_path):
+    def groups():
+        os.kill(os.getpid(), signal.SIGINT)
+        yield from ()
+
+    page = tmp_path / "rows.html"
+    with pytest.raises(ending.Stopped) as end:
+        group_page.write_page(groups(), page, title="Groups", is_simulated=False)
+    assert end.value.status == 130
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("tokens", [3, 2000])

@@ -1,0 +1,113 @@
+"""How a signal ends a command."""
+
+import asyncio
+import contextlib
+import io
+import os
+import signal
+
+import pytest
+
+from rg_env import ending
+
+
+@pytest.fixture(autouse=True)
+def handlers(monkeypatch):
+    """Put all handlers back, and let nothing end the test's own process."""
+    monkeypatch.setattr(ending, "_end_in_time", lambda status: None)
+    before = {number: signal.getsignal(number) for number in ending.SIGNALS}
+    yield before
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+async def sent(number):
+    send(number)
+    await asyncio.sleep(60)
+
+
+def handlers_now():
+    return {number: signal.getsignal(number) for number in ending.SIGNALS}
+
+
+def test_without_a_signal_it_is_as_asyncio_runs_it(handlers):
+    assert ending.run(asyncio.sleep(0, "done")) == "done"
+    assert handlers_now() == handlers
+
+
+@pytest.mark.parametrize("number", ending.SIGNALS)
+def test_a_signal_cancels_and_is_the_status(number):
+    noted = []
+    with pytest.raises(SystemExit) as end:
+        ending.run(sent(number), noted.append)
+    assert (end.value.code, noted) == (128 + number, [number])
+
+
+def test_what_is_cancelled_may_take_its_time():
+    ended = []
+
+    async def work():
+        try:
+            await sent(signal.SIGINT)
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append(True)
+
+    with pytest.raises(SystemExit):
+        ending.run(work())
+    assert ended == [True]
+
+
+def test_an_error_is_raised_as_it_is(handlers):
+    async def work():
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        ending.run(work())
+    assert handlers_now() == handlers
+
+
+def test_a_closed_terminal_does_not_end_what_nohup_has_started():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    async def work():
+        send(signal.SIGHUP)
+        await asyncio.sleep(0.01)
+        return "done"
+
+    assert ending.run(work()) == "done"
+
+
+def test_of_two_that_hear_the_outer_one_is_cancelled():
+    inner = []
+
+    async def hear():
+        with ending.signals_cancel(asyncio.current_task(), inner.append):
+            await sent(signal.SIGTERM)
+
+    async def work():
+        await asyncio.create_task(hear())
+
+    with pytest.raises(SystemExit) as end:
+        ending.run(work())
+    assert (end.value.code, inner) == (143, [])
+
+
+@pytest.mark.parametrize("number", ending.SIGNALS)
+def test_work_without_a_loop_is_undone(number, handlers):
+    undone = []
+
+    def work():
+        with ending.undoing(), contextlib.closing(io.StringIO()) as file:
+            undone.append(file)
+            send(number)
+
+    with pytest.raises(ending.Stopped) as end:
+        work()
+    undone = [file.closed for file in undone]
+    assert (end.value.status, undone) == (128 + number, [True])
+    assert handlers_now() == handlers
