@@ -6,8 +6,8 @@
 #   API_PORT=8010 LOG_DIR=logs examples/launch.sh --config my.yaml
 #
 # Arguments are those of `serve`. The inference server and the trainer are yours to
-# start, before or after this. Ctrl-C, SIGTERM, the end of the run or the death of one
-# of the two ends both; the exit status is that of the environment.
+# start, before or after this. Ctrl-C, SIGTERM, a closed terminal, the end of the run or
+# the death of one of the two ends both; the exit status is that of the environment.
 set -euo pipefail
 set -m # a process group each: Ctrl-C reaches this script alone, which ends them in order
 
@@ -30,7 +30,8 @@ answers() {
 api="" environment=""
 end_both() {
   status=$?
-  trap - EXIT INT TERM
+  trap - EXIT
+  trap '' INT TERM HUP # or the second Ctrl-C would leave the API behind
   # The environment first, so that it can still tell the API that it leaves.
   for pid in $environment $api; do
     kill "$pid" 2>/dev/null || true
@@ -41,6 +42,7 @@ end_both() {
 trap end_both EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+trap 'exit 129' HUP
 
 [ -x "$python" ] || fail "no Python at $python: run \`make test\` once, or set PYTHON"
 run_api=$(dirname "$python")/run-api

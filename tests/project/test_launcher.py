@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -70,6 +71,8 @@ def test_the_launcher_ends_the_api_and_the_environment(launched):
     assert any("waiting for the trainer" in line for line in said)
     assert is_up(url)
     process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGHUP)  # the second one changes nothing
     process.communicate(timeout=GUARD_S)
     assert process.returncode == 128 + signal.SIGTERM
     assert not is_up(url)
