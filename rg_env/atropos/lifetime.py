@@ -48,6 +48,16 @@ async def finish_or_cancel(tasks: Iterable[Any]) -> None:
     await cancel_and_wait(running)
 
 
+async def _whole(work: Coroutine[Any, Any, None]) -> None:
+    """Wait until some work is done, also where this is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
 @contextlib.contextmanager
 def _collector_spared() -> Iterator[None]:
     """Keep the search for garbage from stopping everything for long.
@@ -114,10 +124,13 @@ class Lifetime:
                 if not self.exit_status:
                     raise
             finally:
-                await cancel_and_wait([task])
-                await close()
+                await _whole(self._end(task, close))
         if self.exit_status:
             raise SystemExit(self.exit_status)
+
+    async def _end(self, task: asyncio.Task[None], close: Step) -> None:
+        await cancel_and_wait([task])
+        await close()
 
     def _note(self, number: signal.Signals) -> None:
         logger.warning("%s: ending; a second one ends at once", number.name)

@@ -120,3 +120,20 @@ def test_a_signal_cancels_the_work_closes_and_names_itself(number, monkeypatch):
     finally:
         signal.signal(number, before)
     assert (end.value.code, closed) == (ending.EXIT_SIGNAL + number, [True])
+
+
+def test_an_end_that_has_begun_is_not_cut_short_by_a_cancellation():
+    closed = []
+
+    async def close():
+        await asyncio.sleep(0.05)
+        closed.append(True)
+
+    async def run():
+        task = asyncio.create_task(Lifetime().run(asyncio.sleep(0), close))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return task.cancelled()
+
+    assert asyncio.run(run()) and closed == [True]
