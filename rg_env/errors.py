@@ -15,7 +15,19 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
-__all__ = ["LibraryError", "RunFailed", "SettingError", "nearest", "unknown_name"]
+__all__ = [
+    "LibraryError",
+    "RunFailed",
+    "SettingError",
+    "nearest",
+    "not_allowed",
+    "shown",
+    "span",
+    "unknown_name",
+]
+
+LONGEST_SHOWN = 200
+"""Characters of a value that a sentence repeats."""
 
 
 class SettingError(ValueError):
@@ -45,9 +57,62 @@ class RunFailed(RuntimeError):
         return f"{self.about}: {self}" if self.about else str(self)
 
 
+def shown(value: object) -> str:
+    """Return a value as a sentence repeats it: in quotes, on one line, not too long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def span(
+    kind: str,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    above: float | None = None,
+) -> str:
+    """Return a range in words.
+
+    Args:
+        kind: What is wanted ("a whole number").
+        low: The least value; None for no bound.
+        high: The greatest; None for no bound.
+        above: What the value is above; None for no bound.
+    """
+
+    def number(bound: float) -> str:
+        return str(int(bound)) if bound == int(bound) else str(bound)
+
+    if low is not None and high is not None:
+        return f"{kind} from {number(low)} to {number(high)}"
+    words = [kind]
+    if above is not None:
+        words.append(f"above {number(above)}")
+    if low is not None:
+        words.append(f"of at least {number(low)}")
+    if high is not None:
+        words.append(f"up to {number(high)}")
+    return " ".join(words)
+
+
+def not_allowed(field: str, found: object, allowed: str) -> SettingError:
+    """Build the error for a value that a setting cannot have.
+
+    Args:
+        field: The setting, as the user writes it.
+        found: The value that was found.
+        allowed: What is allowed, in words.
+    """
+    return SettingError(f"{field}: found {shown(found)}; allowed is {allowed}")
+
+
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """Return the allowed name that is spelled most like `name`, if any is close."""
-    matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.6)
+    # Of a text that is no name, the beginning is enough, and quick.
+    short = name[:LONGEST_SHOWN]
+    matches = difflib.get_close_matches(short, list(allowed), n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 
@@ -70,9 +135,9 @@ def unknown_name(
     close = nearest(found, names)
     if close is not None:
         return SettingError(
-            f"{field}: unknown {kind} {found!r}; did you mean {close!r}?"
+            f"{field}: unknown {kind} {shown(found)}; did you mean {close!r}?"
         )
     if not names:
-        return SettingError(f"{field}: unknown {kind} {found!r}; there are none")
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return SettingError(f"{field}: unknown {kind} {found!r}; allowed: {shown}")
+        return SettingError(f"{field}: unknown {kind} {shown(found)}; there are none")
+    first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return SettingError(f"{field}: unknown {kind} {shown(found)}; allowed: {first}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from rg_env.errors import SettingError
+from rg_env import yaml_text
+from rg_env.errors import SettingError, shown
+from rg_env.yaml_text import YamlFault
 
 FIELD = "env.mixture"
 
@@ -26,12 +25,9 @@ def read(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
     if also_given is not None:
         raise SettingError(f"{FIELD}: task_params.composite is given as well; keep one")
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingError(f"{FIELD}: {path!r}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        where = str(error).replace("\n", " ")
-        raise SettingError(f"{FIELD}: {path!r} is no YAML: {where}") from error
+        content = yaml_text.read(path)
+    except YamlFault as fault:
+        raise SettingError(f"{FIELD}: {shown(path)} cannot be used: {fault}") from fault
     if not isinstance(content, dict) or "datasets" not in content:
-        raise SettingError(f"{FIELD}: {path!r} has no list `datasets`")
+        raise SettingError(f"{FIELD}: {shown(path)} has no list `datasets`")
     return {str(key): value for key, value in content.items()}

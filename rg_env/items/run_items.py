@@ -105,7 +105,10 @@ async def _select(
             task_params=params,
         )
     except SettingError as error:
-        raise SettingError(f"env.{error}") from error
+        said = f"env.{error}"
+        if settings.mixture is not None:  # where the user has written it
+            said = said.replace(f"env.task_params.{MIXTURE}", mixture_file.FIELD, 1)
+        raise SettingError(said) from error
     await _check_params(pool, [(c.task, c.params) for c in selection if c.params])
     return selection
 

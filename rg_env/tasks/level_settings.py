@@ -18,7 +18,7 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from rg_env.errors import SettingError, nearest, unknown_name
+from rg_env.errors import SettingError, nearest, shown, unknown_name
 
 ModeName = Literal["random", "curriculum"]
 LevelSetting = ModeName | float | list[float] | None
@@ -72,7 +72,7 @@ def check_setting(value: object) -> None:
         return
     close = nearest(value, MODES) if isinstance(value, str) else None
     hint = f"; did you mean {close!r}?" if close else ""
-    raise ValueError(f"allowed are {ALLOWED}, found {value!r}{hint}")
+    raise ValueError(f"allowed are {ALLOWED}, found {shown(value)}{hint}")
 
 
 def parse_setting(text: object) -> object:

@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import SettingError, unknown_name
+from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.tasks import broken_library
 from rg_env.tasks.faster.replacing import replace
 from rg_env.tasks.faster.rows import Words
@@ -204,8 +204,11 @@ def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
         if hasattr(config, "validate"):
             config.validate()
     except Exception as error:  # foreign code on a user's values
+        reason = str(error).split("\n", 1)[0] or "its own check fails"
+        if isinstance(error, TypeError):  # names an operator and not the value
+            reason = "a value is not of the type that it takes"
         raise SettingError(
-            f"{field}.{task}: reasoning-gym refuses {dict(params)!r}: {error}"
+            f"{field}.{task}: reasoning-gym refuses {shown(dict(params))}: {reason}"
         ) from error
 
 

@@ -159,7 +159,7 @@ def test_a_level_that_cannot_be_is_refused_when_it_is_set(task, level, sentence)
     [
         ({"task_levels": {"gdc": 0.5}}, "env.task_levels: unknown task 'gdc'; did you"),
         ({"task_levels": {"acre": 0.5}}, "'acre' has no difficulty scale"),
-        ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml': No such file"),
+        ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml' cannot be used"),
         (
             {"complexity_mode": 0.0, "task_params": {"gcd": {"min_numbers": 99}}},
             "env.task_params.gcd: reasoning-gym refuses",
@@ -202,6 +202,15 @@ datasets:
         - {name: chain_sum, weight: 1, config: {}}
         - {name: lcm, weight: 3, config: {}}
 """
+
+
+def test_a_fault_of_the_mixtures_file_is_said_of_the_file(tmp_path):
+    path = tmp_path / "mixture.yaml"
+    path.write_text("datasets: [{name: gdc}]")
+    with pytest.raises(
+        SettingError, match=r"env\.mixture\.datasets: unknown task 'gdc'"
+    ):
+        with_env(handles, tasks=None, mixture=str(path))
 
 
 def test_a_file_of_the_librarys_format_is_the_mixture_that_is_asked(tmp_path):

@@ -23,17 +23,18 @@ HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "patience"}
-LEAVES |= {"retrying"}
+LEAVES |= {"retrying", "yaml_text"}
 PURE = {"tasks", "answers", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"patience"},
+    "yaml_text": {"errors"},
     "tasks": {"errors"},
     "answers": {"errors"},
     "rollouts": {"off_loop"},
     "sandbox": set(),
     "pool": {"errors", "sandbox"},
-    "items": {"errors", "tasks", "answers", "pool"},
+    "items": {"errors", "yaml_text", "tasks", "answers", "pool"},
     "inference": {"answers", "errors", "off_loop", "patience", "retrying"},
     "simulation": {"errors", "tasks", "items", "pool"},
     "reports": {"ending", "errors", "logs", "tasks", "answers", "rollouts", "items"},
