@@ -10,6 +10,10 @@ import dataclasses
 import os
 from collections.abc import Mapping
 
+from rg_env.errors import SettingError, shown
+
+MOST_DIGITS = 6
+
 LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
@@ -36,13 +40,25 @@ class Shard:
     source: str = ""
 
 
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+
+
 def from_launcher(environ: Mapping[str, str] = os.environ) -> Shard:
     """Return what the launcher says of this process; one of one where it says nothing.
 
-    A rank that is no number, or not below the number of processes, says nothing.
+    Raises:
+        SettingError: It says something that cannot be. An instance that took itself
+            for the only one would ask what the others ask.
     """
     for rank, number in LAUNCHERS:
         index, count = environ.get(rank, ""), environ.get(number, "")
-        if index.isdecimal() and count.isdecimal() and int(index) < int(count):
-            return Shard(int(index), int(count), f"{rank} and {number}")
+        if not index or not count:
+            continue
+        if not (_is_whole(index) and _is_whole(count) and int(index) < int(count)):
+            raise SettingError(
+                f"{rank}: found {shown(index)} beside {number} {shown(count)}; allowed"
+                f" is a whole number from 0, below {number}: correct or unset both"
+            )
+        return Shard(int(index), int(count), f"{rank} and {number}")
     return Shard()

@@ -3,6 +3,7 @@
 import pytest
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.errors import SettingError
 from rg_env.tasks.shards import LAUNCHERS, Shard, from_launcher
 
 SLURM = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4"}
@@ -46,13 +47,27 @@ def test_slurm_or_torchrun_number_the_instances(variables, place):
     "variables",
     [
         {"SLURM_PROCID": "2"},
-        {"SLURM_PROCID": "x", "SLURM_NTASKS": "4"},
-        {"SLURM_PROCID": "4", "SLURM_NTASKS": "4"},
-        {"RANK": "-1", "WORLD_SIZE": "3"},
+        {"RANK": "2", "WORLD_SIZE": ""},
     ],
 )
-def test_variables_that_make_no_sense_say_nothing(variables):
+def test_a_rank_alone_says_nothing(variables):
     assert from_launcher(variables) == Shard()
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"SLURM_PROCID": "x", "SLURM_NTASKS": "4"}, "SLURM_PROCID: found 'x'"),
+        ({"SLURM_PROCID": "4", "SLURM_NTASKS": "4"}, "below SLURM_NTASKS"),
+        ({"RANK": "-1", "WORLD_SIZE": "3"}, "RANK: found '-1'"),
+        ({"RANK": "0", "WORLD_SIZE": "nan"}, "WORLD_SIZE 'nan'"),
+        ({"RANK": "0", "WORLD_SIZE": "9" * 5000}, "RANK"),
+        ({"RANK": "\u0663", "WORLD_SIZE": "4"}, "RANK"),
+    ],
+)
+def test_variables_that_cannot_be_are_refused_by_name(variables, named):
+    with pytest.raises(SettingError, match=named):
+        from_launcher(variables)
 
 
 def test_the_settings_take_the_launchers_place(launched):
