@@ -17,6 +17,7 @@ from atroposlib.envs.server_handling.server_manager import (
     ServerBaseline,
 )
 
+from rg_env.atropos.server_settings import check_server
 from rg_env.errors import SettingError
 
 PLACEHOLDER_KEY = "x"
@@ -146,6 +147,8 @@ def server_list(
         raise SettingError(
             "openai: at least one inference server is needed, found none"
         )
+    for server in servers:
+        check_server(server)
     types = sorted({server.server_type for server in servers})
     if len(types) > 1:
         raise SettingError(

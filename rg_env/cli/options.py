@@ -17,17 +17,18 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from atroposlib.utils.cli import merge_dicts
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from rg_env import yaml_text
+from rg_env.atropos import setting_sentences
 from rg_env.cli.option_groups import GROUPS, OTHERS, SERVER_GROUP, OptionGroup
 from rg_env.cli.option_table import ENV, OPENAI, Option, OptionTable
 from rg_env.cli.sentence_parser import SentenceParser
-from rg_env.errors import SettingError, nearest, unknown_name
+from rg_env.errors import SettingError, nearest, not_allowed, shown, unknown_name
+from rg_env.yaml_text import YamlFault
 
 if TYPE_CHECKING:
     from atroposlib.envs.server_handling.server_manager import APIServerConfig
@@ -48,27 +49,33 @@ class Options:
         openai: Fields of the inference server, or of each of several.
         slurm: Whether the servers are found through Slurm.
         testing: Whether the framework's mock server is used.
+        ignored: Options that were given and do nothing.
     """
 
     env: Mapping[str, Any]
     openai: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     slurm: bool
     testing: bool
+    ignored: tuple[str, ...] = ()
 
 
 def _parse(field: str, option: Option, text: str) -> Any:
     """Return the value of a field from the command line, for pydantic to check."""
     if text in ("None", "none", "null"):
         return None
+    if not text.strip():
+        raise SettingError(f"{field}: a value is needed, found {text!r}")
     kinds = option.kinds
     is_sequence = text.lstrip().startswith("[")
     if set(kinds) == {"list"} and not is_sequence:
-        return [part.strip() for part in text.split(",") if part.strip()]
+        return [part.strip() for part in text.split(",")]
     if "dict" in kinds or ("list" in kinds and is_sequence):
         try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise SettingError(f"{field}: {text!r} is no YAML value") from error
+            return yaml_text.load(text)
+        except YamlFault as fault:
+            raise SettingError(
+                f"{field}: {shown(text)} is no YAML value: {fault}"
+            ) from fault
     return text
 
 
@@ -156,7 +163,7 @@ def build_parser(
 def _as_bool(field: str, value: Any) -> bool:
     text = str(value).lower()
     if text not in ("true", "false", "1", "0", "yes", "no"):
-        raise SettingError(f"{field}: allowed are true and false, found {value!r}")
+        raise not_allowed(field, value, "true or false")
     return text in ("true", "1", "yes")
 
 
@@ -164,16 +171,19 @@ def _read_yaml(path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingError(f"--config: {path!r}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        where = str(error).replace("\n", " ")
-        raise SettingError(f"--config: {path!r} is no YAML: {where}") from error
+        content = yaml_text.read(path)
+    except YamlFault as fault:
+        raise SettingError(
+            f"--config: {shown(path)} cannot be used: {fault}"
+        ) from fault
     if content is None:
-        return {}
+        raise SettingError(
+            f"--config: {shown(path)} is empty; write `env` or `openai` into it"
+        )
     if not isinstance(content, dict):
-        raise SettingError(f"--config: {path!r} must hold sections, `env` and `openai`")
+        raise SettingError(
+            f"--config: {shown(path)} must hold sections, `env` and `openai`"
+        )
     known = [ENV, OPENAI, *FLAGS, *IGNORED]
     for name in content:
         if name in known:
@@ -186,7 +196,7 @@ def _read_yaml(path: str | None) -> dict[str, Any]:
 
 def _section(content: Mapping[str, Any], name: str, known: Mapping[str, Option]) -> Any:
     """Return a section whose keys are options."""
-    section = content.get(name) or {}
+    section = {} if content.get(name) is None else content[name]
     parts = section if isinstance(section, list) and name == OPENAI else [section]
     for part in parts:
         if not isinstance(part, dict):
@@ -242,17 +252,8 @@ def parse(parser: SentenceParser, argv: Sequence[str], table: OptionTable) -> Op
         openai=sections[OPENAI],
         slurm=flags.get("slurm", False),
         testing=flags.get("testing", False),
+        ignored=tuple(n for n in IGNORED if given[n] is not None or n in content),
     )
-
-
-def _sentence(prefix: str, error: ValidationError) -> str:
-    """Return the first fault of a model as one sentence."""
-    first = error.errors(include_url=False)[0]
-    field = ".".join([prefix, *(str(part) for part in first["loc"])])
-    message = first["msg"].removeprefix("Value error, ")
-    if not first["loc"] or first["type"] == "value_error":
-        return f"{field}: {message}"
-    return f"{field}: {message[0].lower()}{message[1:]}, found {first['input']!r}"
 
 
 def build_model(prefix: str, model: type[BaseModel], *layers: Mapping[str, Any]) -> Any:
@@ -262,13 +263,7 @@ def build_model(prefix: str, model: type[BaseModel], *layers: Mapping[str, Any])
         SettingError: A name is unknown or a value out of range.
     """
     merged = merge_dicts(*(dict(layer) for layer in layers))
-    for name in merged:
-        if name not in model.model_fields:
-            raise unknown_name(prefix, name, model.model_fields, "option")
-    try:
-        return model(**merged)
-    except ValidationError as error:
-        raise SettingError(_sentence(prefix, error)) from error
+    return setting_sentences.build(prefix, model, merged)
 
 
 def build_servers(
@@ -282,11 +277,17 @@ def build_servers(
     Raises:
         SettingError: A value is wrong.
     """
-    parts = [given] if isinstance(given, Mapping) else list(given)
+    from rg_env.atropos.server_settings import checked_kind
+
+    model = checked_kind(type(default))
+    if isinstance(given, Mapping):
+        parts = {OPENAI: given}
+    else:
+        parts = {f"{OPENAI}.{number}": part for number, part in enumerate(given)}
+    if not parts:
+        raise SettingError("openai: found no server; at least one is needed")
     servers = []
-    for part in parts:
+    for section, part in parts.items():
         quiet = {"health_check": False} if part.get("server_type") == "openai" else {}
-        servers.append(
-            build_model(OPENAI, type(default), default.model_dump(), quiet, part)
-        )
+        servers.append(build_model(section, model, default.model_dump(), quiet, part))
     return servers

@@ -89,6 +89,28 @@ def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():
     assert server.api_key and server.tokenizer_name == "t"
 
 
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"base_url": "localhost:9004"}, "did you mean 'http://localhost:9004/v1'"),
+        ({"timeout": 0}, r"openai\.timeout: found 0; allowed is a whole number from 1"),
+        ({"num_max_requests_at_once": -1}, "num_max_requests_at_once"),
+        ({"rolling_buffer_length": 10**30}, "rolling_buffer_length"),
+        ({"model_name": " "}, "model_name"),
+    ],
+)
+def test_a_config_of_the_framework_is_checked_as_well(changes, named):
+    given = {"base_url": NOWHERE, "server_type": "vllm"}
+    with pytest.raises(SettingError, match=named):
+        listed(APIServerConfig(**(given | changes)))
+
+
+def test_a_key_that_no_request_can_carry_is_refused_and_not_repeated():
+    with pytest.raises(SettingError, match="white space") as refused:
+        listed(APIServerConfig(base_url=NOWHERE, api_key="secret\nline"))
+    assert "secret" not in str(refused.value)
+
+
 def test_no_server_is_refused():
     with pytest.raises(SettingError, match="found none"):
         listed()

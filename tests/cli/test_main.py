@@ -51,7 +51,7 @@ REFUSED = {
     "level of a task": (["--env.task_levels", "{gcd: hard}"], "gcd: allowed are"),
     "shard that is not there": (["--env.shard_index", "2"], "num_shards"),
     "server type": (["--openai.server_type", "vlm"], "'vllm'"),
-    "flag": (["--slurm", "maybe"], "true and false"),
+    "flag": (["--slurm", "maybe"], "true or false"),
     "broken map": (["--env.task_weights", "{a: ["], "no YAML value"),
     "no such file": (["--config", "/nowhere.yaml"], "/nowhere.yaml"),
 }
@@ -76,7 +76,7 @@ REFUSED_YAML = {
     "misspelt section": ("environment: {}\nenvv: {}", "did you mean 'env'"),
     "no sections": ("- a\n- b", "must hold sections"),
     "section that is no map": ("env: 3", "must map names to values"),
-    "broken": ("env: {a: [", "is no YAML"),
+    "broken": ("env: {a: [", "line 1, column 11"),
     "value": ("env: {group_size: 0}", "env.group_size"),
 }
 
@@ -248,3 +248,37 @@ def test_the_general_help_lists_every_command() -> None:
 def test_no_command_means_serve(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_main(["--env.group_sise=3"]) == 2
     assert "--env.group_size" in capsys.readouterr().err
+
+
+def test_an_empty_list_of_servers_is_refused(tmp_path: Path) -> None:
+    _, (default,) = ReasoningGymEnv.config_init()
+    given = parsed("--config", yaml_file(tmp_path, "openai: []")).openai
+    with pytest.raises(SettingError, match="openai: found no server"):
+        options.build_servers(default, given)
+
+
+def test_the_fault_of_one_of_several_servers_says_which(tmp_path: Path) -> None:
+    _, (default,) = ReasoningGymEnv.config_init()
+    text = "openai: [{base_url: 'http://a/v1'}, {base_url: b}]"
+    given = parsed("--config", yaml_file(tmp_path, text)).openai
+    with pytest.raises(SettingError, match=r"openai\.1\.base_url: found 'b'"):
+        options.build_servers(default, given)
+
+
+@pytest.mark.parametrize("text", ["env: 0", "env: []", "openai: ''", "openai: false"])
+def test_a_section_that_is_no_map_is_refused_even_if_it_is_empty(
+    text: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingError, match="must map names to values"):
+        parsed("--config", yaml_file(tmp_path, text))
+
+
+def test_what_does_nothing_is_said(tmp_path: Path) -> None:
+    path = yaml_file(tmp_path, "proxy_url: x\nenv: {seed: 3}")
+    given = parsed("--config", path, "--max_n_completions", "3")
+    assert given.ignored == ("max_n_completions", "proxy_url")
+
+
+def test_an_option_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(SettingError, match=r"--env\.seed: it is given twice"):
+        parsed("--env.seed", "1", "--env.seed=2")
