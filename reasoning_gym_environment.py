@@ -87,6 +87,7 @@ from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
+from rg_env.atropos.network_variables import check_network_variables
 from rg_env.atropos.old_names import OldNames
 from rg_env.atropos.process_run import ProcessRun
 from rg_env.atropos.rollout_requests import RolloutRequests
@@ -161,7 +162,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         servers = server_list(
             server_configs, tokenizer_name=config.tokenizer_name, slurm=slurm
         )
-        start_checks.check_folders(config)
+        start_checks.check_reasoning(config, servers[0].server_type)
+        start_checks.check_paths(config)
+        check_network_variables()
         missing = process_rows.missing_folders(config)
         if self.server_cls is BaseEnv.server_cls:  # no subclass names its own client
             self.server_cls = SERVER_CLASSES[servers[0].server_type]
@@ -329,11 +332,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """`serve`: feed the trainer until its last step.
 
         Raises:
-            SettingError: The servers' type returns nothing a trainer can use.
+            SettingError: The servers' type returns nothing a trainer can use, or a
+                group is one rollout.
         """
-        if not self._inference.can_train:
-            kind = self._inference.server_type
-            raise SettingError(start_checks.CANNOT_TRAIN.format(kind))
+        start_checks.check_can_train(
+            self.config.group_size, self._inference.server_type
+        )
         self._is_run = True
         await self._live(self._serve(), trains=True)
 

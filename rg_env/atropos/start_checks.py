@@ -1,18 +1,20 @@
-"""The checks that come before any work: folders, server type, W&B."""
+"""The checks that come before any work: paths, server type, W&B."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Mapping
 
 import wandb
+from pydantic import ValidationError
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.errors import SettingError
+from rg_env.atropos.output_paths import check_file, check_folder
+from rg_env.errors import SettingError, shown
+from rg_env.inference.generation import TRAINABLE_TYPES
+from rg_env.items import mixture_file
+from rg_env.tasks.library import MIXTURE
 
 logger = logging.getLogger(__name__)
 
@@ -23,56 +25,105 @@ CANNOT_TRAIN = (
 )
 
 
-@contextlib.contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make a folder, if it is missing, and remove it again: nothing may be written."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
-    finally:
-        for each in missing:
-            with contextlib.suppress(OSError):
-                each.rmdir()
+NO_SIGNAL = (
+    "env.group_size: found 1; allowed is at least 2 in `serve`: rewards are compared"
+    " within a group, so a group of one carries no signal (`process` may have such)"
+)
+
+REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
 
 
-def _check_writable(field: str, folder: Path) -> None:
-    try:
-        with _made(folder), tempfile.TemporaryFile(dir=folder):
-            return
-    except OSError as error:
-        raise SettingError(
-            f"{field}: no file can be written to {str(folder)!r} ({error.strerror});"
-            " name a folder that can be written"
-        ) from error
-
-
-def check_folders(config: ReasoningGymEnvConfig) -> None:
-    """Refuse output folders that cannot be written, before anything is generated.
+def check_paths(config: ReasoningGymEnvConfig) -> None:
+    """Refuse files that cannot be read or written, before anything is generated.
 
     A folder that is missing is made when something is written to it.
 
     Raises:
-        SettingError: The field and the folder.
+        SettingError: The field, the path and the reason.
     """
+    if config.mixture is not None:
+        mixture_file.read(config.mixture, config.task_params.get(MIXTURE))
     if config.dump_rollouts or config.dump_failed_rollouts:
-        _check_writable("env.data_dumps_dir", Path(config.data_dumps_dir))
-    if config.data_path_to_save_groups is not None:
-        parent = Path(config.data_path_to_save_groups).parent
-        _check_writable("env.data_path_to_save_groups", parent)
+        check_folder("env.data_dumps_dir", config.data_dumps_dir)
+    rows = config.data_path_to_save_groups
+    if rows is not None:
+        if rows.lower().endswith((".html", ".htm")):
+            raise SettingError(
+                f"env.data_path_to_save_groups: found {shown(rows)}, which the page"
+                " would be written over; name a file of rows, as groups.jsonl"
+            )
+        check_file("env.data_path_to_save_groups", rows, is_kept=True)
     if config.data_dir_to_save_evals is not None:
-        _check_writable(
-            "env.data_dir_to_save_evals", Path(config.data_dir_to_save_evals)
-        )
+        check_folder("env.data_dir_to_save_evals", config.data_dir_to_save_evals)
+
+
+def check_can_train(group_size: int, server_type: str) -> None:
+    """Refuse to feed a trainer what it could not learn from.
+
+    Raises:
+        SettingError: The setting and the reason.
+    """
+    if server_type not in TRAINABLE_TYPES:
+        raise SettingError(CANNOT_TRAIN.format(server_type))
+    if group_size < 2:
+        raise SettingError(NO_SIGNAL)
+
+
+def check_reasoning(config: ReasoningGymEnvConfig, server_type: str) -> None:
+    """Refuse to ask for reasoning where the server would not be told.
+
+    Raises:
+        SettingError: The setting and the reason.
+    """
+    for name in REASONING:
+        if getattr(config, name) and server_type != "openai":
+            raise SettingError(
+                f"env.{name}: found {getattr(config, name)!r}, of which a server of"
+                f" type {server_type!r} is not told; it is for openai.server_type"
+                " 'openai'"
+            )
+
+
+def check_wandb_variables(environ: Mapping[str, str] = os.environ) -> None:
+    """Refuse variables that W&B itself would refuse, when it starts.
+
+    Raises:
+        SettingError: The variable, what was found and what W&B says of it.
+    """
+    for name in sorted(environ):
+        if name.startswith("WANDB_"):
+            try:
+                wandb.Settings().update_from_env_vars({name: environ[name]})
+            except ValidationError as error:
+                reason = error.errors(include_url=False)[0]["msg"]
+            except (ValueError, TypeError, wandb.errors.Error) as error:
+                reason = str(error).strip().split("\n", 1)[0]
+            else:
+                continue
+            raise SettingError(
+                f"{name}: found {shown(environ[name])}, which W&B does not take"
+                f" ({reason}); correct or unset it, or pass --env.use_wandb false"
+            )
 
 
 def has_wandb_login() -> bool:
-    """Say whether W&B can be used without asking a person."""
+    """Say whether W&B can be used without asking a person.
+
+    Raises:
+        SettingError: A variable of W&B is wrong.
+    """
+    check_wandb_variables()
     if os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
         return True
     try:
         return bool(wandb.login(prompt=False, verify=False))
-    except wandb.errors.Error:
+    except wandb.errors.Error as error:
+        if os.environ.get("WANDB_API_KEY"):
+            reason = str(error).strip().split("\n", 1)[0].rstrip(".")
+            raise SettingError(
+                f"WANDB_API_KEY: W&B does not take this key ({reason}); correct or"
+                " unset it, or pass --env.use_wandb false"
+            ) from error
         return False
 
 

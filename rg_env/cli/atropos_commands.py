@@ -36,16 +36,37 @@ def _wandb_choice(command: Command, chosen: Mapping[str, Any], wanted: bool) -> 
     return False
 
 
+def _check(name: str, config: Any, server_type: str) -> None:
+    """Refuse settings that a command cannot work with, before anything is loaded.
+
+    Raises:
+        SettingError: The setting and the reason.
+    """
+    if name == "serve":
+        start_checks.check_can_train(config.group_size, server_type)
+    if name == "process":
+        if config.data_path_to_save_groups is None:
+            raise SettingError("env.data_path_to_save_groups: `process` needs a file")
+        if config.total_steps < 1:
+            raise SettingError(
+                "env.total_steps: `process` writes that many groups, at least 1, found"
+                f" {config.total_steps}"
+            )
+
+
 def _build(env_cls: Any, name: str, argv: Sequence[str]) -> Any:
     """Build the environment of a command from its command line."""
     command = COMMANDS[name]
     default_env, default_servers = env_cls.config_init()
     chosen = parse(name, argv, describe(default_env, default_servers[0]))
     started_from = default_env.model_copy(update=dict(command.starts))
+    for option in chosen.ignored:
+        logger.warning("--%s does nothing: Atropos hands it to nobody", option)
     config = options.build_model(
         ENV, type(default_env), started_from.model_dump(), chosen.env
     )
     servers = options.build_servers(default_servers[0], chosen.openai)
+    _check(name, config, servers[0].server_type)
     use_wandb = _wandb_choice(command, chosen.env, config.use_wandb)
     config = config.model_copy(update={"use_wandb": use_wandb})
     env = env_cls(config, servers, slurm=chosen.slurm, testing=chosen.testing)
@@ -69,8 +90,6 @@ def serve(env_cls: Any, argv: Sequence[str]) -> int:
 def process(env_cls: Any, argv: Sequence[str]) -> int:
     """Run `process`; the page is made of whatever was written."""
     env = _build(env_cls, "process", argv)
-    if env.config.data_path_to_save_groups is None:
-        raise SettingError("env.data_path_to_save_groups: `process` needs a file")
     env.n_groups_to_process = env.config.total_steps
     env.group_size_to_process = env.config.group_size
     path = Path(env.config.data_path_to_save_groups)

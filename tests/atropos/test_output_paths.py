@@ -1,0 +1,89 @@
+"""Files and folders are tried before anything is done, and nothing is left of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rg_env.atropos.output_paths import check_file, check_folder
+from rg_env.errors import SettingError
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("kept")
+    Path("folder").mkdir()
+    return tmp_path
+
+
+def left(here: Path) -> set[str]:
+    assert Path("file").read_text() == "kept"
+    return {str(path.relative_to(here)) for path in here.rglob("*")}
+
+
+@pytest.mark.parametrize("path", ["folder", "new", "new/and/deep", ".", "folder/new/"])
+def test_a_folder_that_can_be_written_is_taken_and_left_as_it_was(
+    path: str, here: Path
+) -> None:
+    check_folder("env.x", path)
+    assert left(here) == {"file", "folder"}
+
+
+@pytest.mark.parametrize("path", ["new.jsonl", "folder/new", "new/deep/rows", "file"])
+def test_a_file_that_can_be_written_is_taken_and_left_as_it_was(
+    path: str, here: Path
+) -> None:
+    check_file("env.x", path)
+    check_file("env.x", path, is_kept=True)
+    assert left(here) == {"file", "folder"}
+
+
+FOLDERS = {
+    "file": "a file is in its way",
+    "file/under": "a file is in its way",
+    "/proc/nope": "No such file",
+    "a" * 300: "File name too long",
+    "deep/" + "a" * 300: "File name too long",
+    "a\0b": "a sign that no name may hold",
+    "\ud800": "no text",
+}
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=range(len(FOLDERS)))
+def test_a_folder_that_cannot_be_written_is_refused_with_the_reason(
+    path: str, here: Path
+) -> None:
+    with pytest.raises(SettingError, match=FOLDERS[path]) as refused:
+        check_folder("env.x", path)
+    assert str(refused.value).startswith("env.x: ")
+    assert left(here) == {"file", "folder"}
+
+
+FILES = {
+    "folder": "it is a folder",
+    "new/": "it is a folder",
+    ".": "it is a folder",
+    "..": "it is a folder",
+    "file/under": "a file is in its way",
+    "/proc/nope": "No such file",
+    "a" * 300: "File name too long",
+    "a" * 250: "File name too long",  # no room for `_1` and `.html`
+    "a\0b": "a sign that no name may hold",
+}
+
+
+@pytest.mark.parametrize("path", FILES, ids=range(len(FILES)))
+def test_a_file_that_cannot_be_written_is_refused_with_the_reason(
+    path: str, here: Path
+) -> None:
+    with pytest.raises(SettingError, match=FILES[path]):
+        check_file("env.x", path)
+    assert left(here) == {"file", "folder"}
+
+
+def test_rows_are_not_written_to_what_is_no_ordinary_file() -> None:
+    check_file("--json", "/dev/null")
+    with pytest.raises(SettingError, match="no ordinary file"):
+        check_file("env.x", "/dev/null", is_kept=True)

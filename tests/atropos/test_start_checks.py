@@ -1,0 +1,113 @@
+"""What stops a start before anything is loaded or asked."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from parts import TOKENIZER, build_env, env_config, run_main
+
+from rg_env.atropos import start_checks
+from rg_env.errors import SettingError
+
+
+def test_a_trainer_is_fed_no_groups_of_one() -> None:
+    start_checks.check_can_train(2, "vllm")
+    with pytest.raises(SettingError, match="a group of one carries no signal"):
+        start_checks.check_can_train(1, "vllm")
+
+
+def test_a_group_of_one_ends_serve_from_python_too() -> None:
+    env = build_env(group_size=1)
+    with pytest.raises(SettingError, match="carries no signal"):
+        asyncio.run(env.env_manager())
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["serve", "--env.group_size=1"], "carries no signal"),
+        (["serve", "--openai.server_type=trl"], "cannot train"),
+        (["process", "--env.total_steps=-1"], "env.total_steps"),
+        (["process", "--env.data_path_to_save_groups=None"], "needs a file"),
+    ],
+)
+def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read(
+    argv: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = ["--env.tokenizer_name=/nowhere", "--env.use_wandb=false"]
+    assert run_main([*argv, *nowhere]) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"data_path_to_save_groups": "/"}, "env.data_path_to_save_groups"),
+        ({"data_path_to_save_groups": "/proc/x"}, "env.data_path_to_save_groups"),
+        ({"data_path_to_save_groups": "rows.html"}, "the page would be written over"),
+        ({"data_dir_to_save_evals": "/dev/null"}, "env.data_dir_to_save_evals"),
+        ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml'"),
+        ({"mixture": "/dev/null"}, "env.mixture: '/dev/null' has no list"),
+        ({"reasoning_effort": "high"}, "env.reasoning_effort: found 'high', of which"),
+        ({"thinking_mode": True}, "openai.server_type 'openai'"),
+    ],
+)
+def test_settings_are_refused_and_not_blamed_on_the_tokenizer(
+    changes: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(SettingError) as refused:
+        build_env(**changes, tokenizer_name="/nowhere")
+    assert expected in str(refused.value)
+    assert "tokenizer" not in str(refused.value)
+
+
+@pytest.mark.processes
+def test_a_limit_that_leaves_no_room_is_not_blamed_on_the_tokenizer(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    argv = [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"]
+    assert run_main(["process", *argv, "--env.max_token_length=20"]) == 2
+    said = capsys.readouterr().err
+    assert "error: env.max_token_length: 20 tokens leave no room" in said
+
+
+def test_reasoning_is_asked_of_a_server_that_is_told() -> None:
+    start_checks.check_reasoning(env_config(reasoning_effort="high"), "openai")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WANDB_MODE", "bogus"),
+        ("WANDB_MODE", ""),
+        ("WANDB_BASE_URL", "nope"),
+        ("WANDB_CONSOLE", "x"),
+        ("WANDB_SILENT", "perhaps"),
+        ("WANDB_PROJECT", "a/b"),
+        ("WANDB_RUN_ID", "a/b"),
+        ("WANDB_TAGS", ",,"),
+        ("WANDB_HTTP_TIMEOUT", "soon"),
+    ],
+)
+def test_a_variable_that_wandb_refuses_is_named(name: str, value: str) -> None:
+    with pytest.raises(SettingError, match=f"^{name}: found '{value}'") as refused:
+        start_checks.check_wandb_variables({name: value})
+    assert "\n" not in str(refused.value)
+
+
+def test_variables_that_wandb_takes_are_taken() -> None:
+    taken = {"WANDB_MODE": "offline", "WANDB_PROJECT": "p", "WANDB_TAGS": "a,b"}
+    start_checks.check_wandb_variables(taken)
+
+
+@pytest.mark.processes  # W&B asks git where it is
+def test_a_key_that_wandb_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.setenv("WANDB_API_KEY", "short")
+    with pytest.raises(SettingError, match="WANDB_API_KEY: W&B does not take this key"):
+        start_checks.has_wandb_login()
