@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
+from rg_env.cli import option_types
 from rg_env.cli.demo_report import (
     live_view,
     name_dumps,
@@ -29,7 +30,6 @@ from rg_env.cli.demo_report import (
     write_dumps_page,
 )
 from rg_env.cli.sentence_parser import SentenceParser
-from rg_env.cli.simulated_server_command import level_setting
 from rg_env.errors import SettingError
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
@@ -42,18 +42,17 @@ PROJECT = Path(__file__).resolve().parents[2]
 SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
 MAX_TOKENS = 4096
 EVAL_SAMPLES = 1
+MOST_STEPS = 1_000_000
+MOST_ROLLOUTS = 4096
+"""Of a group and of a batch, which are held in memory at once."""
+
+COMPARED = ": rewards are compared within a group, so one alone carries no signal"
+
 LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
 
 
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, found {number}")
-    return number
-
-
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> SentenceParser:
     """Return the parser of the command."""
     parser = SentenceParser(
         prog="reasoning_gym_environment.py demo",
@@ -64,18 +63,44 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--steps", type=_at_least_one, default=12, help="batches the trainer takes")
-    add("--batch_size", type=_at_least_one, default=64, help="rollouts in a batch")
-    add("--group_size", type=_at_least_one, default=8, help="rollouts of an item")
-    add("--seed", type=int, default=1918, help="decides the items")
-    add("--latency_ms", type=float, default=100.0, help="of the simulated server")
+    add(
+        "--steps",
+        type=option_types.whole_number(1, MOST_STEPS),
+        default=12,
+        help="batches the trainer takes",
+    )
+    add(
+        "--batch_size",
+        type=option_types.whole_number(2, MOST_ROLLOUTS),
+        default=64,
+        help="rollouts in a batch, a multiple of --group_size",
+    )
+    add(
+        "--group_size",
+        type=option_types.whole_number(2, MOST_ROLLOUTS, COMPARED),
+        default=8,
+        help="rollouts of an item",
+    )
+    add("--seed", type=option_types.seed, default=1918, help="decides the items")
+    add(
+        "--latency_ms",
+        type=option_types.number(0.0, option_types.LONGEST_LATENCY_MS),
+        default=100.0,
+        help="of the simulated server",
+    )
     add(
         "--complexity_mode",
-        type=level_setting,
+        type=option_types.level_setting,
         default="random",
-        help="difficulty: None, random, curriculum or a level in 0 to 1",
+        help="difficulty: None, random, curriculum, a level in 0 to 1 or a range"
+        " [low, high]",
     )
-    add("--dumps", default=str(PROJECT / "data_dumps"), help="folder of the dump files")
+    add(
+        "--dumps",
+        type=option_types.writable_folder,
+        default=str(PROJECT / "data_dumps"),
+        help="folder of the dump files",
+    )
     return parser
 
 
@@ -108,7 +133,7 @@ def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str)
             "dump_rollouts": True,
             "dump_failed_rollouts": True,
             "rollout_save_score_threshold": 0.0,  # the page shows every group
-            "data_dumps_dir": options.dumps,
+            "data_dumps_dir": str(options.dumps),
         }
     )
     servers = [
@@ -160,7 +185,7 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
     print_report(console, metrics, env.get_curriculum_stats() if has_levels else None)
     line = progress_line(metrics, trainer, options.steps)
     console.print(f"\n{line}", soft_wrap=True)
-    write_dumps_page(console, Path(options.dumps), env.run_uuid)
+    write_dumps_page(console, options.dumps, env.run_uuid)
     if counts.invalid_groups:
         console.print(
             f"{counts.invalid_groups} of the groups are not what a trainer takes:"
@@ -179,7 +204,7 @@ def _say_early_end(
     line = progress_line(env.metrics, trainer, options.steps)
     console = Console(highlight=False)
     console.print(f"The demo was ended at {line}", soft_wrap=True)
-    name_dumps(console, Path(options.dumps), env.run_uuid)
+    name_dumps(console, options.dumps, env.run_uuid)
 
 
 def _say_ending(number: signal.Signals) -> None:
@@ -225,7 +250,7 @@ async def _demo(
 
 def demo(env_cls: Any, argv: Sequence[str]) -> int:
     """Run the command; status 0 only if groups were delivered."""
-    options = build_parser().parse_args(argv)
+    options = build_parser().parse(argv)
     if options.batch_size % options.group_size:
         raise SettingError(
             f"command line: --batch_size {options.batch_size} is no multiple of"

@@ -9,13 +9,14 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from rg_env import ending
+from rg_env.cli import option_types
 from rg_env.cli.sentence_parser import SentenceParser
+from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
@@ -26,7 +27,7 @@ from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> SentenceParser:
     """Return the parser of the command."""
     parser = SentenceParser(
         prog="reasoning_gym_environment.py doctor",
@@ -37,9 +38,25 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--tasks", default=None, help="names or patterns, by commas; all if not given")
-    add("--items", type=int, default=4, help="items of each task")
-    add("--json", type=Path, default=None, metavar="FILE", help="write the findings")
+    add(
+        "--tasks",
+        type=option_types.names,
+        default=None,
+        help="names or patterns, by commas; all if not given",
+    )
+    add(
+        "--items",
+        type=option_types.whole_number(1, option_types.MOST_ITEMS),
+        default=4,
+        help="items of each task",
+    )
+    add(
+        "--json",
+        type=option_types.writable_file,
+        default=None,
+        metavar="FILE",
+        help="write the findings",
+    )
     add("--no_fixes", action="store_true", help="judge the library's own scorers")
     return parser
 
@@ -48,11 +65,12 @@ async def _check(
     options: argparse.Namespace, pool: WorkerPool, other: WorkerPool
 ) -> tuple[LibraryDescription, list[TaskFindings]]:
     library = await read_library(pool)
-    wanted = None if options.tasks is None else options.tasks.split(",")
-    tasks = sorted({c.task for c in build_selection(library, tasks=wanted)})
-    check = TaskCheck(
-        pool, other, fixes=not options.no_fixes, num_items=max(1, options.items)
-    )
+    try:
+        chosen = build_selection(library, tasks=options.tasks)
+    except SettingError as error:
+        raise SettingError(f"--{error}") from error
+    tasks = sorted({choice.task for choice in chosen})
+    check = TaskCheck(pool, other, fixes=not options.no_fixes, num_items=options.items)
     places = asyncio.Semaphore(2 * (os.cpu_count() or 1))
 
     async def checked(task: str) -> TaskFindings:
@@ -68,7 +86,7 @@ async def _check(
 def doctor(env_cls: Any, argv: Sequence[str]) -> int:
     """Run the command; status 0 if every task is well."""
     del env_cls
-    options = build_parser().parse_args(argv)
+    options = build_parser().parse(argv)
     workers = max(1, (os.cpu_count() or 2) - 1)
     pools = [
         WorkerPool(workers, preload=worker_jobs.PRELOAD),
@@ -87,6 +105,7 @@ def doctor(env_cls: Any, argv: Sequence[str]) -> int:
     }
     if options.json is not None:
         found = task_check_table.as_json(findings, versions)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     console = Console()
     console.print(task_check_table.table(findings))

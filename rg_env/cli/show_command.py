@@ -8,18 +8,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
-from rg_env import ending
+from rg_env import ending, yaml_text
 from rg_env.answers.extraction import Extraction, extract_answer
 from rg_env.answers.guards import guarded_task, refusal
 from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.cli import option_types
 from rg_env.cli.answer_input import given_answer
 from rg_env.cli.printing import print_text
 from rg_env.cli.sentence_parser import SentenceParser
-from rg_env.errors import SettingError, unknown_name
+from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.installed_library import read_library
@@ -32,11 +31,27 @@ from rg_env.tasks.library import MIXTURE, LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scale_repairs import no_scale_reason
 from rg_env.tasks.solutions import solution
+from rg_env.yaml_text import YamlFault
 
 DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 60.0
 MAX_SEED = 2**32 - 1
 TAGS = ("<answer>", "</answer>", "<think>", "</think>")
+
+
+def _param(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE, with the value as YAML writes it."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(
+            f"found {shown(text)}; allowed is NAME=VALUE, as YAML writes values"
+        )
+    try:
+        return name, yaml_text.load(value)
+    except YamlFault as fault:
+        raise argparse.ArgumentTypeError(
+            f"found {shown(value)} for {name}, which is no YAML value: {fault}"
+        ) from fault
 
 
 def build_parser() -> SentenceParser:
@@ -52,12 +67,12 @@ def build_parser() -> SentenceParser:
     add("task", metavar="TASK", help="a name; `tasks` lists them")
     add(
         "--level",
-        type=float,
+        type=option_types.number(0.0, 1.0),
         help="difficulty from 0 to 1; the library's default parameters if not given",
     )
     add(
         "--seed",
-        type=int,
+        type=option_types.whole_number(0, MAX_SEED),
         default=0,
         help="the library's seed of the entry, from 0 (default); it decides as well"
         " which of two steps a level between them falls on",
@@ -65,6 +80,7 @@ def build_parser() -> SentenceParser:
     add(
         "--param",
         action="append",
+        type=_param,
         default=[],
         metavar="NAME=VALUE",
         help="a parameter of the task's dataset, over those of the level; again for"
@@ -93,15 +109,10 @@ def _joined(argv: Sequence[str]) -> list[str]:
     return joined
 
 
-def _params(given: Sequence[str], task: TaskInfo) -> dict[str, Any]:
-    """Return the parameters of a command line; values are written as in YAML."""
+def _params(given: Sequence[tuple[str, Any]], task: TaskInfo) -> dict[str, Any]:
+    """Return the parameters of a command line."""
     params: dict[str, Any] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise SettingError(
-                f"command line: --param takes NAME=VALUE, found {text!r}"
-            )
+    for name, value in given:
         if name not in task.parameters:
             raise unknown_name(
                 f"command line: --param of {task.name}",
@@ -109,13 +120,9 @@ def _params(given: Sequence[str], task: TaskInfo) -> dict[str, Any]:
                 task.parameters,
                 "parameter",
             )
-        try:
-            params[name] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise SettingError(
-                f"command line: --param {name} takes a value as YAML writes it, found"
-                f" {value!r}"
-            ) from error
+        if name in params:
+            raise SettingError(f"--param: {shown(name)} is given twice; give it once")
+        params[name] = value
     return params
 
 
@@ -131,10 +138,6 @@ def _task(library: LibraryDescription, name: str) -> TaskInfo:
 
 
 async def _place(pool: WorkerPool, task: str, level: float, seed: int) -> Place:
-    if not 0.0 <= level <= 1.0:
-        raise SettingError(
-            f"command line: --level takes a number from 0 to 1, found {level:g}"
-        )
     scales = await resolve_scales(pool, [task])
     if task not in scales:
         raise SettingError(
@@ -152,10 +155,6 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
         SettingError: It asks for something that is not there.
         PoolError: The item could not be made.
     """
-    if not 0 <= options.seed <= MAX_SEED:
-        raise SettingError(
-            f"command line: --seed takes 0 to {MAX_SEED}, found {options.seed}"
-        )
     library = await read_library(pool)
     task = _task(library, options.task)
     given = _params(options.param, task)

@@ -12,12 +12,12 @@ import argparse
 import asyncio
 import dataclasses
 import sys
-import typing
 from collections.abc import Sequence
 from typing import Any
 
 from rg_env import ending
 from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.cli import option_types
 from rg_env.cli.main import main
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
@@ -39,7 +39,6 @@ from rg_env.simulation.inference_server import (
 from rg_env.simulation.policy import PolicyProfile
 from rg_env.simulation.policy_model import PolicyModel
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
@@ -48,17 +47,7 @@ MAX_ENTRIES_A_DRAW = 8
 """On average, where results move the levels: a scale has five steps on average."""
 
 
-def level_setting(text: str) -> LevelSetting:
-    """Return the value of `--complexity_mode`."""
-    setting = None if text in ("None", "none", "null") else parse_setting(text)
-    try:
-        check_setting(setting)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return typing.cast(LevelSetting, setting)
-
-
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> SentenceParser:
     """Return the parser of the command."""
     parser = SentenceParser(
         prog="reasoning_gym_environment.py simulated-server",
@@ -68,37 +57,65 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--host", default="127.0.0.1", help="address to listen on")
-    add("--port", type=int, default=9004, help="0 picks a free one")
-    add("--seed", type=int, default=1918, help="the environment's env.seed")
-    add("--eval_seed", type=int, default=123, help="the environment's env.eval_seed")
+    add(
+        "--host",
+        type=option_types.not_blank,
+        default="127.0.0.1",
+        help="address to listen on",
+    )
+    add("--port", type=option_types.port, default=9004, help="0 picks a free one")
+    add(
+        "--seed",
+        type=option_types.seed,
+        default=1918,
+        help="the environment's env.seed",
+    )
+    add(
+        "--eval_seed",
+        type=option_types.seed,
+        default=123,
+        help="the environment's env.eval_seed",
+    )
     add(
         "--num_eval_samples_per_task",
-        type=int,
+        type=option_types.whole_number(1, option_types.MOST_ITEMS),
         default=5,
         help="the environment's env.num_eval_samples_per_task",
     )
     add(
         "--tasks",
+        type=option_types.names,
         default=None,
         help="the environment's env.tasks, separated by commas; all if not given",
     )
     add(
         "--complexity_mode",
-        type=level_setting,
+        type=option_types.level_setting,
         default="random",
-        help="the environment's env.complexity_mode: None, random, curriculum or a"
-        " level",
+        help="the environment's env.complexity_mode: None, random, curriculum, a level"
+        " or a range [low, high]",
     )
-    add("--skill", type=float, default=0.55, help="mean skill over tasks, in (0, 1)")
-    add("--latency_ms", type=float, default=0.0, help="wait before every answer")
+    add(
+        "--skill",
+        type=option_types.number(0.0, 1.0, open_ends=True),
+        default=0.55,
+        help="mean skill over tasks, in (0, 1)",
+    )
+    add(
+        "--latency_ms",
+        type=option_types.number(0.0, option_types.LONGEST_LATENCY_MS),
+        default=0.0,
+        help="wait before every answer",
+    )
     return parser
 
 
 async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run:
     library = await read_library(pool)
-    names = None if options.tasks is None else options.tasks.split(",")
-    choices = build_selection(library, tasks=names)
+    try:
+        choices = build_selection(library, tasks=options.tasks)
+    except SettingError as error:
+        raise SettingError(f"--{error}") from error
     difficulty = await prepare_difficulty(
         pool,
         sorted({choice.task for choice in choices}),
@@ -153,10 +170,13 @@ async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
 def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
     """Run the command until a signal ends it."""
     del env_cls
-    options = build_parser().parse_args(argv)
+    options = build_parser().parse(argv)
+    option_types.check_can_listen(options.host, options.port)
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
         ending.run(_serve(options, pool))
+    except SettingError:
+        raise
     except ValueError as error:
         raise SettingError(f"command line: {error}") from error
     except OSError as error:

@@ -141,18 +141,24 @@ def test_a_terminated_command_leaves_no_process():
 REFUSED = {
     "misspelt task": (["gdc"], "did you mean 'gcd'"),
     "mixture": (["composite"], "is a mixture"),
-    "no task": ([], "required: TASK"),
+    "no task": ([], "TASK is needed"),
     "level of a task without a scale": (["acre", "--level=0.5"], "no difficulty scale"),
-    "level above the scale": (["gcd", "--level=1.5"], "from 0 to 1, found 1.5"),
-    "level that is no number": (["gcd", "--level=nan"], "from 0 to 1, found nan"),
-    "negative seed": (["gcd", "--seed=-1"], "0 to 4294967295, found -1"),
-    "seed above the range": (["gcd", "--seed=4294967296"], "found 4294967296"),
-    "parameter without a value": (["gcd", "--param", "x"], "NAME=VALUE, found 'x'"),
+    "level above the scale": (["gcd", "--level=1.5"], "--level: found '1.5'; allowed"),
+    "level that is no number": (
+        ["gcd", "--level=nan"],
+        "--level: found 'nan'; allowed",
+    ),
+    "negative seed": (["gcd", "--seed=-1"], "from 0 to 4294967295"),
+    "seed above the range": (["gcd", "--seed=4294967296"], "found '4294967296'"),
+    "parameter without a value": (
+        ["gcd", "--param", "x"],
+        "found 'x'; allowed is NAME=VALUE",
+    ),
     "misspelt parameter": (
         ["gcd", "--param=min_number=3"],
         "did you mean 'min_numbers'",
     ),
-    "broken value": (["gcd", "--param=min_numbers=["], "as YAML writes it, found '['"),
+    "broken value": (["gcd", "--param=min_numbers=["], "found '[' for min_numbers"),
 }
 
 
