@@ -168,6 +168,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         missing = process_rows.missing_folders(config)
         if self.server_cls is BaseEnv.server_cls:  # no subclass names its own client
             self.server_cls = SERVER_CLASSES[servers[0].server_type]
+        rows = config.data_path_to_save_groups
         loaded = {
             server.tokenizer_name: "openai.tokenizer_name"
             for server in servers
@@ -178,6 +179,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.jsonl_writer: Any = process_rows.take_over(
             self.jsonl_writer, config, missing
         )
+        if config.data_path_to_save_groups != rows:
+            logger.info(
+                "%s exists: rows go to %s", rows, config.data_path_to_save_groups
+            )
         self._build_collaborators(servers[0].server_type)
 
     def _build_collaborators(self, server_type: str) -> None:

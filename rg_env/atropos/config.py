@@ -56,7 +56,7 @@ MAX_BATCH_SIZE = 2**20
 """Rollouts that are held in memory at once."""
 
 MAX_STEPS = 1_000_000_000
-MAX_ITEMS_OF_TASK = 100_000
+MAX_ITEMS_OF_TASK = 10_000
 """All of them are made at the start."""
 
 MAX_TASKS = 100_000

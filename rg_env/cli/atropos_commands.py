@@ -62,6 +62,11 @@ def _build(env_cls: Any, name: str, argv: Sequence[str]) -> Any:
     started_from = default_env.model_copy(update=dict(command.starts))
     for option in chosen.ignored:
         logger.warning("--%s does nothing: Atropos hands it to nobody", option)
+    if chosen.testing:
+        raise SettingError(
+            "--testing: found true; the mock server of Atropos answers only what a test"
+            " has put into it, so allowed is false; `simulated-server` needs no model"
+        )
     config = options.build_model(
         ENV, type(default_env), started_from.model_dump(), chosen.env
     )

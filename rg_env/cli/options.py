@@ -144,7 +144,7 @@ def build_parser(
     parser.add_argument("--config", metavar="FILE", help="YAML with `env` and `openai`")
     for flag, text in (
         ("slurm", "Find the inference servers through Slurm's variables"),
-        ("testing", "Use the framework's mock server"),
+        ("testing", "Of the tests of Atropos; false"),
     ):
         parser.add_argument(
             f"--{flag}", nargs="?", const="true", metavar="BOOL", help=text

@@ -31,6 +31,7 @@ def test_a_group_of_one_ends_serve_from_python_too() -> None:
         (["serve", "--openai.server_type=trl"], "cannot train"),
         (["process", "--env.total_steps=-1"], "env.total_steps"),
         (["process", "--env.data_path_to_save_groups=None"], "needs a file"),
+        (["evaluate", "--testing", "true"], "--testing: found true"),
     ],
 )
 def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read(
