@@ -18,8 +18,17 @@ FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
 
 NEEDED = (
-    *("aiohttp", "atroposlib", "huggingface_hub", "isal", "msgspec", "numpy", "orjson"),
-    *("pydantic", "rich", "sympy", "tenacity", "tokenizers", "transformers"),
+    *("aiohttp", "atroposlib", "huggingface_hub", "isal", "jinja2", "msgspec"),
+    *(
+        "numpy",
+        "orjson",
+        "pydantic",
+        "rich",
+        "sympy",
+        "tenacity",
+        "tokenizers",
+        "transformers",
+    ),
     *("uvicorn", "wandb", "yaml"),
 )
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
