@@ -5,63 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from rg_env.atropos import setting_sentences
-from rg_env.atropos.http_urls import check_url
-from rg_env.atropos.setting_checks import check_value
-
-A_WEEK_S = 7 * 24 * 3600
-MANY_REQUESTS = 1_000_000
-"""In flight; more than any machine has connections for."""
-
-MANY_TIMINGS = 10_000_000
-"""Kept in memory, 8 bytes and more each."""
+from rg_env.atropos.checked_server import CheckedServer
 
 
-class ServerSettings(APIServerConfig):
+class ServerSettings(CheckedServer, APIServerConfig):
     """What `APIServerConfig` says of a server, checked.
 
     Source: atroposlib 0.4.0, APIServerConfig; differs: ranges are checked, unknown
     fields are refused.
     """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        validate_assignment=True,
-        allow_inf_nan=False,
-        protected_namespaces=(),
-    )
-
-    timeout: int = Field(
-        default=1200, ge=1, le=A_WEEK_S, description="Seconds for one request"
-    )
-    num_max_requests_at_once: int = Field(
-        default=512, ge=1, le=MANY_REQUESTS, description="Training requests in flight"
-    )
-    num_requests_for_eval: int = Field(
-        default=64, ge=1, le=MANY_REQUESTS, description="Evaluation requests in flight"
-    )
-    rolling_buffer_length: int = Field(
-        default=1000,
-        ge=0,
-        le=MANY_TIMINGS,
-        description="Timings kept for the statistics of Atropos",
-    )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _is_no_odd_value(cls, value: object, info: ValidationInfo) -> object:
-        name = str(info.field_name)
-        check_value(cls.model_fields[name], name, value)
-        return value
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_url(cls, url: str | None) -> str | None:
-        if url:
-            check_url(url, "/v1")
-        return url
 
 
 def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:

@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from pydantic import BaseModel
+
+from rg_env.atropos import setting_sentences
+from rg_env.atropos.checked_server import CheckedServer
+from rg_env.atropos.checked_settings import CheckedSettings
 from rg_env.cli import options
-from rg_env.cli.option_table import OptionTable, read_table
+from rg_env.cli.option_table import ENV, OPENAI, OptionTable, read_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,12 +70,25 @@ def parse(name: str, argv: Sequence[str], table: OptionTable) -> options.Options
 def glance(name: str, argv: Sequence[str]) -> None:
     """Refuse a command line, or print its help, before the framework is imported.
 
+    What the framework or the library has to be asked for is left to the command.
+
     Does nothing with a framework whose options are not written down.
 
     Raises:
-        SettingError: An option, key or file is wrong.
+        SettingError: An option, key, file or value is wrong.
         SystemExit: It asked for help, which is printed.
     """
     table = read_table()
-    if table is not None:
-        parse(name, argv, table)
+    if table is None:
+        return
+    given = parse(name, argv, table)
+    servers = [given.openai] if isinstance(given.openai, Mapping) else given.openai
+    _look_at(ENV, CheckedSettings, given.env)
+    for server in servers:
+        _look_at(OPENAI, CheckedServer, server)
+
+
+def _look_at(section: str, model: type[BaseModel], given: Mapping[str, Any]) -> None:
+    """Refuse values that the model knows to be wrong; leave its other names alone."""
+    known = {name: value for name, value in given.items() if name in model.model_fields}
+    setting_sentences.build(section, model, known)

@@ -13,7 +13,8 @@ from documents import EXAMPLES, README, ROOT, blocks, codes, name_of, table, tex
 from parts import GUARD_S
 
 from rg_env.atropos import defaults
-from rg_env.atropos.config import DATA_DUMPS, ReasoningGymEnvConfig
+from rg_env.atropos.checked_settings import DATA_DUMPS, CheckedSettings
+from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli import atropos_options, options
 from rg_env.cli.option_table import describe
 from rg_env.inference.generation import TRAINABLE_TYPES
@@ -46,7 +47,9 @@ def shown(value):
 
 
 def test_the_tables_have_exactly_our_fields():
-    declared = set(inspect.get_annotations(ReasoningGymEnvConfig)) - {"model_config"}
+    classes = (CheckedSettings, ReasoningGymEnvConfig)
+    declared = {name for cls in classes for name in inspect.get_annotations(cls)}
+    declared.discard("model_config")
     rows = [codes(row[0])[0] for row in table("Field")]
     assert sorted(rows) == sorted(declared)
 

@@ -1,0 +1,62 @@
+"""The settings of an inference server that are checked without the framework."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from rg_env.atropos.http_urls import check_url
+from rg_env.atropos.setting_checks import check_value
+
+A_WEEK_S = 7 * 24 * 3600
+MANY_REQUESTS = 1_000_000
+"""In flight; more than any machine has connections for."""
+
+MANY_TIMINGS = 10_000_000
+"""Kept in memory, 8 bytes and more each."""
+
+
+class CheckedServer(BaseModel):
+    """What `ServerSettings` narrows of the framework's settings of a server."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        validate_assignment=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+    )
+
+    base_url: str | None = Field(default="", description="Where it is")
+    server_type: Literal["openai", "trl", "sglang", "vllm"] = Field(
+        default="openai", description="What it is; vllm and sglang can train"
+    )
+    timeout: int = Field(
+        default=1200, ge=1, le=A_WEEK_S, description="Seconds for one request"
+    )
+    num_max_requests_at_once: int = Field(
+        default=512, ge=1, le=MANY_REQUESTS, description="Training requests in flight"
+    )
+    num_requests_for_eval: int = Field(
+        default=64, ge=1, le=MANY_REQUESTS, description="Evaluation requests in flight"
+    )
+    rolling_buffer_length: int = Field(
+        default=1000,
+        ge=0,
+        le=MANY_TIMINGS,
+        description="Timings kept for the statistics of Atropos",
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_odd_value(cls, value: object, info: ValidationInfo) -> object:
+        name = str(info.field_name)
+        check_value(cls.model_fields[name], name, value)
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, url: str | None) -> str | None:
+        if url:
+            check_url(url, "/v1")
+        return url
