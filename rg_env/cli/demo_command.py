@@ -13,7 +13,6 @@ import json
 import logging
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
@@ -21,7 +20,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.cli import option_types
+from rg_env.cli import demo_options
 from rg_env.cli.demo_report import (
     live_view,
     name_dumps,
@@ -29,8 +28,6 @@ from rg_env.cli.demo_report import (
     progress_line,
     write_dumps_page,
 )
-from rg_env.cli.sentence_parser import SentenceParser
-from rg_env.errors import SettingError
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.simulation.child_process import running_program
@@ -38,70 +35,11 @@ from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
 logger = logging.getLogger(__name__)
 
-PROJECT = Path(__file__).resolve().parents[2]
 SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
 MAX_TOKENS = 4096
 EVAL_SAMPLES = 1
-MOST_STEPS = 1_000_000
-MOST_ROLLOUTS = 4096
-"""Of a group and of a batch, which are held in memory at once."""
-
-COMPARED = ": rewards are compared within a group, so one alone carries no signal"
-
 LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
-
-
-def build_parser() -> SentenceParser:
-    """Return the parser of the command."""
-    parser = SentenceParser(
-        prog="reasoning_gym_environment.py demo",
-        description="Run the real Atropos API and the real environment over all tasks,"
-        " with a simulated policy as the model and a stand-in trainer that trains"
-        " nothing. No GPU, no account, no network.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add(
-        "--steps",
-        type=option_types.whole_number(1, MOST_STEPS),
-        default=12,
-        help="batches the trainer takes",
-    )
-    add(
-        "--batch_size",
-        type=option_types.whole_number(2, MOST_ROLLOUTS),
-        default=64,
-        help="rollouts in a batch, a multiple of --group_size",
-    )
-    add(
-        "--group_size",
-        type=option_types.whole_number(2, MOST_ROLLOUTS, COMPARED),
-        default=8,
-        help="rollouts of an item",
-    )
-    add("--seed", type=option_types.seed, default=1918, help="decides the items")
-    add(
-        "--latency_ms",
-        type=option_types.number(0.0, option_types.LONGEST_LATENCY_MS),
-        default=100.0,
-        help="of the simulated server",
-    )
-    add(
-        "--complexity_mode",
-        type=option_types.level_setting,
-        default="random",
-        help="difficulty: None, random, curriculum, a level in 0 to 1 or a range"
-        " [low, high]",
-    )
-    add(
-        "--dumps",
-        type=option_types.writable_folder,
-        default=str(PROJECT / "data_dumps"),
-        help="folder of the dump files",
-    )
-    return parser
 
 
 def _server_options(options: argparse.Namespace) -> list[str]:
@@ -250,11 +188,6 @@ async def _demo(
 
 def demo(env_cls: Any, argv: Sequence[str]) -> int:
     """Run the command; status 0 only if groups were delivered."""
-    options = build_parser().parse(argv)
-    if options.batch_size % options.group_size:
-        raise SettingError(
-            f"command line: --batch_size {options.batch_size} is no multiple of"
-            f" --group_size {options.group_size}, so the API would make no batch"
-        )
+    options = demo_options.parse(argv)
     env, trainer = ending.run(_demo(env_cls, options), _say_ending)
     return 0 if _report(env, trainer, options) else 1

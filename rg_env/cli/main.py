@@ -100,12 +100,15 @@ def glance(argv: Sequence[str]) -> int | None:
         SystemExit: It asked for help, which is printed.
     """
     command, rest = _command(argv)
-    if command not in MAKE_ITEMS:
-        return None
-    from rg_env.cli import atropos_options
-
     try:
-        atropos_options.glance(command, rest)
+        if command == "demo":
+            from rg_env.cli import demo_options
+
+            demo_options.parse(rest)
+        elif command in MAKE_ITEMS:
+            from rg_env.cli import atropos_options
+
+            atropos_options.glance(command, rest)
     except SettingError as error:
         return failures.end(error)
     return None

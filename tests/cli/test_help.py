@@ -85,6 +85,9 @@ def test_help_of_a_subclass_shows_its_own_options(
     ("command", "status"),
     [
         ("serve --help", 0),
+        ("demo --help", 0),
+        ("demo --step 3", 2),
+        ("serve --env.seed many", 2),
         ("--env.group_sise 3", 2),
         ("process --config /no/such/file", 2),
         ("evaluate --env.seed", 2),

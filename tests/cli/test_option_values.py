@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_settings import ServerSettings
 from rg_env.cli import (
-    demo_command,
+    demo_options,
     doctor_command,
     options,
     show_command,
@@ -37,7 +37,7 @@ FIELDS = [
     (section, name) for section in MODELS for name in MODELS[section].model_fields
 ]
 SMALL = {
-    "demo": demo_command,
+    "demo": demo_options,
     "doctor": doctor_command,
     "show": show_command,
     "simulated-server": simulated_server_command,

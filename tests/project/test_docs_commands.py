@@ -13,7 +13,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import defaults
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli import (
-    demo_command,
+    demo_options,
     doctor_command,
     option_table,
     options,
@@ -27,7 +27,7 @@ ENTRY = "python reasoning_gym_environment.py"
 ENTRY_CALL = re.compile(r"python reasoning_gym_environment\.py +([a-z][a-z-]*)")
 OPTION = re.compile(r"--(env|openai)\.([a-z]\w*)")
 PARSERS = {
-    "demo": demo_command,
+    "demo": demo_options,
     "doctor": doctor_command,
     "show": show_command,
     "simulated-server": simulated_server_command,
