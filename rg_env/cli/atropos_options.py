@@ -14,6 +14,7 @@ from rg_env.atropos.checked_server import CheckedServer
 from rg_env.atropos.checked_settings import CheckedSettings
 from rg_env.cli import options
 from rg_env.cli.option_table import ENV, OPENAI, OptionTable, read_table
+from rg_env.tasks import written_tasks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,12 +84,21 @@ def glance(name: str, argv: Sequence[str]) -> None:
         return
     given = parse(name, argv, table)
     servers = [given.openai] if isinstance(given.openai, Mapping) else given.openai
-    _look_at(ENV, CheckedSettings, given.env)
+    checked = _look_at(ENV, CheckedSettings, given.env)
+    if written_tasks.is_library_of_list():
+        written_tasks.refuse_unknown(checked)
     for server in servers:
         _look_at(OPENAI, CheckedServer, server)
 
 
-def _look_at(section: str, model: type[BaseModel], given: Mapping[str, Any]) -> None:
-    """Refuse values that the model knows to be wrong; leave its other names alone."""
+def _look_at(
+    section: str, model: type[BaseModel], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Refuse values that the model knows to be wrong; leave its other names alone.
+
+    Returns:
+        The values that were given, as the model reads them.
+    """
     known = {name: value for name, value in given.items() if name in model.model_fields}
-    setting_sentences.build(section, model, known)
+    built: BaseModel = setting_sentences.build(section, model, known)
+    return {name: getattr(built, name) for name in known}

@@ -82,6 +82,8 @@ def usage() -> str:
 def _command(argv: Sequence[str]) -> tuple[str, list[str]]:
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help")):
         return "serve", list(argv)
+    if argv[0] == "help" and len(argv) == 2:
+        return argv[1], ["--help"]
     return argv[0], list(argv[1:])
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from rg_env.errors import SettingError, nearest, shown, unknown_name
+from rg_env.errors import SettingError, nearest, shown
 
 OF_AN_OPTION = re.compile(r"argument (?P<name>\S+): (?P<what>.*)", re.DOTALL)
 NEEDS = "the following arguments are required: "
@@ -125,13 +125,30 @@ class SentenceParser(argparse.ArgumentParser):
                 continue
             if argument.startswith("-"):
                 name = argument.split("=", 1)[0]
-                begun = [option for option in known if option.startswith(name)]
-                if len(begun) == 1 and nearest(name, known) is None:
-                    raise SettingError(
-                        f"command line: unknown option {shown(name)}; did you mean"
-                        f" {begun[0]!r}?"
-                    )
-                raise unknown_name("command line", name, known, "option")
+                meant = _meant(name, known)
+                hint = f"did you mean {meant!r}?" if meant else "--help lists them all"
+                raise SettingError(
+                    f"command line: unknown option {shown(name)}; {hint}"
+                )
             meant = f"--{argument.partition('=')[0]}"
             hint = f"; did you mean {meant!r}?" if meant in known else ""
             raise SettingError(f"command line: unexpected {shown(argument)}{hint}")
+
+
+def _meant(name: str, known: Sequence[str]) -> str | None:
+    """Return the option that somebody meant, if one is close.
+
+    What options have in common, dashes and a section, makes none of them alike.
+    """
+    begun = [option for option in known if option.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    section, dot, field = name.lstrip("-").lower().rpartition(".")
+    start = f"--{section}{dot}"
+    in_section = [o for o in known if o.startswith(start) and ("." in o) == bool(dot)]
+    for options in (in_section, [o for o in known if "." in o]):
+        by_field = {o.rpartition(".")[2].lstrip("-").lower(): o for o in options}
+        found = nearest(field, by_field)
+        if found is not None and (dot or options is in_section or found == field):
+            return by_field[found]
+    return nearest(name, known) if dot and not in_section else None

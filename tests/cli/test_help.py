@@ -86,6 +86,7 @@ def test_help_of_a_subclass_shows_its_own_options(
     [
         ("serve --help", 0),
         ("demo --help", 0),
+        ("process --env.tasks gdc", 2),
         ("demo --step 3", 2),
         ("serve --env.seed many", 2),
         ("--env.group_sise 3", 2),
