@@ -6,6 +6,8 @@
 Thinking is what stands between `<think>` and `</think>`, what stands before a
 `</think>` that nothing opened (the chat template did), and what follows a `<think>`
 that is never closed. In the rest there must be exactly one `<answer>...</answer>`.
+A completion that has opened and closed thinking of its own needs no template for that:
+a closing tag that it writes once more is a slip, and hides no answer before it.
 
 One pass over the tags of the text: time is linear in its length, whatever it holds.
 The four tags are lower case and have no attributes. Nothing is repaired or guessed.
@@ -58,12 +60,15 @@ def _thinking_ends(text: str, thinking_open: bool) -> tuple[int, bool]:
         whether the text is still inside the template's thinking at that position.
     """
     inside, end, still_open = thinking_open, 0, thinking_open
+    has_closed_its_own = False
     for match in _TAG.finditer(text):
         tag = match.group()
         if tag == "<think>":
             inside = True
         elif tag == "</think>":
-            if not inside or still_open:
+            if inside and not still_open:
+                has_closed_its_own = True
+            elif thinking_open or not has_closed_its_own:
                 end, still_open = match.end(), False
             inside = False
     return end, still_open
@@ -72,14 +77,14 @@ def _thinking_ends(text: str, thinking_open: bool) -> tuple[int, bool]:
 def _answer_tags(text: str, start: int) -> Iterator[re.Match[str]]:
     """Yield the tags from `start` that are outside thinking.
 
-    Those are the answer tags, and the opening `<think>` that no answer may contain.
+    Those are the answer tags, and those of thinking that no answer may contain.
     """
     inside = False
     for match in _TAG.finditer(text, start):
         tag = match.group()
-        if tag == "</think>":
-            inside = False
-        elif not inside:
+        if inside:
+            inside = tag != "</think>"
+        else:
             inside = tag == "<think>"
             yield match
 

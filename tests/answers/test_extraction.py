@@ -103,6 +103,15 @@ def test_everything_before_the_last_stray_closing_tag_is_thinking():
     assert answer_of(text) == "5"
 
 
+def test_a_second_closing_tag_hides_no_answer_of_who_closed_its_own_thinking():
+    text = "<think>a</think><answer>4</answer> wait </think><answer>5</answer>"
+    assert failure_of(text) == "several_answers"
+
+
+def test_a_closing_tag_after_the_answer_changes_nothing():
+    assert answer_of("<think>a</think><answer>5</answer></think>") == "5"
+
+
 @pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
 def test_the_template_s_thinking_must_end(text):
     assert failure_of(text, thinking_open=True) == "unfinished_thinking"
@@ -136,6 +145,9 @@ def test_an_answer_before_thinking_that_never_ends_counts():
         ("<answer>4</answer><answer>5", "unclosed_answer"),
         ("<answer><answer>5</answer></answer>", "nested_answer"),
         ("<answer><think>2 + 3</think>5</answer>", "nested_answer"),
+        ("<think>a</think><answer>5</think></answer>", "nested_answer"),
+        ("<think>a</think>`<answer>` is: <answer>5</answer>", "nested_answer"),
+        ("As asked I used <think>. <answer>5</answer>", "unfinished_thinking"),
         ("5</answer>", "stray_tag"),
         ("<answer>5</answer></answer>", "stray_tag"),
     ],
