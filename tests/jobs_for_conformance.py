@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score
+from rg_env.answers.scoring import ScoreRow
 from rg_env.items import worker_jobs
 from rg_env.tasks import library
 
@@ -18,7 +18,7 @@ def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
     return entry
 
 
-def score_where_made(task: str, seed: int, answers: Sequence[str]) -> list[Score]:
+def score_where_made(task: str, seed: int, answers: Sequence[str]) -> list[ScoreRow]:
     """Score answers to an entry that has not left its process."""
     entry = library.make_entry(task, {}, seed)
     return worker_jobs.score_answers(task, {}, entry, answers)

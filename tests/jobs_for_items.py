@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score, score_answer
+from rg_env.answers.scoring import ScoreRow, as_row, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 
 SLOW = "an answer that takes a minute to score"
@@ -38,11 +38,11 @@ def score_answers(
     entry: Mapping[str, Any],
     answers: Sequence[str],
     rules: ScoringRules,
-) -> list[Score]:
+) -> list[ScoreRow]:
     """Score answers by comparing them with the entry's, which takes long for `SLOW`."""
 
     def own(answer: str, entry: Mapping[str, Any]) -> float:
         time.sleep(60.0 if answer == SLOW else 0.0)
         return float(answer == entry["answer"])
 
-    return [score_answer(answer, entry, own) for answer in answers]
+    return [as_row(score_answer(answer, entry, own)) for answer in answers]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 WRONG_AT_MOST = 0.05
@@ -65,6 +65,55 @@ class Score:
     outcome: str
     answer: str | None
     formats: FormatScores | None = dataclasses.field(default=None, compare=False)
+
+
+ScoreRow = tuple[float, str, float | None, float | None]
+"""Value, outcome, and the scores of both formats, None where there are none."""
+
+PAID = frozenset({"right", "partial"})
+OUTCOMES = PAID | {"wrong", "empty_answer", "scorer_error", "refused"}
+"""What can become of an answer in a worker."""
+
+
+def as_row(score: Score) -> ScoreRow:
+    """Return a score as plain values, without its answer, which the reader knows."""
+    formats = score.formats
+    if formats is None:
+        return score.value, score.outcome, None, None
+    return score.value, score.outcome, formats.bare, formats.tagged
+
+
+def _is_unit(value: object) -> bool:
+    return type(value) is float and 0.0 <= value <= 1.0
+
+
+def _read_row(answer: str, row: object) -> Score:
+    if type(row) is not tuple or len(row) != 4:
+        raise ValueError("a score is a row of four values")
+    value, outcome, bare, with_tags = row
+    if not _is_unit(value):
+        raise ValueError("a score is a number in [0, 1]")
+    if type(outcome) is not str or outcome not in OUTCOMES:
+        raise ValueError("a score has an outcome of the table")
+    if outcome_of(value) != ("wrong" if outcome not in PAID else outcome):
+        raise ValueError("a score has the outcome of its value")
+    formats = None
+    if bare is not None:
+        if not _is_unit(bare) or not (with_tags is None or _is_unit(with_tags)):
+            raise ValueError("the score of a format is a number in [0, 1]")
+        formats = FormatScores(bare, with_tags, value)
+    return Score(value, outcome, answer, formats)
+
+
+def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
+    """Make scores of the rows that somebody sent who is not to be believed.
+
+    Raises:
+        ValueError: They cannot be the scores of these answers.
+    """
+    if type(rows) is not list or len(rows) != len(answers):
+        raise ValueError("there is a score for each answer")
+    return [_read_row(answer, row) for answer, row in zip(answers, rows, strict=True)]
 
 
 def tagged(answer: str) -> str:

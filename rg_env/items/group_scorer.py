@@ -19,12 +19,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score, score_answer
+from rg_env.answers.scoring import Score, ScoreRow, read_rows, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
 from rg_env.pool.pool_errors import DeadlineExceeded, PoolError, WorkerDied
 from rg_env.pool.worker_pool import WorkerPool
+from rg_env.pool.worker_thread import Trust
 
 
 class ScoringUnavailable(RunFailed):
@@ -77,7 +78,19 @@ class TaskHandle:
         return scorer.score_blocking(self, entry, answer).value
 
 
-def _remote_job(dataset: Any) -> tuple[Callable[..., list[Score]], tuple[Any, ...]]:
+MAX_REPLY_BYTES = 2**16
+"""Of the scores of a group, which take some forty bytes each."""
+
+
+def scores_of(answers: Sequence[str]) -> Trust:
+    """Return how far a worker is believed that scores these answers."""
+    read = functools.partial(read_rows, answers)
+    return Trust(max_reply_bytes=MAX_REPLY_BYTES, read=read)
+
+
+def _remote_job(
+    dataset: Any,
+) -> tuple[Callable[..., list[ScoreRow]], tuple[Any, ...]]:
     """Return the job and its leading arguments, () where the dataset is foreign."""
     if isinstance(dataset, TaskHandle):
         return worker_jobs.score_answers, (dataset.task, dict(dataset.params))
@@ -125,9 +138,13 @@ class GroupScorer:
             return score_answer(answer, entry, dataset.score_answer)
         call = (*where, entry, [answer], self._rules)
         try:
-            return self._pool.call(job, *call, deadline_s=self._deadline_s)[0]
+            scores: Any = self._pool.call(
+                job, *call, deadline_s=self._deadline_s, trust=scores_of([answer])
+            )
         except PoolError as error:
             return _failed(answer, error)
+        score: Score = scores[0]
+        return score
 
     async def score_group(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
@@ -160,15 +177,17 @@ class GroupScorer:
 
     async def _score_distinct(
         self,
-        job: Callable[..., list[Score]],
+        job: Callable[..., list[ScoreRow]],
         where: tuple[Any, ...],
         entry: Mapping[str, Any],
         answers: list[str],
     ) -> list[Score]:
+        call = (*where, entry, answers, self._rules)
         try:
-            return await self._pool.run(
-                job, *where, entry, answers, self._rules, deadline_s=self._deadline_s
+            scores: Any = await self._pool.run(
+                job, *call, deadline_s=self._deadline_s, trust=scores_of(answers)
             )
+            return list[Score](scores)
         except (DeadlineExceeded, WorkerDied) as error:
             if len(answers) == 1:
                 return [_failed(answers[0], error)]

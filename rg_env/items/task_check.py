@@ -11,9 +11,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score
+from rg_env.answers.scoring import Score, read_rows
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import scores_of
 from rg_env.pool.pool_errors import PoolError
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.sampler import entry_seed
@@ -45,7 +46,8 @@ async def _scores(
     """Return the time in milliseconds, and the scores."""
     rules = ScoringRules(scorer_fixes=fixes)
     call: tuple[Any, ...] = (worker_jobs.score_answers, task, {}, entry, answers, rules)
-    return await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S)
+    took_ms, rows = await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S)
+    return took_ms, read_rows(answers, rows)
 
 
 async def gold_fault(
@@ -63,7 +65,7 @@ async def gold_fault(
     if gold is None:
         return None
     try:
-        scores = await pool.run(
+        scores: Any = await pool.run(
             worker_jobs.score_answers,
             task,
             dict(params),
@@ -71,6 +73,7 @@ async def gold_fault(
             [gold],
             rules,
             deadline_s=DEADLINE_S,
+            trust=scores_of([gold]),
         )
     except PoolError as error:
         return f"its gold answer cannot be scored: {error}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rg_env.answers.guards import guarded_task, refusal
-from rg_env.answers.scoring import Score, score_answer
+from rg_env.answers.scoring import Score, ScoreRow, as_row, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
@@ -69,17 +69,18 @@ def _score_all(
     entry: Mapping[str, Any],
     answers: Sequence[str],
     rules: ScoringRules,
-) -> list[Score]:
+) -> list[ScoreRow]:
     """Score the answers that the guard admits; the others are refused."""
     scorer = dataset.score_answer
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
-    return [
+    scores = (
         Score(0.0, "refused", answer)
         if _is_refused(task, answer, entry, rules)
         else score_answer(answer, entry, scorer)
         for answer in answers
-    ]
+    )
+    return [as_row(score) for score in scores]
 
 
 def score_answers(
@@ -88,8 +89,12 @@ def score_answers(
     entry: Mapping[str, Any],
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
-) -> list[Score]:
-    """Score answers to one entry with the dataset configured as it was made."""
+) -> list[ScoreRow]:
+    """Score answers to one entry with the dataset configured as it was made.
+
+    Returns:
+        Rows that `scoring.read_rows` reads, one for each answer.
+    """
     dataset = library.scoring_dataset(task, params)
     return _score_all(task, dataset, entry, answers, rules)
 
@@ -101,7 +106,7 @@ def score_answers_by_config(
     entry: Mapping[str, Any],
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
-) -> list[Score]:
+) -> list[ScoreRow]:
     """Score answers with a dataset given by its class and the library's config."""
     task, dataset = library.dataset_from_config(module, class_name, config)
     return _score_all(task, dataset, entry, answers, rules)

@@ -1,24 +1,25 @@
 """What travels between the pool and its workers: frames, and what they hold.
 
-A frame is one byte of kind, four bytes of length, and the body. Calls travel to
-the worker as ordinary pickles. Results travel back as pickles that are read with
-everything forbidden but plain data, because a worker that ran hostile text must
+A frame is one byte of kind, eight of a number, four of length, and the body. The number
+is the call's, a random one: what a worker sends ahead of a call answers nothing. Calls
+travel to the worker as ordinary pickles. Results travel back as pickles that are read
+with everything forbidden but plain data, because a worker that ran hostile text must
 not be able to run code in the process that holds the run's keys:
 
     plain values (None, bool, numbers, str, bytes, list, tuple, dict, set)
-    Fraction, Decimal, datetime and its kin
-    dataclasses, named tuples and enums of this project, from modules that the
-    reader has imported already; dataclasses are rebuilt through their constructor
+    Fraction of integers of bounded size, Decimal, datetime and its kin
+    dataclasses and named tuples of this project, from modules that the reader has
+    imported already; dataclasses are rebuilt through their constructor. No enums: the
+    reader would get its own member, and a pickle can rename that
 
 numpy scalars arrive as the Python value they hold. Not covered: a hostile worker can
-still send a wrong value, or one that takes long to read within MAX_BODY_BYTES.
+still send a wrong value, which `Trust.read` of a call is for.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-import enum
 import functools
 import io
 import pickle
@@ -29,11 +30,13 @@ import time
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_BODY_BYTES = 64 * 2**20
 PROTOCOL = 5
-_HEADER = struct.Struct("!BI")
+MAX_FRACTION_BITS = 20_000
+"""Longer integers take the reader noticeable time to reduce."""
+_HEADER = struct.Struct("!BQI")
 _CHUNK_BYTES = 2**16
 _PROJECT = __name__.partition(".")[0] + "."
 
@@ -52,6 +55,20 @@ class Frame(IntEnum):
 _KINDS = frozenset(map(int, Frame))
 
 
+class Message(NamedTuple):
+    """A frame that was received.
+
+    Attributes:
+        kind: Its kind.
+        number: Of the call that it belongs to, 0 for none.
+        body: What it holds.
+    """
+
+    kind: Frame
+    number: int
+    body: bytes
+
+
 class Channel:
     """Frames over a stream socket; one reader and one writer at a time."""
 
@@ -60,7 +77,11 @@ class Channel:
         self._received = bytearray()
 
     def send(
-        self, kind: Frame, body: bytes = b"", timeout_s: float | None = None
+        self,
+        kind: Frame,
+        body: bytes = b"",
+        timeout_s: float | None = None,
+        number: int = 0,
     ) -> None:
         """Send one frame.
 
@@ -72,25 +93,37 @@ class Channel:
         if len(body) > MAX_BODY_BYTES:
             raise ValueError(f"{len(body)} bytes are over the {MAX_BODY_BYTES} allowed")
         self._stream.settimeout(timeout_s)
-        self._stream.sendall(_HEADER.pack(kind, len(body)) + body)
+        self._stream.sendall(_HEADER.pack(kind, number, len(body)) + body)
 
-    def receive(self, timeout_s: float | None = None) -> tuple[Frame, bytes]:
+    def receive(
+        self, timeout_s: float | None = None, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> Message:
         """Wait for one whole frame, however slowly it comes.
 
         Raises:
             TimeoutError: It was not there in time.
-            EOFError: The other side is gone, or does not send frames.
+            EOFError: The other side is gone, or does not send frames of this size.
         """
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._fill(_HEADER.size, end_s)
-        kind, length = _HEADER.unpack_from(self._received)
-        if length > MAX_BODY_BYTES or kind not in _KINDS:
+        kind, number, length = _HEADER.unpack_from(self._received)
+        if length > max_body_bytes or kind not in _KINDS:
             raise EOFError("not a frame")
         size = _HEADER.size + length
         self._fill(size, end_s)
         body = bytes(memoryview(self._received)[_HEADER.size : size])
         del self._received[:size]
-        return Frame(kind), body
+        return Message(Frame(kind), number, body)
+
+    def has_unread(self) -> bool:
+        """Say whether something has come that nobody has received yet."""
+        if self._received:
+            return True
+        try:
+            self._stream.settimeout(0)
+            return bool(self._stream.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Close the socket; may be called twice."""
@@ -155,6 +188,8 @@ def _build_fraction(numerator: int, denominator: int) -> Fraction:
     # From text, Fraction("1e999999999") would hang the reader.
     if type(numerator) is not int or type(denominator) is not int:
         raise pickle.UnpicklingError("a Fraction is two integers")
+    if max(numerator.bit_length(), denominator.bit_length()) > MAX_FRACTION_BITS:
+        raise pickle.UnpicklingError("a Fraction of integers that are too long")
     return Fraction(numerator, denominator)
 
 
@@ -182,9 +217,6 @@ def _find_project_type(module: str, name: str) -> type | None:
     found = getattr(sys.modules.get(module), name, None)
     if not module.startswith(_PROJECT) or not isinstance(found, type):
         return None
-    is_plain = (
-        dataclasses.is_dataclass(found)
-        or issubclass(found, enum.Enum)
-        or (issubclass(found, tuple) and hasattr(found, "_fields"))
-    )
+    is_named_tuple = issubclass(found, tuple) and hasattr(found, "_fields")
+    is_plain = dataclasses.is_dataclass(found) or is_named_tuple
     return found if is_plain and found.__module__ == module else None

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from rg_env.pool import early_start
 from rg_env.pool.pool_errors import PoolClosed, PoolFull
-from rg_env.pool.worker_thread import Call, WorkerThread
+from rg_env.pool.worker_thread import BELIEVED, Call, Trust, WorkerThread
 from rg_env.sandbox import hardening
 
 T = TypeVar("T")
@@ -92,7 +92,12 @@ class WorkerPool:
         return () if missing is None else hardening.layers_without(missing)
 
     def submit(
-        self, job: Callable[..., T], /, *args: Any, deadline_s: float
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
     ) -> Future[T]:
         """Queue a call and return at once; thread-safe.
 
@@ -102,6 +107,7 @@ class WorkerPool:
             job: A function that workers can import, so not one of `__main__`.
             args: Its arguments; pickled.
             deadline_s: Seconds from the job's beginning in the worker.
+            trust: How far what the worker answers is believed.
 
         Returns:
             A future with the result or a PoolError. See wire.py for what a result
@@ -113,16 +119,23 @@ class WorkerPool:
             ValueError: The job or the deadline is of no use.
             pickle.PicklingError, TypeError, AttributeError: It does not pickle.
         """
-        call = Call(job, args, deadline_s)
+        call = Call(job, args, deadline_s, trust)
         self._enqueue(call, self._max_pending)
         return call.future
 
-    async def run(self, job: Callable[..., T], /, *args: Any, deadline_s: float) -> T:
+    async def run(
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
+    ) -> T:
         """Wait for the result; cancelling kills the call.
 
         Args and errors as `submit`, but for PoolFull.
         """
-        call = Call(job, args, deadline_s)
+        call = Call(job, args, deadline_s, trust)
         self._enqueue(call)
         try:
             result: T = await asyncio.wrap_future(call.future)
@@ -130,9 +143,16 @@ class WorkerPool:
         finally:
             call.abandon()
 
-    def call(self, job: Callable[..., T], /, *args: Any, deadline_s: float) -> T:
+    def call(
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
+    ) -> T:
         """As `run`, for callers without an event loop."""
-        call = Call(job, args, deadline_s)
+        call = Call(job, args, deadline_s, trust)
         self._enqueue(call)
         try:
             result: T = call.future.result()

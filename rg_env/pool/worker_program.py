@@ -14,7 +14,6 @@ import pickle
 import resource
 import signal
 import sys
-import threading
 import traceback
 from pathlib import Path
 from typing import NoReturn
@@ -60,11 +59,11 @@ def serve(
     spent = False
     while not spent:
         try:
-            _, body = channel.receive()
+            _, number, body = channel.receive()
         except EOFError:
             break
-        kind, reply, spent = _run(channel, body)
-        channel.send(kind, reply)
+        kind, reply, spent = _run(channel, number, body)
+        channel.send(kind, reply, number=number)
         # A fork is cheap; a worker that grew or runs something else is not reused.
         spent = spent or _is_spent(start_kib) or not state.restore()
     os._exit(0)
@@ -81,11 +80,10 @@ def _is_spent(start_kib: int) -> bool:
     return (
         usage.ru_maxrss - start_kib > MAX_GROWTH_KIB
         or usage.ru_utime + usage.ru_stime > MAX_CPU_S / 2
-        or threading.active_count() > 1
     )
 
 
-def _run(channel: Channel, body: bytes) -> tuple[Frame, bytes, bool]:
+def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool]:
     """Run one call; the boundary at which a job's exception becomes text.
 
     Returns:
@@ -93,7 +91,7 @@ def _run(channel: Channel, body: bytes) -> tuple[Frame, bytes, bool]:
     """
     try:
         job, args = pickle.loads(body)  # noqa: S301 - made by the pool
-        channel.send(Frame.STARTED)
+        channel.send(Frame.STARTED, number=number)
         result = pack_result(job(*args))
         if len(result) > MAX_BODY_BYTES:
             raise ValueError(f"the result takes {len(result)} bytes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import queue
 import threading
@@ -20,14 +21,36 @@ MAX_ATTEMPTS = 2
 JOIN_LIMIT_S = 1.0
 
 
+@dataclasses.dataclass(frozen=True)
+class Trust:
+    """How far what a worker answers is believed.
+
+    Attributes:
+        max_reply_bytes: Of the pickled answer.
+        read: Makes the result of what was answered, in a thread of the pool, and
+            raises ValueError if the call cannot return that; None takes it as it is.
+    """
+
+    max_reply_bytes: int = MAX_BODY_BYTES
+    read: Callable[[Any], Any] | None = None
+
+
+BELIEVED = Trust()
+
+
 class Call:
     """A pickled job, its deadline and its future; knows the worker that runs it."""
 
     def __init__(
-        self, job: Callable[..., Any], args: tuple[Any, ...], deadline_s: float
+        self,
+        job: Callable[..., Any],
+        args: tuple[Any, ...],
+        deadline_s: float,
+        trust: Trust = BELIEVED,
     ) -> None:
         """Check and pickle; raises as `WorkerPool.submit`."""
         self.job = job
+        self.trust = trust
         if not 0 < deadline_s <= MAX_DEADLINE_S:
             raise ValueError(f"deadline_s={deadline_s} is not in (0, {MAX_DEADLINE_S}]")
         if getattr(job, "__module__", None) == "__main__":
@@ -48,7 +71,8 @@ class Call:
                 raise WorkerDied("the caller has left")
             self._worker = worker
         try:
-            return worker.ask(self._body, self._deadline_s)
+            limit = self.trust.max_reply_bytes
+            return worker.ask(self._body, self._deadline_s, limit)
         finally:
             with self._lock:
                 self._worker = None
@@ -150,10 +174,10 @@ class WorkerThread:
             else:
                 if call.abandoned:
                     self._drop_worker()
-                return self._read(*answer)
+                return self._read(call, *answer)
         raise WorkerDied(f"{MAX_ATTEMPTS} workers ended before the job began")
 
-    def _read(self, kind: Frame, body: bytes) -> Any:
+    def _read(self, call: Call, kind: Frame, body: bytes) -> Any:
         """Turn an answer into a value; the boundary to what a worker made up."""
         try:
             value = unpack_result(body)
@@ -164,12 +188,21 @@ class WorkerThread:
             reason = str(error)[:MAX_MESSAGE_CHARS]
             raise JobFailed("UnreadableResult", reason) from None
         if kind is not Frame.FAILURE:
-            return value
+            return self._believed(call, value)
         raise JobFailed(
             name[:MAX_MESSAGE_CHARS],
             message[:MAX_MESSAGE_CHARS],
             detail[-MAX_DETAIL_CHARS:],
         )
+
+    def _believed(self, call: Call, value: Any) -> Any:
+        if call.trust.read is None:
+            return value
+        try:
+            return call.trust.read(value)
+        except ValueError as error:
+            self._drop_worker()
+            raise WorkerDied(f"the worker answered what cannot be: {error}") from None
 
     def _ensure_worker(self) -> WorkerProcess:
         if self._worker is None:

@@ -18,6 +18,7 @@ _DENIED = frozenset(
         "os.forkpty",
         "os.posix_spawn",
         "os.spawn",
+        "_thread.start_new_thread",
         "os.startfile",
         "os.system",
         "pty.spawn",
@@ -60,7 +61,7 @@ _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def install(readable: tuple[str, ...], writable: tuple[str, ...], pid: int) -> None:
-    """Deny processes, network, signals to others and all other paths, for good.
+    """Deny processes, threads, network, signals and all other paths, for good.
 
     Args:
         readable: Files and folders, absolute and without links.

@@ -8,9 +8,9 @@ Covered, by layer:
               CPU time in a worker's life, no core dumps
     landlock  reads outside Python, its packages, this project and the system's
               libraries; writes outside the worker's own scratch folder; programs
-    seccomp   processes (threads may be started), programs, sockets, signals to
-              others, tracing, changes of modes, owners and times of files, and
-              everything else that is not in syscalls.py
+    seccomp   processes, threads, programs, sockets, signals to others, tracing, changes
+              of modes, owners and times of files, and everything else that is not in
+              syscalls.py
     audit     where landlock or seccomp is missing: the same of Python code only
 
 Covered elsewhere: state left for the next call (process_state.py); and by whoever
@@ -21,8 +21,9 @@ on the CPU time of a call.
 Not covered: what exists, how large it is and who owns it (stat) can be found out
 anywhere; files that were unlinked and are still open are bounded only by the limits
 above (1 GiB in all); writes in the half second between two looks at the folder;
-modules and builtins that a job changes for the next call of its worker; a false
-score, which a job that runs code in the worker can always send; faults of the kernel.
+modules and builtins that a job changes for the next call of its worker; a false score
+between 0 and 1, which a job that runs code in the worker can always send; faults of the
+kernel.
 
 A denied call fails with PermissionError; only the limits on CPU time and on the
 folder end the worker. A layer that the kernel does not have, or does not let us use,

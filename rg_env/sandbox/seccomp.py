@@ -20,7 +20,6 @@ from rg_env.sandbox import kernel_calls, syscalls
 
 SET_MODE_FILTER = 1
 SPEC_ALLOW = 1 << 2
-CLONE_THREAD = 0x10000
 
 _AUDIT_ARCHITECTURES = (0xC000003E, 0xC00000B7)
 """In the order of `syscalls.MACHINES`."""
@@ -29,7 +28,6 @@ _AUDIT_ARCHITECTURES = (0xC000003E, 0xC00000B7)
 _LOAD = 0x20
 _IF_EQUAL = 0x15
 _IF_MORE = 0x25
-_IF_BITS = 0x45
 _RETURN = 0x06
 _NUMBER = 0
 _ARCHITECTURE = 4
@@ -76,8 +74,6 @@ def build_checks(pid: int) -> dict[str, list[Instruction]]:
         "prctl": _allow_values(0, 15, 16),
         # Limits can be read, not set: root may raise its own.
         "prlimit64": _allow_null(2),
-        # A thread, not a process.
-        "clone": _allow_bits(0, CLONE_THREAD),
         # Nobody but itself: abort() and raise().
         "kill": _allow_values(0, pid),
         "tgkill": _allow_values(0, pid),
@@ -124,12 +120,6 @@ def _allow_values(argument: int, *values: int) -> list[Instruction]:
     for value in values:
         tests += [_pack(_IF_EQUAL, value, 0, 1), _pack(_RETURN, _ALLOW)]
     return [_load(argument), *tests, _fail(errno.EPERM)]
-
-
-def _allow_bits(argument: int, bits: int) -> list[Instruction]:
-    """Allow a call whose argument has one of these bits."""
-    allow = [_pack(_IF_BITS, bits, 0, 1), _pack(_RETURN, _ALLOW)]
-    return [_load(argument), *allow, _fail(errno.EPERM)]
 
 
 def _allow_null(argument: int) -> list[Instruction]:

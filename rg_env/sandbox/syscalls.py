@@ -7,7 +7,8 @@ denied, so this is also the answer to "may a worker do X?":
               items; they act on the process itself, on what it has open, or on paths
     CHECKED   allowed with some arguments only, see seccomp.py
 
-Left out on purpose, among others: execve and vfork; socket, connect, bind, sendmsg
+Left out on purpose, among others: execve, fork, vfork and clone, so that no
+process and no thread can be started; socket, connect, bind, sendmsg
 (it passes descriptors); chmod, chown, utime, xattr and truncate, which act on paths
 that Landlock does not look at; ptrace, process_vm_*, pidfd_*, rt_sigqueueinfo;
 setrlimit; mount, bpf, io_uring, keyctl and the like.
@@ -177,7 +178,6 @@ CHECKED: dict[str, tuple[int, int | None]] = {
     "fcntl": (72, 25),
     "prctl": (157, 167),
     "prlimit64": (302, 261),
-    "clone": (56, 220),
     "clone3": (435, 435),
     "kill": (62, 129),
     "tgkill": (234, 131),

@@ -13,7 +13,7 @@ from typing import Any
 import jobs_for_conformance
 import pytest
 
-from rg_env.answers.scoring import WRONG_AT_MOST, Score
+from rg_env.answers.scoring import WRONG_AT_MOST, Score, read_rows
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.pool.worker_pool import WorkerPool
@@ -63,9 +63,8 @@ def entries(pool: WorkerPool, task: str) -> list[Entry]:
 
 
 def score(pool: WorkerPool, task: str, entry: Entry, *answers: str) -> list[Score]:
-    return pool.call(
-        worker_jobs.score_answers, task, {}, entry, answers, deadline_s=DEADLINE_S
-    )
+    call = (worker_jobs.score_answers, task, {}, entry, answers)
+    return read_rows(answers, pool.call(*call, deadline_s=DEADLINE_S))
 
 
 def right_answer(task: str, entry: Entry) -> str | None:
@@ -159,4 +158,4 @@ def test_scores_survive_the_way_between_processes(
         answers = [gold, f"{gold} or so"]
         job = jobs_for_conformance.score_where_made
         made = pool.call(job, task, seed, answers, deadline_s=DEADLINE_S)
-        assert score(pool, task, entry, *answers) == made
+        assert score(pool, task, entry, *answers) == read_rows(answers, made)
