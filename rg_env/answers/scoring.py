@@ -1,5 +1,8 @@
 """What an answer is worth: both formats, one number, one outcome.
 
+An answer that is not right so is scored once more without its dress, and the higher
+counts; see rg_env.answers.undressing.
+
 Pure: the library's scorer is passed in as a function. It may raise, return anything
 and be fooled; what comes out is a number in [0, 1] and a word that says why.
 
@@ -57,19 +60,24 @@ class Score:
     Attributes:
         value: In [0, 1], finite.
         outcome: One word from the table above.
-        answer: The answer that was scored, None where there was none.
+        answer: The answer as it was extracted, None where there was none.
+        undressed: The answer counts without its dress, which is better than as it
+            stands; see rg_env.answers.undressing.
         formats: Both formats' scores, where the scorer was asked.
     """
 
     value: float
     outcome: str
     answer: str | None
+    undressed: bool = False
     formats: FormatScores | None = dataclasses.field(default=None, compare=False)
 
 
-ScoreRow = tuple[float, str, float | None, float | None]
-"""Value, outcome, and the scores of both formats, None where there are none."""
+ScoreRow = tuple[float, str, bool, float | None, float | None]
+"""Value, outcome, undressed, and the scores of both formats, None where there are
+none."""
 
+UNREAD = frozenset({"refused", "scorer_error"})
 PAID = frozenset({"right", "partial"})
 OUTCOMES = PAID | {"wrong", "empty_answer", "scorer_error", "refused"}
 """What can become of an answer in a worker."""
@@ -79,8 +87,9 @@ def as_row(score: Score) -> ScoreRow:
     """Return a score as plain values, without its answer, which the reader knows."""
     formats = score.formats
     if formats is None:
-        return score.value, score.outcome, None, None
-    return score.value, score.outcome, formats.bare, formats.tagged
+        return score.value, score.outcome, score.undressed, None, None
+    both = formats.bare, formats.tagged
+    return score.value, score.outcome, score.undressed, *both
 
 
 def _is_unit(value: object) -> bool:
@@ -88,21 +97,23 @@ def _is_unit(value: object) -> bool:
 
 
 def _read_row(answer: str, row: object) -> Score:
-    if type(row) is not tuple or len(row) != 4:
-        raise ValueError("a score is a row of four values")
-    value, outcome, bare, with_tags = row
+    if type(row) is not tuple or len(row) != 5:
+        raise ValueError("a score is a row of five values")
+    value, outcome, undressed, bare, with_tags = row
     if not _is_unit(value):
         raise ValueError("a score is a number in [0, 1]")
     if type(outcome) is not str or outcome not in OUTCOMES:
         raise ValueError("a score has an outcome of the table")
     if outcome_of(value) != ("wrong" if outcome not in PAID else outcome):
         raise ValueError("a score has the outcome of its value")
+    if type(undressed) is not bool:
+        raise ValueError("an answer is undressed or not")
     formats = None
     if bare is not None:
         if not _is_unit(bare) or not (with_tags is None or _is_unit(with_tags)):
             raise ValueError("the score of a format is a number in [0, 1]")
         formats = FormatScores(bare, with_tags, value)
-    return Score(value, outcome, answer, formats)
+    return Score(value, outcome, answer, undressed, formats)
 
 
 def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
@@ -194,4 +205,31 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
         formats = compare_formats(answer, entry, score)
     except Exception:  # noqa: BLE001 - foreign code on foreign text may raise anything
         return Score(0.0, "scorer_error", answer)
-    return Score(formats.value, outcome_of(formats.value), answer, formats)
+    return Score(formats.value, outcome_of(formats.value), answer, formats=formats)
+
+
+def better_form(
+    answer: str, undress: Callable[[str], str], score: Callable[[str], Score]
+) -> Score:
+    """Score an answer as it stands and, if it is not right so, without its dress.
+
+    Args:
+        answer: The extracted answer, stripped.
+        undress: Takes off what is only dress.
+        score: Scores one form.
+
+    Returns:
+        The higher score, with the answer as it stands; of two that nobody could read
+        or that pay the same, that of the form which was read.
+    """
+    found = score(answer)
+    if found.value == 1.0:
+        return found
+    rest = undress(answer)
+    if rest == answer:
+        return found
+    other = score(rest)
+    was_read = found.outcome not in UNREAD
+    if other.value < found.value or (other.value == found.value and was_read):
+        return found
+    return dataclasses.replace(other, answer=answer, undressed=True)

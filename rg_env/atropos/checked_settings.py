@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS
+from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS, AnswerForms
 from rg_env.atropos.http_urls import check_url
 from rg_env.atropos.setting_checks import (
     check_minus_one,
@@ -247,6 +247,11 @@ class CheckedSettings(BaseModel):
     )
     scorer_fixes: bool = Field(
         default=True, description="Correct the known faults of the library's scorers"
+    )
+    answer_forms: AnswerForms = Field(
+        default="undressed",
+        description="undressed also scores an answer without what is only dress (bold,"
+        " a fence, LaTeX, quotes, a period); exact only as it stands",
     )
     max_answer_chars: int = Field(
         default=MAX_ANSWER_CHARS,

@@ -73,4 +73,4 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
     @property
     def scoring_rules(self) -> ScoringRules:
         """The settings of scoring that travel to the workers."""
-        return ScoringRules(self.scorer_fixes, self.max_answer_chars)
+        return ScoringRules(self.scorer_fixes, self.max_answer_chars, self.answer_forms)

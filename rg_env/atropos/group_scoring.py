@@ -141,7 +141,7 @@ class GroupScoring:
                 "  %s, answer %.200r: %s, score %.3f, reward %.3f",
                 rollout.outcome,
                 rollout.answer,
-                score.formats or "not asked",
+                f"{score.formats or 'not asked'}{', undressed' * score.undressed}",
                 rollout.score,
                 rollout.reward,
             )

@@ -44,8 +44,8 @@ GROUPS = (
         "scores and rewards",
         "What an answer is paid.",
         (
-            *("scorer_fixes", "max_answer_chars", "mask_too_long_completions"),
-            "length_penalty_counts",
+            *("answer_forms", "scorer_fixes", "max_answer_chars"),
+            *("mask_too_long_completions", "length_penalty_counts"),
         ),
     ),
     OptionGroup(

@@ -19,7 +19,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score, ScoreRow, read_rows, score_answer
+from rg_env.answers.scoring import Score, ScoreRow, better_form, read_rows, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
@@ -135,7 +135,7 @@ class GroupScorer:
         """
         job, where = _remote_job(dataset)
         if not where:
-            return score_answer(answer, entry, dataset.score_answer)
+            return self._score_here(dataset, entry, answer)
         call = (*where, entry, [answer], self._rules)
         try:
             scores: Any = self._pool.call(
@@ -165,15 +165,23 @@ class GroupScorer:
         job, where = _remote_job(dataset)
         distinct = list(dict.fromkeys(answers))
         if not where:
-            return [score_answer(a, entry, dataset.score_answer) for a in answers]
+            return [self._score_here(dataset, entry, a) for a in answers]
         # Megabytes would cost more to send than to refuse.
-        limit = self._rules.max_answer_chars
+        limit = self._rules.longest_answer(entry.get("answer"))
         by_answer = {a: Score(0.0, "refused", a) for a in distinct if len(a) > limit}
         sent = [answer for answer in distinct if answer not in by_answer]
         if sent:
             scores = await self._score_distinct(job, where, entry, sent)
             by_answer.update(zip(sent, scores, strict=True))
         return [by_answer[answer] for answer in answers]
+
+    def _score_here(self, dataset: Any, entry: Mapping[str, Any], answer: str) -> Score:
+        """Score with an object that is none of the library's."""
+        return better_form(
+            answer,
+            self._rules.undressing(entry.get("answer")),
+            lambda form: score_answer(form, entry, dataset.score_answer),
+        )
 
     async def _score_distinct(
         self,

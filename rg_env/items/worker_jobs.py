@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rg_env.answers.guards import guarded_task, refusal
-from rg_env.answers.scoring import Score, ScoreRow, as_row, score_answer
+from rg_env.answers.scoring import Score, ScoreRow, as_row, better_form, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
@@ -56,9 +56,9 @@ def _is_refused(
     task: str, answer: str, entry: Mapping[str, Any], rules: ScoringRules
 ) -> bool:
     """Say whether an answer must not reach the scorer."""
-    if len(answer) > rules.max_answer_chars:
-        return True
     gold = entry.get("answer")
+    if len(answer) > rules.longest_answer(gold):
+        return True
     guarded = guarded_task(task, entry)
     return refusal(guarded, answer, gold if isinstance(gold, str) else None) is not None
 
@@ -70,17 +70,18 @@ def _score_all(
     answers: Sequence[str],
     rules: ScoringRules,
 ) -> list[ScoreRow]:
-    """Score the answers that the guard admits; the others are refused."""
+    """Score the forms of answers that the guard admits; the others are refused."""
     scorer = dataset.score_answer
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
-    scores = (
-        Score(0.0, "refused", answer)
-        if _is_refused(task, answer, entry, rules)
-        else score_answer(answer, entry, scorer)
-        for answer in answers
-    )
-    return [as_row(score) for score in scores]
+
+    def score(form: str) -> Score:
+        if _is_refused(task, form, entry, rules):
+            return Score(0.0, "refused", form)
+        return score_answer(form, entry, scorer)
+
+    undress = rules.undressing(entry.get("answer"))
+    return [as_row(better_form(answer, undress, score)) for answer in answers]
 
 
 def score_answers(

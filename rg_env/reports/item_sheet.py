@@ -219,6 +219,8 @@ def answer_lines(answer: AnswerSheet) -> list[str]:
     if answer.reason is not None:
         meaning += f": {answer.reason}"
     formats = "" if score.formats is None else f" ({score.formats})"
+    if score.undressed:
+        formats += " without its dress"
     lines += _labelled("score", f"{score.value:.3f}{formats}")
     return [*lines, *_labelled("outcome", f"{score.outcome}: {meaning}")]
 
@@ -246,6 +248,7 @@ def _answer_json(answer: AnswerSheet | None) -> dict[str, Any] | None:
         "score": score.value,
         "bare": score.formats.bare if score.formats else None,
         "tagged": score.formats.tagged if score.formats else None,
+        "undressed": score.undressed,
         "outcome": score.outcome,
         "meaning": MEANING[score.outcome],
         "reason": answer.reason,

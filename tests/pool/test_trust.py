@@ -18,7 +18,7 @@ CHANNEL = (
     "(channel,) = (o for o in gc.get_objects() if type(o) is Channel)\n"
 )
 OF_NOBODY = "channel.send(Frame.RESULT, pack_result('forged'), number=7)\n"
-RIGHT = (1.0, "right", 1.0, None)
+RIGHT = (1.0, "right", False, 1.0, None)
 
 
 @pytest.mark.processes
@@ -55,25 +55,26 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
 @pytest.mark.parametrize(
     "answered",
     [
-        "[(1e6, 'right', 1.0, None)]",
-        "[(-5.0, 'wrong', 0.0, None)]",
-        "[(float('nan'), 'wrong', 0.0, None)]",
-        "[(1, 'right', 1.0, None)]",
-        "[(True, 'right', 1.0, None)]",
-        "[('1.0', 'right', 1.0, None)]",
-        "[(None, 'right', 1.0, None)]",
-        "[([1.0], 'right', 1.0, None)]",
-        "[(10**5000, 'right', 1.0, None)]",
-        "[(1.0, 'wonderful', 1.0, None)]",
-        "[(1.0, 'wrong', 1.0, None)]",
-        "[(0.0, 'right', 1.0, None)]",
-        "[(1.0, ['right'], 1.0, None)]",
-        "[(1.0, 'right', 2.0, None)]",
-        "[(1.0, 'right', 1.0, 'x')]",
+        "[(1e6, 'right', False, 1.0, None)]",
+        "[(-5.0, 'wrong', False, 0.0, None)]",
+        "[(float('nan'), 'wrong', False, 0.0, None)]",
+        "[(1, 'right', False, 1.0, None)]",
+        "[(True, 'right', False, 1.0, None)]",
+        "[('1.0', 'right', False, 1.0, None)]",
+        "[(None, 'right', False, 1.0, None)]",
+        "[([1.0], 'right', False, 1.0, None)]",
+        "[(10**5000, 'right', False, 1.0, None)]",
+        "[(1.0, 'wonderful', False, 1.0, None)]",
+        "[(1.0, 'wrong', False, 1.0, None)]",
+        "[(0.0, 'right', False, 1.0, None)]",
+        "[(1.0, ['right'], False, 1.0, None)]",
+        "[(1.0, 'right', False, 2.0, None)]",
+        "[(1.0, 'right', False, 1.0, 'x')]",
         "[(1.0, 'right')]",
-        "[[1.0, 'right', 1.0, None]]",
+        "[(1.0, 'right', 1, 1.0, None)]",
+        "[[1.0, 'right', False, 1.0, None]]",
         "[]",
-        "[(1.0, 'right', 1.0, None)] * 2",
+        "[(1.0, 'right', False, 1.0, None)] * 2",
         "None",
         "'right'",
     ],
@@ -90,14 +91,14 @@ def test_scores_are_read_with_the_answers_that_were_sent(pool):
 
 
 def test_rows_of_a_large_group_fit_into_a_reply():
-    rows = [(0.123456789, "scorer_error", 0.123456789, 0.123456789)] * 512
+    rows = [(0.123456789, "scorer_error", True, 0.123456789, 0.123456789)] * 512
     assert len(wire.pack_result(rows)) < MAX_REPLY_BYTES
 
 
 @pytest.mark.parametrize("value", [1.0, 0.5, 0.05, 0.01, 0.0])
 def test_what_a_scorer_makes_is_read_again(value):
     outcome = {1.0: "right", 0.5: "partial"}.get(value, "wrong")
-    row = (value, outcome, value, None)
+    row = (value, outcome, False, value, None)
     assert read_rows(["4"], [row])[0].outcome == outcome
 
 

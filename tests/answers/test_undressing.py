@@ -1,0 +1,165 @@
+"""What is only dress around an answer comes off, and nothing else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.answers.scoring import Score, better_form
+from rg_env.answers.undressing import MAX_ROUNDS, RULES, undressing
+
+DRESSED = {
+    "bold": "**5**",
+    "italics": "*5*",
+    "bold and italics": "***5***",
+    "underlined": "__5__",
+    "code": "`5`",
+    "fence": "```\n5\n```",
+    "fence with a word": "```json\n5\n```",
+    "fence of tildes": "~~~text\n5\n~~~",
+    "LaTeX in a line": "$5$",
+    "LaTeX in a line of its own": "$$ 5 $$",
+    "LaTeX in brackets": r"\[ 5 \]",
+    "LaTeX in parentheses": r"\( 5 \)",
+    "box": r"\boxed{5}",
+    "text in a box": r"$\boxed{\text{5}}$",
+    "quotes": '"5"',
+    "single quotes": "'5'",
+    "curly quotes": "\u201c5\u201d",
+    "guillemets": "\u00ab 5 \u00bb",
+    "period": "5.",
+    "bold with a period": "**5**.",
+    "period in bold": "**5.**",
+    "lead": "The answer is 5",
+    "lead with a colon": "The final answer is: 5.",
+    "lead in bold": "**Answer:** 5",
+    "lead and answer in bold": "**Answer: 5**",
+    "lead alone on its line": "Answer:\n5",
+    "conclusion": "So the answer is **5**.",
+    "name": "x = 5",
+    "zero-width space": "\u200b5",
+    "no-break space": "5\u00a0",
+    "byte order mark": "\ufeff5",
+}
+
+
+@pytest.mark.parametrize("dressed", DRESSED.values(), ids=DRESSED)
+def test_dress_comes_off(dressed):
+    assert undressing("7")(dressed) == "5"
+
+
+@pytest.mark.parametrize(
+    ("answer", "rest"),
+    [
+        ("\u22125", "-5"),
+        ("\u20135", "-5"),
+        ("x \u2212 3", "x - 3"),
+        ("1,234,567", "1234567"),
+        ("-12,345.6", "-12345.6"),
+    ],
+)
+def test_signs_and_separators_of_numbers_become_plain(answer, rest):
+    assert undressing("7")(answer) == rest
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "5",
+        "A B C",
+        "[1, 2, 3]",
+        "1, 234",
+        "a \u2014 b",
+        "is that so?",
+        "the answers were two",
+        "x = y = 5",
+        "5 ...",
+        "f{x}",
+        "$",
+        "**",
+        '""',
+        "",
+    ],
+)
+def test_what_is_no_dress_stays(answer):
+    assert undressing("7")(answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "rest"),
+    [
+        ("He came.", "**She came.**", "She came."),
+        ('"abc"', '`"abd"`', '"abd"'),
+        ("x = 5", "**x = 6**", "x = 6"),
+        ("1,000", "`1,001`", "1,001"),
+        ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
+    ],
+)
+def test_what_belongs_to_the_right_answer_is_no_dress(gold, answer, rest):
+    assert undressing(gold)(answer) == rest
+
+
+@given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax\u200b\u2212", max_size=60))
+def test_gold_answers_stay_as_they_are(text):
+    gold = text.strip()
+    assert undressing(gold)(gold) == gold
+
+
+@given(st.text(max_size=200))
+def test_no_rule_makes_a_text_longer(text):
+    assert all(len(rule(text)) <= len(text) for rule in RULES)
+
+
+HOSTILE = [
+    "*",
+    "`",
+    "$",
+    "\\text{",
+    "{",
+    "(",
+    "```\n",
+    "answer is ",
+    "= ",
+    " ",
+    "\u2212",
+]
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+@pytest.mark.parametrize("end", ["", "x", "**", "}"])
+def test_no_text_keeps_it_long(part, end):
+    """It would take minutes if a rule were more than linear."""
+    text = "```" + part * 20_000 + end
+    assert len(undressing(None)(text)) <= len(text)
+    assert len(undressing(None)(part * 20_000 + end)) <= len(text)
+
+
+def test_many_layers_of_dress_end_at_a_bound():
+    text = "5"
+    for _ in range(10 * MAX_ROUNDS):
+        text = f"\\text{{{text}}}."
+    assert undressing(None)(text).startswith("\\text{")
+
+
+def best(answer, **scored):
+    return better_form(answer, undressing("7"), lambda form: scored[f"of_{form}"])
+
+
+def test_the_higher_score_counts_and_says_of_which_form():
+    dressed, plain = Score(0.0, "wrong", "5."), Score(1.0, "right", "5")
+    found = best("5.", **{"of_5.": dressed, "of_5": plain})
+    assert found == Score(1.0, "right", "5.", undressed=True)
+
+
+def test_an_answer_that_is_right_as_it_stands_is_looked_at_once():
+    assert best("5.", **{"of_5.": Score(1.0, "right", "5.")}).undressed is False
+
+
+def test_dress_never_costs_anything():
+    dressed, plain = Score(0.5, "partial", "5."), Score(0.0, "wrong", "5")
+    assert best("5.", **{"of_5.": dressed, "of_5": plain}) == dressed
+
+
+@pytest.mark.parametrize("outcome", ["refused", "scorer_error"])
+def test_an_answer_that_only_its_dress_made_unreadable_is_wrong(outcome):
+    dressed, plain = Score(0.0, outcome, "5."), Score(0.0, "wrong", "5")
+    assert best("5.", **{"of_5.": dressed, "of_5": plain}).outcome == "wrong"
