@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_loaded_says_why(case: str, folder: Path) -> Non
 
 NO_NAMES = {
     "./nope": "there is no folder './nope'",
-    "/nope": "there is no folder '/nope'",
+    "/no/such/place": "there is no folder '/no/such/place'",
     "~/nope": "there is no folder '~/nope'",
     "some/where/nope": "there is no folder 'some/where/nope'",
     "": "is no folder and no name of a model",
