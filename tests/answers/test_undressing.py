@@ -88,7 +88,7 @@ def test_what_is_no_dress_stays(answer):
     ("gold", "answer", "rest"),
     [
         ("He came.", "**She came.**", "She came."),
-        ('"abc"', '`"abd"`', '"abd"'),
+        ('"abc"', '`"abx"`', '"abx"'),
         ("x = 5", "**x = 6**", "x = 6"),
         ("1,000", "`1,001`", "1,001"),
         ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
