@@ -172,17 +172,25 @@ class OutageWatch:
 
     def note_answer(self) -> None:
         """A request was answered."""
-        self._end_outage("answers again")
+        self._end_outage()
         self._has_answered = True
 
     def note_presence(self) -> None:
-        """A server is there that was not, as is seen without a request."""
-        self._end_outage("is there")
+        """A server is there that was not, as is seen without a request.
 
-    def _end_outage(self, how: str) -> None:
-        if self.is_down and self._failing_since is not None:
-            waited_s = time.monotonic() - self._failing_since
-            logger.warning("inference %s after %.0f s", how, waited_s)
+        The outage ends with an answer; until then its clients may be waiting.
+        """
+        if self.is_down:
+            logger.info("inference is there after %.0f s", self._failing_s())
+
+    def _end_outage(self) -> None:
+        if self.is_down:
+            logger.log(
+                logging.WARNING if self._has_answered else logging.INFO,
+                "inference answers%s after %.0f s",
+                " again" if self._has_answered else "",
+                self._failing_s(),
+            )
         self._failing_since = None
         self._said_s = None
 

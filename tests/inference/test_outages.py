@@ -59,11 +59,25 @@ def test_an_answer_ends_an_episode(logged, monkeypatch):
         watched = await failing(monkeypatch, "500")
         watched.note_answer()
         await watched.note_failure("500")
+        watched.note_answer()
         return watched
 
     watched = asyncio.run(run())
     assert (watched.failures, watched.outages) == (2, 2)
-    assert "answers again" in logged.text
+    first, again = (line for line in logged.messages if "inference answers" in line)
+    assert "answers after" in first and "answers again after" in again
+
+
+def test_a_server_that_is_there_has_not_answered_yet(logged):
+    watched = OutageWatch([Server(True)])
+    watched.note_absence("nothing listens there")
+    watched.note_presence()
+    watched.note_absence("nothing listens there")
+    watched.note_answer()
+    assert [line.partition(" after ")[0] for line in logged.messages[1:]] == [
+        "inference is there",
+        "inference answers",
+    ]
 
 
 def test_an_episode_is_one_line(logged, monkeypatch):
