@@ -130,11 +130,16 @@ class GroupScoring:
         )
         if change is not None:
             logger.info("%s", change)
-        logger.log(
-            logging.INFO if self._is_shown(self._metrics.groups) else logging.DEBUG,
-            "%s",
-            self._metrics.group_line(record),
-        )
+        self._log(record, scores)
+
+    def _log(self, record: GroupRecord, scores: Sequence[Score]) -> None:
+        """Log one group in ten in a line, and with `debug_logging` all, whole."""
+        is_shown = self._is_shown(self._metrics.groups)
+        level = logging.INFO if is_shown else logging.DEBUG
+        if logger.isEnabledFor(level):
+            logger.log(level, "%s", self._metrics.group_line(record))
+        if not logger.isEnabledFor(logging.DEBUG):
+            return
         logger.debug("  gold answer %.200r", record.gold_answer)
         for rollout, score in zip(record.rollouts, scores, strict=True):
             logger.debug(
