@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import Field, field_validator
 
 from rg_env.atropos.http_urls import check_url
-from rg_env.atropos.setting_checks import check_value
+from rg_env.atropos.setting_checks import CheckedModel
 
 A_WEEK_S = 7 * 24 * 3600
 MANY_REQUESTS = 1_000_000
@@ -17,15 +17,8 @@ MANY_TIMINGS = 10_000_000
 """Kept in memory, 8 bytes and more each."""
 
 
-class CheckedServer(BaseModel):
+class CheckedServer(CheckedModel):
     """What `ServerSettings` narrows of the framework's settings of a server."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        validate_assignment=True,
-        allow_inf_nan=False,
-        protected_namespaces=(),
-    )
 
     base_url: str | None = Field(default="", description="Where it is")
     server_type: Literal["openai", "trl", "sglang", "vllm"] = Field(
@@ -46,13 +39,6 @@ class CheckedServer(BaseModel):
         le=MANY_TIMINGS,
         description="Timings kept for the statistics of Atropos",
     )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _is_no_odd_value(cls, value: object, info: ValidationInfo) -> object:
-        name = str(info.field_name)
-        check_value(cls.model_fields[name], name, value)
-        return value
 
     @field_validator("base_url")
     @classmethod

@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -25,10 +22,10 @@ from pydantic import (
 from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS, AnswerForms
 from rg_env.atropos.http_urls import check_url
 from rg_env.atropos.setting_checks import (
+    CheckedModel,
     check_minus_one,
     check_name,
     check_no_flag,
-    check_value,
 )
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
@@ -85,12 +82,8 @@ Weight = Annotated[float, BeforeValidator(check_no_flag), Field(gt=0.0, le=MAX_W
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
 
 
-class CheckedSettings(BaseModel):
+class CheckedSettings(CheckedModel):
     """What `ReasoningGymEnvConfig` adds to the framework's settings, or narrows."""
-
-    model_config = ConfigDict(
-        extra="forbid", validate_assignment=True, allow_inf_nan=False
-    )
 
     # -- the original's fields ---------------------------------------------------------
     dump_rollouts: bool = Field(
@@ -378,13 +371,6 @@ class CheckedSettings(BaseModel):
         le=32_000,
         description="Tokens that an openai server may reason for; None says nothing",
     )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _is_no_odd_value(cls, value: object, info: ValidationInfo) -> object:
-        name = str(info.field_name)
-        check_value(cls.model_fields[name], name, value)
-        return value
 
     @field_validator("rollout_server_url")
     @classmethod

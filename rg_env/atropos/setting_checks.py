@@ -7,6 +7,7 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from rg_env.errors import shown
@@ -109,3 +110,21 @@ def check_minus_one(value: int) -> None:
     """
     if value != -1 and value <= 0:
         raise ValueError(f"found {value}; allowed is a number above 0, or -1")
+
+
+class CheckedModel(BaseModel):
+    """Settings that are checked when they are set, whose names are all known."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        validate_assignment=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_odd_value(cls, value: object, info: ValidationInfo) -> object:
+        name = str(info.field_name)
+        check_value(cls.model_fields[name], name, value)
+        return value
