@@ -199,7 +199,7 @@ GUARDS: Mapping[str, Guard] = {
         ),
         Guard(
             "composite",
-            "those of the task that made the entry; see guarded_task",
+            "those of the task that made the entry; see source_task",
             "those of the task that made the entry",
             lambda answer, gold: "an entry of a mixture is guarded by its own task",
         ),
@@ -208,8 +208,8 @@ GUARDS: Mapping[str, Guard] = {
 """Task to its row."""
 
 
-def guarded_task(task: str, entry: Mapping[str, Any]) -> str:
-    """Return the task whose guard reads the answers to an entry.
+def source_task(task: str, entry: Mapping[str, Any]) -> str:
+    """Return the task whose guard and spelling the answers to an entry have.
 
     It is the entry's task, except in a mixture, whose entries name their source.
     """

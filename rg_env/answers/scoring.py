@@ -1,7 +1,8 @@
 """What an answer is worth: both formats, one number, one outcome.
 
-An answer that is not right so is scored once more without its dress, and the higher
-counts; see rg_env.answers.undressing.
+An answer that is not right so is scored once more in its plain form, without its dress
+and in the task's own spelling, and the higher counts; see rg_env.answers.undressing and
+rg_env.answers.spellings.
 
 Pure: the library's scorer is passed in as a function. It may raise, return anything
 and be fooled; what comes out is a number in [0, 1] and a word that says why.
@@ -61,8 +62,8 @@ class Score:
         value: In [0, 1], finite.
         outcome: One word from the table above.
         answer: The answer as it was extracted, None where there was none.
-        undressed: The answer counts without its dress, which is better than as it
-            stands; see rg_env.answers.undressing.
+        undressed: The answer counts in its plain form, which is better than as it
+            stands.
         formats: Both formats' scores, where the scorer was asked.
     """
 
@@ -209,13 +210,13 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
 
 
 def better_form(
-    answer: str, undress: Callable[[str], str], score: Callable[[str], Score]
+    answer: str, plain: Callable[[str], str], score: Callable[[str], Score]
 ) -> Score:
-    """Score an answer as it stands and, if it is not right so, without its dress.
+    """Score an answer as it stands and, if it is not right so, in its plain form.
 
     Args:
         answer: The extracted answer, stripped.
-        undress: Takes off what is only dress.
+        plain: Returns the plain form of an answer.
         score: Scores one form.
 
     Returns:
@@ -225,7 +226,7 @@ def better_form(
     found = score(answer)
     if found.value == 1.0:
         return found
-    rest = undress(answer)
+    rest = plain(answer)
     if rest == answer:
         return found
     other = score(rest)

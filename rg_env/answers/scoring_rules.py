@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
+from rg_env.answers.spellings.spelling_table import SPELLINGS
 from rg_env.answers.undressing import undressing
 
 AnswerForms = Literal["exact", "undressed"]
@@ -25,8 +26,8 @@ class ScoringRules:
     Attributes:
         scorer_fixes: Whether the known faults of the library's scorers are corrected.
         max_answer_chars: Answers longer than this are refused; positive.
-        answer_forms: Whether what is only dress around an answer is taken off for a
-            second look.
+        answer_forms: Whether an answer that is not right as it stands is looked at
+            once more, without its dress and in the task's own spelling.
     """
 
     scorer_fixes: bool = True
@@ -38,8 +39,22 @@ class ScoringRules:
         room = GOLD_ROOM * len(gold) if isinstance(gold, str) else 0
         return max(self.max_answer_chars, room)
 
-    def undressing(self, gold: object) -> Callable[[str], str]:
-        """Return what takes off the dress of the answers to an item, if any is."""
+    def plain_form(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
+        """Return what gives the answers to an item their second form.
+
+        Args:
+            task: The task that made the entry, also where a mixture holds it.
+            entry: The library's entry.
+
+        Returns:
+            From an answer to the same without its dress, spelled as the scorer of the
+            task reads it; to the answer itself where only exact answers count.
+        """
         if self.answer_forms == "exact":
             return lambda answer: answer
-        return undressing(gold if isinstance(gold, str) else None)
+        gold = entry.get("answer")
+        undress = undressing(gold if isinstance(gold, str) else None)
+        spell = SPELLINGS.get(task)
+        if spell is None:
+            return undress
+        return lambda answer: spell(undress(answer), entry)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rg_env import ending, yaml_text
 from rg_env.answers.extraction import Extraction, extract_answer
-from rg_env.answers.guards import guarded_task, refusal
+from rg_env.answers.guards import source_task, refusal
 from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules
@@ -189,10 +189,11 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
 
 def _reason(sheet: ItemSheet, answer: str, rules: ScoringRules) -> str | None:
     """Return why an answer must not reach the scorer, None where it may."""
-    if len(answer) > rules.max_answer_chars:
-        return f"it has {len(answer)} characters, and {rules.max_answer_chars} may be"
     gold = sheet.entry["answer"]
-    guarded = guarded_task(sheet.task.name, sheet.entry)
+    longest = rules.longest_answer(gold)
+    if len(answer) > longest:
+        return f"it has {len(answer)} characters, and {longest} may be"
+    guarded = source_task(sheet.task.name, sheet.entry)
     return refusal(guarded, answer, gold if isinstance(gold, str) else None)
 
 

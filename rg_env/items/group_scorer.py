@@ -179,7 +179,7 @@ class GroupScorer:
         """Score with an object that is none of the library's."""
         return better_form(
             answer,
-            self._rules.undressing(entry.get("answer")),
+            self._rules.plain_form("", entry),
             lambda form: score_answer(form, entry, dataset.score_answer),
         )
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from rg_env.answers.guards import guarded_task, refusal
+from rg_env.answers.guards import refusal, source_task
 from rg_env.answers.scoring import Score, ScoreRow, as_row, better_form, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import SettingError
@@ -53,13 +53,12 @@ def make_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any
 
 
 def _is_refused(
-    task: str, answer: str, entry: Mapping[str, Any], rules: ScoringRules
+    guarded: str, answer: str, entry: Mapping[str, Any], rules: ScoringRules
 ) -> bool:
     """Say whether an answer must not reach the scorer."""
     gold = entry.get("answer")
     if len(answer) > rules.longest_answer(gold):
         return True
-    guarded = guarded_task(task, entry)
     return refusal(guarded, answer, gold if isinstance(gold, str) else None) is not None
 
 
@@ -75,13 +74,15 @@ def _score_all(
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
 
+    source = source_task(task, entry)
+
     def score(form: str) -> Score:
-        if _is_refused(task, form, entry, rules):
+        if _is_refused(source, form, entry, rules):
             return Score(0.0, "refused", form)
         return score_answer(form, entry, scorer)
 
-    undress = rules.undressing(entry.get("answer"))
-    return [as_row(better_form(answer, undress, score)) for answer in answers]
+    plain = rules.plain_form(source, entry)
+    return [as_row(better_form(answer, plain, score)) for answer in answers]
 
 
 def score_answers(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rg_env.answers.guards import GUARDS, guarded_task, refusal
+from rg_env.answers.guards import GUARDS, source_task, refusal
 from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.items import worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
@@ -229,12 +229,12 @@ def test_what_is_compared_may_be_larger_where_the_gold_is_small() -> None:
 
 def test_a_mixture_is_guarded_by_the_task_that_made_the_entry() -> None:
     entry = {"metadata": {"source_dataset": "countdown"}}
-    assert guarded_task("composite", entry) == "countdown"
-    assert guarded_task("gcd", entry) == "gcd"
+    assert source_task("composite", entry) == "countdown"
+    assert source_task("gcd", entry) == "gcd"
 
 
 def test_a_mixture_without_a_source_is_refused() -> None:
-    assert guarded_task("composite", {}) == "composite"
+    assert source_task("composite", {}) == "composite"
     assert refusal("composite", "1") is not None
 
 

@@ -1,0 +1,16 @@
+"""Every task whose answers are written in several ways, by what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+from rg_env.answers.spellings import spelled_words
+from rg_env.answers.spellings.spelling import Spelling
+
+_MODULES = (spelled_words,)
+
+SPELLINGS: Mapping[str, Spelling] = dict(
+    chain.from_iterable(module.SPELLINGS.items() for module in _MODULES)
+)
+"""Task to its spelling; a task has one at most, and most have none."""
