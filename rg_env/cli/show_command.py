@@ -10,7 +10,7 @@ from typing import Any
 
 from rg_env import ending, yaml_text
 from rg_env.answers.extraction import Extraction, extract_answer
-from rg_env.answers.guards import source_task, refusal
+from rg_env.answers.guards import refusal, source_task
 from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules

@@ -28,7 +28,7 @@ import sys
 import textwrap
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.tasks import broken_library
 from rg_env.tasks.faster.replacing import replace
 from rg_env.tasks.faster.rows import Words
+from rg_env.tasks.item_checks.check_table import fault_of
 from rg_env.tasks.unusable_entry import UnusableEntry
 
 SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
@@ -305,14 +306,6 @@ MAX_GOLD_CHARS = 20_000
 """The longest right answer. `max_answer_chars` refuses longer ones by default, so that
 an entry that needs one, such as 32,767 moves of tower_of_hanoi, cannot be answered."""
 
-_IS_WRONG: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    # Its programs print objects, whose addresses are others in each process.
-    "codeio": lambda entry: " at 0x" in entry["question"] + entry["answer"],
-    # The library searches with all jugs, and solves with the first three.
-    "jugs": lambda entry: bool(entry["answer"] == '["No solution"]'),
-}
-"""Task to how an entry with a wrong answer is recognised."""
-
 
 def _check_usable(task: str, entry: Mapping[str, Any]) -> None:
     answer = entry["answer"]
@@ -320,8 +313,9 @@ def _check_usable(task: str, entry: Mapping[str, Any]) -> None:
         raise UnusableEntry(
             task, f"its answer has more than {MAX_GOLD_CHARS} characters"
         )
-    if task in _IS_WRONG and _IS_WRONG[task](entry):
-        raise UnusableEntry(task, "the library's answer to it is wrong")
+    fault = fault_of(task, entry)
+    if fault is not None:
+        raise UnusableEntry(task, f"its {fault}")
 
 
 _READS_MORE = re.compile(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rg_env.answers.guards import GUARDS, source_task, refusal
+from rg_env.answers.guards import GUARDS, refusal, source_task
 from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.items import worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
