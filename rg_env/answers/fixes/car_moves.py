@@ -3,6 +3,9 @@
 There a car that is told to go further than it can goes as far as it can, and a move of
 a blocked car is no move. So some hundred moves at random free the red car in 19 of 20
 easy items. Here every move must be possible in full; a legal solution is paid as ever.
+
+Once the red car stands at the exit it may drive on by the two cells of its length, and
+the other cars move as if it were gone.
 """
 
 from __future__ import annotations
@@ -14,14 +17,18 @@ import string
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
 from rg_env.answers.fixes.talk_around_answers import is_talk_beside
 
+Cell = tuple[int, int]
+Cars = dict[str, list[Cell]]
+
 SIDE = 6
 """Rows and columns of the board."""
 
+RED = "A"
+EXIT: list[Cell] = [(2, SIDE - 2), (2, SIDE - 1)]
+"""Where the red car has to come."""
+
 UNSOLVED = 0.01
 """What the library pays for moves that do not free the red car."""
-
-Cell = tuple[int, int]
-Cars = dict[str, list[Cell]]
 
 _MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
 
@@ -47,7 +54,8 @@ def _step(cars: Cars, walls: set[Cell], car: str, direction: int) -> bool:
     cells = cars[car]
     down, right = (0, direction) if cells[0][0] == cells[1][0] else (direction, 0)
     moved = [(row + down, column + right) for row, column in cells]
-    taken = {cell for other in cars if other != car for cell in cars[other]} | walls
+    gone = {car, RED} if cars[RED] == EXIT else {car}
+    taken = {cell for other in cars.keys() - gone for cell in cars[other]} | walls
     if not all(0 <= index < SIDE for cell in moved for index in cell):
         return False
     if not taken.isdisjoint(moved):
@@ -59,13 +67,17 @@ def _step(cars: Cars, walls: set[Cell], car: str, direction: int) -> bool:
 def all_moves_possible(config: str, answer: str) -> bool:
     """Say whether every move of an answer can be made in full, one after the other."""
     cars, walls = read_board(config)
+    driven_out = 0
     for car, sign, digits in _MOVE.findall(answer):
         if car not in cars or len(digits) > 2:
             return False
         direction = 1 if sign == "+" else -1
-        if not all(_step(cars, walls, car, direction) for _ in range(int(digits))):
-            return False
-    return True
+        for _ in range(int(digits)):
+            if car == RED and direction == 1 and cars[RED] == EXIT:
+                driven_out += 1
+            elif (car == RED and driven_out) or not _step(cars, walls, car, direction):
+                return False
+    return driven_out <= len(EXIT)
 
 
 def score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from fixed_scores import both_scores, fixed_score
 
-from rg_env.answers.fixes.car_moves import SIDE, read_board
+from rg_env.answers.fixes.car_moves import SIDE, UNSOLVED, read_board
 from rg_env.tasks import library
 
 
@@ -39,3 +40,45 @@ def test_a_legal_solution_frees_the_car_and_a_blocked_move_spoils_it() -> None:
         assert fixed_score("rush_hour", entry, moves) == 1.0
         assert both_scores("rush_hour", entry, f"{moves} A+4") == (1.0, 0.01)
         assert fixed_score("rush_hour", entry, f"{moves} or not") == 0.0
+
+
+BOARD = "oooooo ooooBo AAooBo oooooo oooooo CCoooo".replace(" ", "")
+"""A has four cells to go, once B is two rows down."""
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "B+2 A+4",
+        "B+2 A+5",
+        "B+2 A+6",
+        "B+2 A+4 A+2",
+        "B+2 A+4 C+1",
+        "B+2 A+4 B-1",
+        "B+2 A+3 C+2 A+1",
+    ],
+)
+def test_what_happens_once_the_red_car_is_out_costs_nothing(moves: str) -> None:
+    entry = {"metadata": {"board_config": BOARD}}
+    assert fixed_score("rush_hour", entry, moves) == 1.0
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "B+2 A+7",
+        "B+2 A+4 A+3",
+        "B+2 A+3",
+        "A+4",
+        "A+6 B+2",
+        "B+2 A+4 A-1",
+        "B+2 A+6 A-1",
+        "B+2 A+4 C-1",
+        "B+2 A+4 C+9",
+        "B+2 A+4 F+1",
+        "B+2 C+3 A+4 B+4",
+    ],
+)
+def test_a_move_that_is_impossible_is_one_after_the_exit_too(moves: str) -> None:
+    entry = {"metadata": {"board_config": BOARD}}
+    assert fixed_score("rush_hour", entry, moves) == UNSOLVED
