@@ -38,7 +38,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _LEAD_OF_ONE_LINE = re.compile(r"[*_]*(?:answer|solution|result|output)[*_]*:", re.I)
-_NAME = re.compile(r"[A-Za-z]\w{0,19}\s*=\s*")
+_NAME = re.compile(r"[A-Za-z]\w{0,19}\s*=(?!>)\s*")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 _PAIRS = (
@@ -57,6 +57,9 @@ _PAIRS = (
 )
 """What opens and closes dress."""
 
+_OF_PIECES = frozenset({"$", "__", "_", "``", "`", '"', "'"})
+"""What may also stand around each of several pieces, and is no sign of a formula."""
+
 _CLOSED = tuple(f"{closing}{end}" for _, closing in _PAIRS for end in ".\u3002")
 
 
@@ -68,7 +71,8 @@ def _with_plain_minus(text: str) -> str:
     return _DASHES.sub("-", text.replace("\u2212", "-"))
 
 
-def _without_fence(text: str) -> str:
+def without_fence(text: str) -> str:
+    """Take a fence and its language off."""
     match = _FENCE.fullmatch(text)
     return match[2].strip() if match else text
 
@@ -77,9 +81,21 @@ def _without_pair(opening: str, closing: str) -> Rule:
     def rule(text: str) -> str:
         if not (text.startswith(opening) and text.endswith(closing)):
             return text
-        return text[len(opening) : -len(closing)].strip() or text
+        inner = text[len(opening) : -len(closing)]
+        if opening in _OF_PIECES and _has_pairs(inner, opening):
+            return text
+        return inner.strip() or text
 
     return rule
+
+
+def _has_pairs(inner: str, mark: str) -> bool:
+    """Say whether the marks around a text belong to two pieces: `"a", "b"`.
+
+    One mark inside is an apostrophe or a part of a name.
+    """
+    count = inner.count("_" if mark == "__" else mark)
+    return count > 0 and count % 2 == 0
 
 
 def _without_latex_word(text: str) -> str:
@@ -134,7 +150,7 @@ RULES: tuple[Rule, ...] = (
     _without_invisible,
     _with_plain_minus,
     _without_period_after_dress,
-    _without_fence,
+    without_fence,
     *(_without_pair(opening, closing) for opening, closing in _PAIRS),
     _without_latex_word,
     _without_lead,

@@ -55,6 +55,8 @@ def test_dress_comes_off(dressed):
         ("x \u2212 3", "x - 3"),
         ("1,234,567", "1234567"),
         ("-12,345.6", "-12345.6"),
+        ("'don't'", "don't"),
+        ("_a_b_", "a_b"),
     ],
 )
 def test_signs_and_separators_of_numbers_become_plain(answer, rest):
@@ -74,6 +76,12 @@ def test_signs_and_separators_of_numbers_become_plain(answer, rest):
         "x = y = 5",
         "5 ...",
         "f{x}",
+        '"a", "b"',
+        "'a', 'b'",
+        "`a` and `b`",
+        "$a$, $b$",
+        "__Q_\n_Q__",
+        "down => up",
         "$",
         "**",
         '""',
