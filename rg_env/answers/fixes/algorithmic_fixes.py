@@ -4,20 +4,32 @@ Scorers that pay element by element look only as far as the gold answer goes, so
 the gold answer and a second one behind it score 1.0. Each surplus element now takes
 back what one right element earns.
 
-No fix for ab, binary_matrix, cryptarithm, graph_color, group_anagrams, jugs,
-palindrome_generation, palindrome_partitioning, sentence_reordering, spiral_matrix,
-string_insertion and word_ladder: what they pay is right or a near miss.
+No fix for ab, binary_matrix, group_anagrams, palindrome_generation,
+palindrome_partitioning, sentence_reordering, spiral_matrix, string_insertion and
+word_ladder: what they pay is right or a near miss.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from typing import Any
 
 from rg_env.answers.fixes.base_scorer import digit_behind
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
 from rg_env.answers.fixes.talk_around_answers import is_wrapper
+
+READABLE = 0.01
+"""What the library pays for an answer in the form of one."""
+
+SAME_SIZE = 0.1
+"""What the library pays for a matrix of the right size with other numbers in it."""
+
+HALF_A_DIGIT = 0.005 + 1e-6
+"""How far a number that is correct to two decimals may be off."""
+
+_JUG_MOVE = re.compile(r"(?:fill|empty) [A-Z]|pour [A-Z]->[A-Z]")
 
 
 def _less_surplus(value: float, surplus: int, elements: int) -> float:
@@ -66,6 +78,63 @@ def _three_boards(entry: Entry) -> str:
     """Return the right board with two wrong ones below it."""
     rows = json.loads(entry["answer"])
     return json.dumps(rows + 2 * [[1 - cell for cell in row] for row in rows])
+
+
+def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score cryptarithm: of two digits for a letter, the library takes the last."""
+    letters = [pair.partition("=")[0].strip() for pair in answer.split(",")]
+    value = library(answer)
+    return value if len(set(letters)) == len(letters) else min(READABLE, value)
+
+
+def _other_digits_first(entry: Entry) -> str:
+    gold: str = entry["answer"]
+    others = (f"{pair[0]}={9 - int(pair[2])}" for pair in gold.split(","))
+    return f"{','.join(others)},{gold}"
+
+
+def _colors(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object of which every name is given once."""
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise ValueError("a vertex is colored twice")
+    return built
+
+
+def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score graph_color: a color for each vertex and for nothing else."""
+    value = library(answer)
+    if value <= READABLE:
+        return value
+    try:
+        colors = json.loads(answer, object_pairs_hook=_colors)
+    except ValueError:
+        return READABLE
+    vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}
+    whole = all(type(color) is int for color in colors.values())
+    return value if whole and colors.keys() == vertices else READABLE
+
+
+def _other_colors_first(entry: Entry) -> str:
+    right = {str(v): c for v, c in entry["metadata"]["possible_answer"].items()}
+    others = json.dumps(dict.fromkeys(right, 1))
+    return f"{others[:-1]}, {json.dumps(right)[1:]}"
+
+
+def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score jugs: a list of moves, and nothing behind a move."""
+    value = library(answer)
+    if value <= READABLE:
+        return value
+    moves = json.loads(answer)
+    plain = isinstance(moves, list) and all(
+        _JUG_MOVE.fullmatch(" ".join(move.split())) for move in moves
+    )
+    return value if plain else READABLE
+
+
+def _or_another_move(entry: Entry) -> str:
+    return json.dumps([f"{move} or not" for move in json.loads(entry["answer"])])
 
 
 def _halts(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -118,9 +187,27 @@ def _shifted_numbers(entry: Entry) -> str:
     return json.dumps([float(number) + 0.75 for number in gold])
 
 
-def _without_comment(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score pool_matrix: nothing hides behind a `#`."""
-    return 0.0 if "#" in answer else library(answer)
+def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score pool_matrix: correct to two decimals, and nothing hides behind a `#`."""
+    value = 0.0 if "#" in answer else library(answer)
+    if value < SAME_SIZE:
+        return value
+    right = entry["metadata"]["solution"]
+    try:
+        found = [
+            list(map(float, row.split())) for row in answer.split("\n") if row.strip()
+        ]
+    except ValueError:
+        return SAME_SIZE
+    if [len(row) for row in found] != [len(row) for row in right]:
+        return SAME_SIZE
+    pairs = zip(chain(*found), chain(*right), strict=True)
+    near = all(abs(number - other) <= HALF_A_DIGIT for number, other in pairs)
+    return 1.0 if near else SAME_SIZE
+
+
+def _wrong_comment(entry: Entry) -> str:
+    return f"{entry['answer']} # or 7"
 
 
 def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -149,6 +236,14 @@ def _doubled_list(entry: Entry) -> str:
 
 FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
+        task="cryptarithm",
+        scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
+        fault="Of two digits for one letter, takes the last.",
+        proof=_other_digits_first,
+        proof_pays=1.0,
+        score=_each_letter_once,
+    ),
+    ScorerFix(
         task="game_of_life",
         scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
         fault="An empty board scores 0.9 and more, and rows below the board are not"
@@ -164,6 +259,22 @@ FIXES: tuple[ScorerFix, ...] = (
         proof=_other_word,
         proof_pays=1.0,
         score=_halts,
+    ),
+    ScorerFix(
+        task="graph_color",
+        scorer_sha256="9155b74dca15d8afe830da8fdcf145b5a343e46647b91624261a1d68cd7a448a",
+        fault="Of two colors for one vertex, takes the last.",
+        proof=_other_colors_first,
+        proof_pays=1.0,
+        score=_each_vertex_once,
+    ),
+    ScorerFix(
+        task="jugs",
+        scorer_sha256="c012156723d643fa58eb8a1a41cd4b2698aefba5ba955f8912cef11f2c7f86e8",
+        fault="Whatever follows a move is ignored.",
+        proof=_or_another_move,
+        proof_pays=1.0,
+        score=_moves_of_jugs,
     ),
     ScorerFix(
         task="letter_jumble",
@@ -193,10 +304,10 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="pool_matrix",
         scorer_sha256="b84c32177fc266accab2b9e87cac4fda950e7b9c44b3271f0e0366b68db187e2",
-        fault="What follows a `#` is ignored.",
-        proof=lambda entry: f"{entry['answer']} # or 7",
+        fault="What follows a `#` is ignored, and numbers wrong by 1 % score 1.0.",
+        proof=_wrong_comment,
         proof_pays=1.0,
-        score=_without_comment,
+        score=_pooled,
     ),
     ScorerFix(
         task="spell_backward",

@@ -15,12 +15,12 @@ from rg_env.answers.fixes.exact_sums import read_sum
 from rg_env.answers.fixes.number_grids import all_blanks_wrong, score_number_grid
 from rg_env.answers.fixes.scorer_fix import Entry, FixedScore, LibraryScore, ScorerFix
 from rg_env.answers.fixes.talk_around_answers import is_talk_beside, is_wrapper
+from rg_env.answers.fixes.walks import score_walk
 
 READABLE = 0.05
 """The most the library pays for a sum that is wrong."""
 
 _BIT = re.compile(r"[01]")
-_DIRECTIONS = re.compile(r"\b[LRUD]+\b|->|→")
 _WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")
 
 
@@ -139,7 +139,7 @@ FIXES: tuple[ScorerFix, ...] = (
         fault="Passes over everything but the letters of moves, also another answer.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
         proof_pays=1.0,
-        score=_only(_DIRECTIONS),
+        score=score_walk,
     ),
     ScorerFix(
         task="sudoku",

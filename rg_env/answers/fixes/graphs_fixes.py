@@ -12,11 +12,17 @@ from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
 from rg_env.answers.fixes.talk_around_answers import is_talk_beside
 
 _PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
+_BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
 
 
 def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score quantum_lock: buttons, and nothing but talk beside them."""
-    return library(answer) if is_talk_beside(_PRESSES, answer) else 0.0
+    """Score quantum_lock: buttons, and nothing but talk beside them.
+
+    The library also reads the letters of the talk, the B of `boxed` for one.
+    """
+    if not is_talk_beside(_PRESSES, answer):
+        return 0.0
+    return library(" ".join(_BUTTONS.findall(answer)))
 
 
 FIXES: tuple[ScorerFix, ...] = (

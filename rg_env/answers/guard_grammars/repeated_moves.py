@@ -22,7 +22,9 @@ def _repetitions(digits: list[str], max_digits: int) -> int | None:
 def why_not_cube_moves(text: str, max_turns: int) -> str | None:
     """Return why a cube is not turned by this text (`R U' F2 ...`), None if it is."""
     matches = [_CUBE_MOVE.fullmatch(move) for move in text.split()]
-    turns = _repetitions([match[2] for match in matches if match], max_digits=2)
+    # What begins with a number, `2R`, is one turn.
+    numbers = [match[2] if match else "" for match in matches]
+    turns = _repetitions(numbers, max_digits=2)
     if turns is None:
         return "a move is repeated too often"
     return f"more than {max_turns} moves" if turns > max_turns else None

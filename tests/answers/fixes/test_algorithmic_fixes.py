@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from fixed_scores import entries, fixed_score
 
 
@@ -12,3 +13,58 @@ def test_the_dead_board_is_paid_only_where_it_is_right() -> None:
     for entry in entries("game_of_life"):
         fixed = fixed_score("game_of_life", entry, dead)
         assert fixed == float("1" not in entry["answer"])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_letter_has_one_digit(first: bool) -> None:
+    for entry in entries("cryptarithm"):
+        gold = entry["answer"]
+        other = f"{gold[:2]}{(int(gold[2]) + 1) % 10}"
+        answer = f"{other},{gold}" if first else f"{gold},{other}"
+        assert fixed_score("cryptarithm", entry, answer) <= 0.01
+        assert fixed_score("cryptarithm", entry, gold) == 1.0
+
+
+@pytest.mark.parametrize("more", ['"0": 1', '"99": 1', '"x": 1'])
+def test_only_the_vertices_of_the_graph_are_colored_and_each_once(more: str) -> None:
+    for entry in entries("graph_color"):
+        gold = json.dumps(entry["metadata"]["possible_answer"])
+        assert fixed_score("graph_color", entry, f"{{{more}, {gold[1:]}") <= 0.01
+        assert fixed_score("graph_color", entry, gold) == 1.0
+
+
+def test_nothing_stands_behind_a_move_of_jugs() -> None:
+    for entry in entries("jugs"):
+        moves = json.loads(entry["answer"])
+        assert fixed_score("jugs", entry, json.dumps(moves)) == 1.0
+        moves[0] += " or not"
+        assert fixed_score("jugs", entry, json.dumps(moves)) <= 0.01
+
+
+POOLED = {
+    "answer": "4.67 0.12\n9.0 1.0",
+    "metadata": {"solution": [[14 / 3, 0.125], [9.0, 1.0]]},
+}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "4.67 0.12\n9.0 1.0",
+        "4.67 0.13\n9 1",
+        "4.6666667 0.125\n9.00 1.00\n",
+        "4.665 0.12\n9.0 1.0",
+    ],
+)
+def test_a_pooled_matrix_is_right_to_two_decimals(answer: str) -> None:
+    assert fixed_score("pool_matrix", POOLED, answer) == 1.0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["4.68 0.12\n9.0 1.0", "4.66 0.12\n9.0 1.0", "4.67 0.12\n9.01 1.0", "5 0\n9 1"],
+)
+def test_a_pooled_matrix_that_is_wrong_in_the_second_decimal_is_wrong(
+    answer: str,
+) -> None:
+    assert fixed_score("pool_matrix", POOLED, answer) == 0.1
