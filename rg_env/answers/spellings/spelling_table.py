@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from rg_env.answers.spellings import spelled_words
+from rg_env.answers.spellings import (
+    spelled_grids,
+    spelled_lists,
+    spelled_moves,
+    spelled_objects,
+    spelled_paths,
+    spelled_phrases,
+    spelled_words,
+)
 from rg_env.answers.spellings.spelling import Spelling
 
-_MODULES = (spelled_words,)
+_MODULES = (
+    spelled_grids,
+    spelled_lists,
+    spelled_moves,
+    spelled_objects,
+    spelled_paths,
+    spelled_phrases,
+    spelled_words,
+)
 
 SPELLINGS: Mapping[str, Spelling] = dict(
     chain.from_iterable(module.SPELLINGS.items() for module in _MODULES)

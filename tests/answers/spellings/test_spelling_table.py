@@ -1,27 +1,101 @@
 """What every spelling keeps to, whichever task it is for."""
 
+import contextlib
+import functools
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rg_env.answers.spellings import spelling_table
 from rg_env.answers.spellings.spelling_table import SPELLINGS
 from rg_env.tasks import library
+from rg_env.tasks.solutions import solution
 
 SEEDS = range(6)
+LONG = 20_000
+
+PARTS = st.sampled_from(
+    [
+        *(
+            "A+1",
+            "UP",
+            "U",
+            "A",
+            "R'",
+            "A=1",
+            "3",
+            "-4.5",
+            "Move disk 1 from Peg 1 to Peg 2",
+        ),
+        *(
+            "cat",
+            "Q",
+            "_",
+            "[",
+            "]",
+            "(",
+            ")",
+            "{",
+            "}",
+            "|",
+            "---",
+            "'",
+            '"',
+            "`",
+            "**",
+        ),
+        *(
+            ",",
+            ";",
+            ":",
+            "->",
+            "\u2192",
+            "\n",
+            " ",
+            ".",
+            "1. ",
+            "- ",
+            "or",
+            "not",
+            "Moves:",
+        ),
+        *(
+            "fill A",
+            "pour A->B",
+            "w,A1,B3",
+            "True",
+            "\u274c",
+            "\\to",
+            "\\text{",
+            "Row 1:",
+        ),
+    ]
+)
+"""What answers are made of."""
 
 
+@functools.cache
 def _entries(task):
+    made = []
     for seed in SEEDS:
-        try:
-            yield library.make_entry(task, {}, seed)
-        except library.UnusableEntry:
-            continue
+        with contextlib.suppress(library.UnusableEntry):
+            made.append(library.make_entry(task, {}, seed))
+    return made
+
+
+def test_a_task_has_one_spelling():
+    modules = spelling_table._MODULES
+    tasks = Counter(task for module in modules for task in module.SPELLINGS)
+    assert max(tasks.values()) == 1
+    assert tasks.keys() <= library.describe().tasks.keys()
 
 
 @pytest.mark.parametrize("task", sorted(SPELLINGS))
 def test_the_right_answer_is_spelled_as_it_is(task):
     for entry in _entries(task):
-        gold = entry["answer"]
+        gold = solution(task, entry) or entry["answer"]
         if isinstance(gold, str):
             assert SPELLINGS[task](gold, entry) == gold
 
@@ -30,5 +104,39 @@ def test_the_right_answer_is_spelled_as_it_is(task):
 @settings(max_examples=30, deadline=None)
 @given(text=st.text(max_size=200))
 def test_any_text_is_spelled_without_an_error(task, text):
-    entry = library.make_entry(task, {}, 1)
+    entry = _entries(task)[0]
     assert isinstance(SPELLINGS[task](text, entry), str)
+
+
+@pytest.mark.parametrize("task", sorted(SPELLINGS))
+@settings(max_examples=60, deadline=None)
+@given(parts=st.lists(PARTS, max_size=12))
+def test_what_is_spelled_is_spelled_as_it_is(task, parts):
+    entry = _entries(task)[0]
+    once = SPELLINGS[task](" ".join(parts), entry)
+    assert SPELLINGS[task](once, entry) == once
+
+
+LONG_PARTS = ["A", "7", "1. ", "- ", "-", "[", "(", "'", "**", "\\text{", "A=1,", "a\n"]
+LONG_PARTS += [
+    " ",
+    ",",
+    "|",
+    "then ",
+    "0 machine ",
+    "the ",
+    "{0:",
+    "\\\\ ",
+    "\\{}",
+    "1 2\n",
+]
+
+
+@pytest.mark.parametrize("task", sorted(SPELLINGS))
+@pytest.mark.parametrize("end", ["", "?"])
+def test_no_text_keeps_it_long(task, end):
+    """It would take minutes if a spelling were more than linear."""
+    entry = _entries(task)[0]
+    for part in LONG_PARTS:
+        text = (part * LONG)[:LONG] + end
+        assert isinstance(SPELLINGS[task](text, entry), str)

@@ -1,0 +1,128 @@
+"""Values as JSON or Python writes them, read without evaluating anything.
+
+Where a question asks for JSON, language models also write what Python prints: single
+quotes, `True`, tuples, a comma behind the last element, numbers as keys. All of that
+has one meaning, and it is read here. Anything else (a set, a call, a comment, a name
+twice in one object, a second value) is unreadable.
+
+Time is linear in the text: each piece of it is looked at once, then handed to the
+parser of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MAX_DEPTH = 40
+"""Deepest nesting; the golds of the library have 8 at most."""
+
+_PIECE = re.compile(
+    r'\s*(?:(?P<string>"(?:[^"\\\n]|\\.)*"|\u201c[^\u201d\\\n]*\u201d'
+    r"|\u2018[^\u2019\\\n]*\u2019|'(?:[^'\\\n]|\\.)*')"
+    r"|(?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z]+)|(?P<sign>[\[\](){},:]))"
+)
+_NAMES = {"True": "true", "False": "false", "None": "null"}
+_NAMES |= {name: name for name in _NAMES.values()}
+_BRACKETS = {"(": "[", ")": "]"}
+_INSIDE_QUOTES = re.compile(r"\\.|\"")
+
+
+def _as_json_string(text: str) -> str:
+    """Write a string of JSON or Python, with its quotes, as one of JSON."""
+    if text[0] == '"':
+        return text
+
+    def rewritten(match: re.Match[str]) -> str:
+        return {"\\'": "'", '"': r"\""}.get(match[0], match[0])
+
+    return f'"{_INSIDE_QUOTES.sub(rewritten, text[1:-1])}"'
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each piece, as JSON has it."""
+    at = 0
+    while at < len(text):
+        match = _PIECE.match(text, at)
+        if match is None:
+            raise ValueError("a sign that stands in no value")
+        at, kind = match.end(), str(match.lastgroup)
+        piece = match[kind]
+        if kind == "string":
+            piece = _as_json_string(piece)
+        elif kind == "name":
+            if piece not in _NAMES:
+                raise ValueError("a name that is no value")
+            piece = _NAMES[piece]
+        yield kind, _BRACKETS.get(piece, piece)
+
+
+def _as_json(text: str) -> str:
+    depth = 0
+    written: list[str] = []
+    for kind, piece in _pieces(text.strip()):
+        if kind == "sign":
+            depth += (piece in "[{") - (piece in "]}")
+            if depth > MAX_DEPTH:
+                raise ValueError("nested too deeply")
+            if piece in "]}" and written and written[-1] == ",":
+                written.pop()
+            if piece == ":" and written and written[-1][0] in "-0123456789":
+                written[-1] = f'"{written[-1]}"'
+        written.append(piece)
+    return " ".join(written)
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise ValueError("a name is given twice")
+    return built
+
+
+def read_value(text: str) -> Any:
+    """Return the value that a text writes.
+
+    Raises:
+        ValueError: It is no single value of JSON or Python.
+    """
+    try:
+        return json.loads(_as_json(text), object_pairs_hook=_once_each)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def read_list(text: str) -> list[str] | None:
+    """Return the elements of a list of strings and numbers, as they are written.
+
+    Returns:
+        None where the text is no such list; `[1.50, "a"]` gives `1.50` and `a`.
+    """
+    try:
+        value = json.loads(_as_json(text), parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        return None
+    return value
+
+
+def read_rows(text: str) -> list[list[str]] | None:
+    """Return the elements of a list of lists, as they are written; else None.
+
+    A list of strings and numbers is one row.
+    """
+    try:
+        value = json.loads(_as_json(text), parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, list):
+        return None
+    rows = value if any(isinstance(row, list) for row in value) else [value]
+    for row in rows:
+        if not isinstance(row, list) or not all(isinstance(c, str) for c in row):
+            return None
+    return rows
