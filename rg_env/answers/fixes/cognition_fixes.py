@@ -10,31 +10,12 @@ import re
 
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
 
-UNSOLVED = 0.05
-"""The least the library pays for moves that can be made."""
-
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
-_TURN_OF_LAYERS = re.compile(r"[0-9](?:[LRDUBF]w?)'?")
 
 
 def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score rubiks_cube by all of its turns, those of inner layers (`2R`) included."""
-    turns = answer.split()
-    inner = [turn for turn in turns if _TURN_OF_LAYERS.fullmatch(turn)]
-    if not all(_TURN.fullmatch(turn) for turn in turns if turn not in inner):
-        return 0.0
-    if not inner:
-        return library(answer)
-    metadata = entry["metadata"]
-    if any(int(turn[0]) not in range(1, metadata["cube_size"]) for turn in inner):
-        return 0.0
-    # It comes with the library, and only these few answers need it.
-    from magiccube import Cube
-
-    cube = Cube(metadata["cube_size"])
-    cube.rotate(metadata["scramble_moves"])
-    cube.rotate(answer)
-    return 1.0 if cube.is_done() else UNSOLVED
+    """Score rubiks_cube if the library makes every turn: nothing is passed over."""
+    return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
 
 
 def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -61,7 +42,7 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="rubiks_cube",
         scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",
-        fault="Passes over numbers that stand alone and turns of inner layers, `2R`.",
+        fault="Passes over numbers that stand alone and turns like `2R` and `U2'`.",
         proof=lambda entry: f"{entry['metadata']['example_correct_answer']} 42",
         proof_pays=1.0,
         score=_every_turn,

@@ -28,6 +28,7 @@ _TURN = re.compile(
     r"[0-9]*[LRUDBFMESXYZxyz]w?[0-9]?(?:['\u2018\u2019\u2032`\u00b4])?[0-9]?"
 )
 _PRIMES = re.compile("[\u2018\u2019\u2032`\u00b4]")
+_TURN_OF_LAYERS = re.compile(r"([12])([LRUDBF])(w?)('?)")
 _BETWEEN_TURNS = re.compile(r"(?:[\s,;()\u2192\"\u201c\u201d]|\.(?=\s|$))*")
 _JUG_MOVE = re.compile(
     r"(?P<verb>fill|empty)\s+(?:up\s+)?(?:jug\s+)?(?P<jug>[A-Z])\b"
@@ -79,8 +80,16 @@ def _knight_move(move: re.Match[str]) -> str:
 
 
 def _turn(move: re.Match[str]) -> str:
+    """Write a turn without a number in front: `2R` is `Rw R'`."""
     turn = _PRIMES.sub("'", move[0])
-    return turn.upper() if turn[0] in "xyz" else turn
+    match = _TURN_OF_LAYERS.fullmatch(turn)
+    if match is None:
+        return turn.upper() if turn[0] in "xyz" else turn
+    layer, face, wide, prime = match.groups()
+    if layer == "1":
+        return f"{face}{prime}"
+    both, back = f"{face}w{prime}", "" if prime else "'"
+    return both if wide else f"{both} {face}{back}"
 
 
 def walk(answer: str, entry: Mapping[str, Any]) -> str:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from rg_env.answers.spellings.spelled_moves import SPELLINGS
+from rg_env.items.worker_jobs import score_answers
+from rg_env.tasks.library import make_entry
 
 CARS = "A+3 B-1 C+2"
 JUGS = '["fill A", "pour A->B", "empty B"]'
@@ -129,6 +131,32 @@ def test_moves_are_written_as_the_scorer_reads_them(task, answer, right):
     if answer.startswith("```"):
         answer = f"Moves:\n{answer}"
     assert SPELLINGS[task](answer, {}) == right
+
+
+@pytest.mark.parametrize(
+    ("turns", "without_numbers"),
+    [
+        ("2R U'", "Rw R' U'"),
+        ("2R' 1U", "Rw' R U"),
+        ("1Uw' 2Fw", "U' Fw"),
+        ("3R U2", "3R U2"),
+    ],
+)
+def test_turns_of_the_outer_two_layers_are_written_without_numbers(
+    turns, without_numbers
+):
+    assert SPELLINGS["rubiks_cube"](turns, {}) == without_numbers
+
+
+def test_the_way_back_of_a_big_cube_is_paid():
+    params = {"cube_size": 5, "min_scramble_steps": 20, "max_scramble_steps": 20}
+    entry = make_entry("rubiks_cube", params, 3)
+    scramble = entry["metadata"]["scramble_moves"].split()
+    assert any(turn[0] == "2" for turn in scramble)
+    back = [t[:-1] if t.endswith("'") else f"{t}'" for t in reversed(scramble)]
+    answers = [" ".join(back), ", ".join(back), " ".join(back[1:])]
+    rows = score_answers("rubiks_cube", params, entry, answers)
+    assert [row[0] == 1.0 for row in rows] == [True, True, False]
 
 
 @pytest.mark.parametrize("task", SPELLED)

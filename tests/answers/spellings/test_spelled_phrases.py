@@ -18,7 +18,7 @@ ENTRY = {"answer": "abc"}
         ("tsumego", "Black plays at b4", "B4"),
         ("tsumego", "The best move is B-4", "B4"),
         ("tsumego", "(B, 4)", "B4"),
-        ("string_manipulation", "Final string: **abd**", "abd"),
+        ("string_manipulation", "Final string: **bca**", "bca"),
         ("spell_backward", 'The reversed word is: "cba"', "cba"),
         ("family_relationships", "Relationship: `son`", "son"),
     ],
@@ -40,7 +40,7 @@ def test_only_the_thing_is_left(task, answer, right):
         ("tsumego", "B4 C4"),
         ("tsumego", "not B4"),
         ("tsumego", "B444"),
-        ("string_manipulation", "abd: abc"),
+        ("string_manipulation", "bca: abc"),
         ("string_manipulation", "Not the string: abc"),
     ],
 )
