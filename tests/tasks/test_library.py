@@ -196,9 +196,7 @@ def test_few_programs_of_codeio_are_refused_and_none_is_run_before(monkeypatch):
 
 
 def test_an_entry_whose_answer_is_wrong_is_refused_by_name(make_entry):
-    with pytest.raises(
-        JobFailed, match="jugs: its answer is that"
-    ) as caught:
+    with pytest.raises(JobFailed, match="jugs: its answer is that") as caught:
         make_entry("jugs", {"num_jugs": 4}, 31)
     assert caught.value.kind == "UnusableEntry"
 
@@ -206,9 +204,7 @@ def test_an_entry_whose_answer_is_wrong_is_refused_by_name(make_entry):
 def test_an_entry_that_holds_an_address_is_refused_since_each_process_has_another(
     make_entry,
 ):
-    with pytest.raises(
-        JobFailed, match="codeio: its answer holds"
-    ) as caught:
+    with pytest.raises(JobFailed, match="codeio: its answer holds") as caught:
         make_entry("codeio", {"difficulty": 7}, 2101905293)
     assert caught.value.kind == "UnusableEntry"
 

@@ -1,0 +1,149 @@
+"""The parts of a question that somebody sees who does not think about it.
+
+Lines, paragraphs, numbers, quoted texts, lists and grids, each in the order in which
+they stand. Nothing here knows a task.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+Grid = list[list[str]]
+"""Rows of cells as text; rows may differ in length."""
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NAME = re.compile(r"(?<![.?!:]\s)(?<!^)\b[A-Z][a-z]+(?:-[A-Z][a-z]+)*")
+_QUOTED = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`")
+_LISTED = re.compile(r"^\s*(?:-|\d+\.|\.\d+\.)\s+(.*)$", re.M)
+_COMMAS = re.compile(r":\s*([^:\n]+?(?:,\s*[^:,\n]+)+)\s*$", re.M)
+_EXAMPLE = re.compile(
+    r"(?:e\.g\.|ex\.,|ex:|[Ee]xample:|for example,|like:?)\s*:?,?\s*(.+)"
+)
+_LETTERS = re.compile(r"[A-Za-z]{4,}")
+LONGEST_CELL = 3
+"""Longer words on a line of several make it prose."""
+
+
+def lines(question: str) -> list[str]:
+    """Return the lines that are not blank, without space around them."""
+    return [line.strip() for line in question.splitlines() if line.strip()]
+
+
+def paragraphs(question: str) -> list[str]:
+    """Return what blank lines part, without space around it."""
+    return [part.strip() for part in re.split(r"\n\s*\n", question) if part.strip()]
+
+
+def numbers(question: str) -> list[str]:
+    """Return all numbers, as they are written."""
+    return _NUMBER.findall(question)
+
+
+def words(text: str) -> list[str]:
+    """Return the words, without punctuation around them."""
+    stripped = (word.strip(".,;:?!()[]{}'\"`$") for word in text.split())
+    return [word for word in stripped if word]
+
+
+def names(question: str) -> list[str]:
+    """Return the capitalised words that begin no sentence, each once."""
+    return list(dict.fromkeys(_NAME.findall(question)))
+
+
+def quoted(question: str) -> list[str]:
+    """Return what stands in quotes of any kind."""
+    return ["".join(found) for found in _QUOTED.findall(question)]
+
+
+def listed(question: str) -> list[str]:
+    """Return the entries of numbered and dashed lists."""
+    return [text.strip() for text in _LISTED.findall(question)]
+
+
+def after_colon(question: str) -> str | None:
+    """Return what follows the last colon, None if nothing does."""
+    rest = question.rpartition(":")[2].strip()
+    return rest if rest and rest != question.strip() else None
+
+
+def enumerations(question: str) -> list[list[str]]:
+    """Return the texts between commas after a colon, of each line that ends so."""
+    found = (text.strip(" .?").split(",") for text in _COMMAS.findall(question))
+    return [[word.strip() for word in words] for words in found]
+
+
+def examples(question: str) -> list[str]:
+    """Return what the question gives as an example of an answer."""
+    return [text.strip(" ).\"'`") for text in _EXAMPLE.findall(question)]
+
+
+def bracketed(question: str) -> list[str]:
+    """Return the outermost texts in square brackets or braces."""
+    found, start, depth = [], 0, 0
+    for place, sign in enumerate(question):
+        if sign in "[{":
+            start, depth = (place if depth == 0 else start), depth + 1
+        elif sign in "]}" and depth:
+            depth -= 1
+            if depth == 0:
+                found.append(question[start : place + 1])
+    return found
+
+
+def as_list(text: str) -> list[Any] | None:
+    """Read a list as JSON, also one in single quotes or with words of its own."""
+    for form in (text, text.replace("'", '"')):
+        try:
+            value = json.loads(form)
+        except ValueError:
+            continue
+        return value if isinstance(value, list) else None
+    inner = text.strip("[]{} ")
+    return [word.strip(" '\"") for word in inner.split(",")] if inner else None
+
+
+def value_lists(question: str) -> list[list[Any]]:
+    """Return the lists that can be read, empty ones left out."""
+    found = [as_list(text) for text in bracketed(question) if text.startswith("[")]
+    return [value for value in found if value]
+
+
+def _is_row(line: str) -> bool:
+    cells = line.split()
+    if len(cells) == 1:
+        return len(line) > 1 and not _LETTERS.fullmatch(line) and line[-1] not in ".:,"
+    if len(cells[-1]) > 1 and cells[-1][-1] in ".:,?!":
+        return False
+    return all(len(c) <= LONGEST_CELL or _NUMBER.fullmatch(c) for c in cells)
+
+
+def grid_texts(question: str) -> list[str]:
+    """Return runs of two and more lines that are rows of cells, as they stand."""
+    found: list[list[str]] = []
+    is_open = False
+    for line in question.splitlines():
+        if line.strip() and _is_row(line.strip()):
+            if is_open:
+                found[-1].append(line.rstrip())
+            else:
+                found.append([line.rstrip()])
+            is_open = True
+        else:
+            is_open = False
+    return ["\n".join(rows) for rows in found if len(rows) > 1]
+
+
+def cells(text: str) -> Grid:
+    """Return the cells of a grid's text; a row of one word is a row of signs."""
+    rows = [line.split() for line in text.splitlines()]
+    if all(len(row) == 1 for row in rows):
+        return [list(row[0]) for row in rows]
+    return rows
+
+
+def grid_text(grid: Grid, like: str) -> str:
+    """Write a grid as the text that it was read from: with or without spaces."""
+    space = " " if any(len(line.split()) > 1 for line in like.splitlines()) else ""
+    return "\n".join(space.join(row) for row in grid)
