@@ -17,7 +17,6 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _NAME = re.compile(r"(?<![.?!:]\s)(?<!^)\b[A-Z][a-z]+(?:-[A-Z][a-z]+)*")
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`")
 _LISTED = re.compile(r"^\s*(?:-|\d+\.|\.\d+\.)\s+(.*)$", re.M)
-_COMMAS = re.compile(r":\s*([^:\n]+?(?:,\s*[^:,\n]+)+)\s*$", re.M)
 _EXAMPLE = re.compile(
     r"(?:e\.g\.|ex\.,|ex:|[Ee]xample:|for example,|like:?)\s*:?,?\s*(.+)"
 )
@@ -69,9 +68,12 @@ def after_colon(question: str) -> str | None:
 
 
 def enumerations(question: str) -> list[list[str]]:
-    """Return the texts between commas after a colon, of each line that ends so."""
-    found = (text.strip(" .?").split(",") for text in _COMMAS.findall(question))
-    return [[word.strip() for word in words] for words in found]
+    """Return the texts between commas after the last colon of each line."""
+    ends = (line.rpartition(":") for line in question.splitlines())
+    found = (
+        [part.strip(" .?") for part in end.split(",")] for _, on, end in ends if on
+    )
+    return [texts for texts in found if len(texts) > 1]
 
 
 def examples(question: str) -> list[str]:

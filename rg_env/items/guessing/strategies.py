@@ -361,7 +361,7 @@ def _blanks_of_signs(which: int) -> Strategy:
         common = [sign for sign, _ in counted.most_common(which + 1)]
         if len(common) <= which:
             return None
-        return re.sub(f"[{BLANKS}]", common[which], text)
+        return text.translate(dict.fromkeys(map(ord, BLANKS), common[which]))
 
     return filled
 

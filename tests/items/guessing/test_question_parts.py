@@ -59,3 +59,9 @@ def test_without_a_colon_nothing_follows_it() -> None:
 def test_an_enumeration_is_what_commas_part_at_the_end_of_a_line() -> None:
     question = "- Names: bob, carol\n- Drinks: tea, milk, water\n1. Bob is tall."
     assert parts.enumerations(question) == [["bob", "carol"], ["tea", "milk", "water"]]
+
+
+def test_a_long_line_of_many_commas_is_read_at_once() -> None:
+    question = "a: b, " * 20_000 + "c"
+    assert parts.enumerations(question) == [["b", "c"]]
+    assert len(parts.quoted("'a' " * 20_000)) == 20_000

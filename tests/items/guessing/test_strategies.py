@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from rg_env.items.guessing.strategies import ASKED_FOR, STRATEGIES, answers
 
 SUDOKU = "Solve this 4x4 puzzle:\n_ 1 _ 4\n_ _ 2 _\n_ _ _ _\n_ 4 1 _\nSo be it.\n"
@@ -62,6 +65,7 @@ def test_what_is_asked_for_is_a_strategy() -> None:
     assert set().union(*ASKED_FOR.values()) <= set(STRATEGIES)
 
 
-def test_no_strategy_fails_on_a_question_without_parts() -> None:
-    for question in ("", " ", "\n\n", "[", "_", "a/b", ":", "[[", "{}", '""'):
-        answers("some_task", question, [], "key")
+@given(st.text("_\\?:[]{}\"'`(), -.\n/Aab0123Q❔", max_size=60))
+def test_no_strategy_fails_on_any_question(question: str) -> None:
+    answers("some_task", question, ["1"], "key")
+    answers("some_task", f"{question}\n{question}: {question}", [], "key")
