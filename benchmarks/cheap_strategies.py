@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rg_env.items import worker_jobs
-from rg_env.items.guessing.earnings import NOTHING, Earned, ParamsOf, earn
+from rg_env.items.guessing.earnings import NOTHING, Earned, ParamsOf, earn, shown_name
 from rg_env.items.installed_library import read_library
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.sampler import mix_of_seed
@@ -98,7 +98,7 @@ def rows(cells: list[Cell], found: list[Earned], above: float) -> Iterator[str]:
             yield f"{cell.task:24} {cell.place:7} no items"
         elif earned.mean >= above:
             top = sorted(earned.means.items(), key=lambda one: -one[1])[:SHOWN]
-            others = ", ".join(f"{name} {mean:.2f}" for name, mean in top)
+            others = ", ".join(f"{shown_name(name)} {mean:.2f}" for name, mean in top)
             head = f"{cell.task:24} {cell.place:7} {earned.mean:6.2f} "
             yield f"{head} {earned.error:5.2f} {earned.num_items:5}  {others}"
 

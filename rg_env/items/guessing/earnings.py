@@ -19,10 +19,9 @@ from typing import Any
 
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.guessing.strategies import PHRASES, answers
-from rg_env.pool.pool_errors import PoolError
+from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.sampler import entry_seed
 from rg_env.tasks.solutions import solution
@@ -35,7 +34,10 @@ CONSTANTS_OF_A_HALF = 8
 ATTEMPTS_FOR_AN_ITEM = 3
 """Entries made at most for each item wanted, on average: some cannot be asked."""
 
-LONGEST_NAME = 40
+MOST_LATE = 3
+"""Items that are not ready at the deadline, after which no other one is begun."""
+
+LONGEST_NAME = 50
 
 ParamsOf = Callable[[int], Mapping[str, Any]]
 """From the seed of an entry to its dataset parameters."""
@@ -83,8 +85,13 @@ NOTHING = Earned(0, (), 0.0, 0.0, {})
 async def make_items(
     pool: WorkerPool, task: str, params_of: ParamsOf, num_items: int, key: str
 ) -> list[Item]:
-    """Make items that can be asked; fewer where too many cannot be made."""
+    """Make items that can be asked; fewer where too many cannot be made.
+
+    Raises:
+        PoolError: The pool is of no use.
+    """
     items: list[Item] = []
+    late = 0
     for number in range(ATTEMPTS_FOR_AN_ITEM * num_items):
         if len(items) == num_items:
             break
@@ -98,23 +105,30 @@ async def make_items(
                 seed,
                 deadline_s=MAKING_DEADLINE_S,
             )
-        except PoolError as error:
-            if is_unusable(error):
-                continue
-            break  # another deadline for each of the others would take an hour
+        except JobFailed:
+            continue
+        except (DeadlineExceeded, WorkerDied):
+            late += 1
+            if late == MOST_LATE:
+                break
+            continue
         items.append(Item(seed, params, entry, solution(task, entry)))
     return items
 
 
 def constant_name(answer: str) -> str:
     """Return the name of the strategy that always gives one answer."""
-    shown = answer if len(answer) <= LONGEST_NAME else f"{answer[:LONGEST_NAME]}..."
-    return f"always {shown!r}"
+    return f"always {answer!r}"
+
+
+def shown_name(name: str) -> str:
+    """Return a strategy's name as tables show it; that of a long answer is cut."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
 def _constants(golds: Sequence[str | None]) -> dict[str, str]:
-    """Return constants by name: the commonest right answers of some items."""
-    counted = Counter(gold for gold in golds if gold is not None)
+    """Return constants by name: the commonest right answers that are no phrase."""
+    counted = Counter(gold for gold in golds if gold not in (None, *PHRASES))
     common = [gold for gold, _ in counted.most_common(CONSTANTS_OF_A_HALF)]
     return {constant_name(gold): gold for gold in common}
 
@@ -195,7 +209,8 @@ async def earn(
         params_of: Gives the parameters of an item.
         num_items: Items to make, at least 4.
         key: Names the stream of items.
-        only: Strategies to try, None for all; constants are always tried.
+        only: Strategies to try, None for all. Right answers to other items are tried
+            anyway.
 
     Returns:
         What they earn; `NOTHING` where fewer than 4 items could be made.
@@ -208,18 +223,18 @@ async def earn(
         return NOTHING
     phrases = {constant_name(text): text for text in PHRASES}
     constants = tuple(_constants([item.gold for item in items[i::2]]) for i in (0, 1))
-    fixed = {**phrases, **constants[0], **constants[1]}
+    golds = {**constants[0], **constants[1]}
+    fixed = phrases | golds
     scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
-    names = dict.fromkeys(phrases)
+    names: dict[str, None] = {}
 
     async def scored(place: int, item: Item) -> Scored:
-        golds = [other.gold for other in items[1 - place % 2 :: 2]]
-        known = [gold for gold in golds if gold is not None]
-        said = fixed | answers(
-            task, str(item.entry["question"]), known, f"{key}/{place}"
-        )
+        others = [other.gold for other in items[1 - place % 2 :: 2]]
+        known = [gold for gold in others if gold is not None]
+        question = str(item.entry["question"])
+        said = fixed | answers(task, question, known, f"{key}/{place}", only)
         if only is not None:
-            said = {n: text for n, text in said.items() if n in only or n in fixed}
+            said = {name: said[name] for name in said if name in only or name in golds}
         names.update(dict.fromkeys(said))
         handle = TaskHandle(task, item.params, item.seed)
         try:
@@ -232,5 +247,5 @@ async def earn(
     found = await asyncio.gather(
         *(scored(place, item) for place, item in enumerate(items))
     )
-    others = [name for name in names if name not in {**constants[0], **constants[1]}]
+    others = [name for name in names if name not in golds]
     return summed_up((found[0::2], found[1::2]), (constants[0], constants[1]), others)

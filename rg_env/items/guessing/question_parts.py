@@ -6,6 +6,7 @@ they stand. Nothing here knows a task.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import Any
@@ -21,41 +22,51 @@ _EXAMPLE = re.compile(
     r"(?:e\.g\.|ex\.,|ex:|[Ee]xample:|for example,|like:?)\s*:?,?\s*(.+)"
 )
 _LETTERS = re.compile(r"[A-Za-z]{4,}")
+_kept = functools.lru_cache(maxsize=16)
+"""Many strategies ask the same of one question; nobody changes what they get."""
+
 LONGEST_CELL = 3
 """Longer words on a line of several make it prose."""
 
 
+@_kept
 def lines(question: str) -> list[str]:
     """Return the lines that are not blank, without space around them."""
     return [line.strip() for line in question.splitlines() if line.strip()]
 
 
+@_kept
 def paragraphs(question: str) -> list[str]:
     """Return what blank lines part, without space around it."""
     return [part.strip() for part in re.split(r"\n\s*\n", question) if part.strip()]
 
 
+@_kept
 def numbers(question: str) -> list[str]:
     """Return all numbers, as they are written."""
     return _NUMBER.findall(question)
 
 
+@_kept
 def words(text: str) -> list[str]:
     """Return the words, without punctuation around them."""
     stripped = (word.strip(".,;:?!()[]{}'\"`$") for word in text.split())
     return [word for word in stripped if word]
 
 
+@_kept
 def names(question: str) -> list[str]:
     """Return the capitalised words that begin no sentence, each once."""
     return list(dict.fromkeys(_NAME.findall(question)))
 
 
+@_kept
 def quoted(question: str) -> list[str]:
     """Return what stands in quotes of any kind."""
     return ["".join(found) for found in _QUOTED.findall(question)]
 
 
+@_kept
 def listed(question: str) -> list[str]:
     """Return the entries of numbered and dashed lists."""
     return [text.strip() for text in _LISTED.findall(question)]
@@ -67,6 +78,7 @@ def after_colon(question: str) -> str | None:
     return rest if rest and rest != question.strip() else None
 
 
+@_kept
 def enumerations(question: str) -> list[list[str]]:
     """Return the texts between commas after the last colon of each line."""
     ends = (line.rpartition(":") for line in question.splitlines())
@@ -76,11 +88,13 @@ def enumerations(question: str) -> list[list[str]]:
     return [texts for texts in found if len(texts) > 1]
 
 
+@_kept
 def examples(question: str) -> list[str]:
     """Return what the question gives as an example of an answer."""
     return [text.strip(" ).\"'`") for text in _EXAMPLE.findall(question)]
 
 
+@_kept
 def bracketed(question: str) -> list[str]:
     """Return the outermost texts in square brackets or braces."""
     found, start, depth = [], 0, 0
@@ -106,6 +120,7 @@ def as_list(text: str) -> list[Any] | None:
     return [word.strip(" '\"") for word in inner.split(",")] if inner else None
 
 
+@_kept
 def value_lists(question: str) -> list[list[Any]]:
     """Return the lists that can be read, empty ones left out."""
     found = [as_list(text) for text in bracketed(question) if text.startswith("[")]
@@ -121,6 +136,7 @@ def _is_row(line: str) -> bool:
     return all(len(c) <= LONGEST_CELL or _NUMBER.fullmatch(c) for c in cells)
 
 
+@_kept
 def grid_texts(question: str) -> list[str]:
     """Return runs of two and more lines that are rows of cells, as they stand."""
     found: list[list[str]] = []

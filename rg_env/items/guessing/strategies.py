@@ -14,7 +14,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rg_env.items.guessing import question_parts as parts
@@ -227,7 +227,7 @@ def _sum_of_numbers(sign: str) -> Strategy:
     """Return the strategy that joins the numbers of the last list by a sign."""
 
     def joined(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
-        listed = re.findall(r"-?\d+(?:, -?\d+)+", question)
+        listed = re.findall(r"(?<![\d-])-?\d+(?:, -?\d+)+", question)
         return sign.join(listed[-1].split(", ")) if listed else None
 
     return joined
@@ -372,6 +372,8 @@ def _queens(question: str, golds: Sequence[str], rng: random.Random) -> str | No
     if text is None or "Q" not in question:
         return None
     grid = parts.cells(text)
+    if len({len(row) for row in grid}) != 1:
+        return None
     taken = {row.index("Q") for row in grid if "Q" in row}
     free = _shuffled([n for n in range(len(grid[0])) if n not in taken], rng)
     for row in grid:
@@ -501,14 +503,21 @@ ASKED_FOR: Mapping[str, frozenset[str]] = {
 """Task to the strategies that do what it asks, which are not counted there."""
 
 
-def answers(task: str, question: str, golds: Sequence[str], key: str) -> dict[str, str]:
-    """Return what every strategy answers.
+def answers(
+    task: str,
+    question: str,
+    golds: Sequence[str],
+    key: str,
+    only: Collection[str] | None = None,
+) -> dict[str, str]:
+    """Return what strategies answer.
 
     Args:
         task: The task, for the strategies that are honest answers there.
         question: Of the item.
         golds: Right answers to other items of that task and level.
         key: Decides what is left to chance.
+        only: The strategies that are asked, None for all.
 
     Returns:
         Name of a strategy to its answer, stripped; without those that have none.
@@ -516,7 +525,7 @@ def answers(task: str, question: str, golds: Sequence[str], key: str) -> dict[st
     honest = ASKED_FOR.get(task, frozenset())
     found = {}
     for name, strategy in STRATEGIES.items():
-        if name in honest:
+        if name in honest or (only is not None and name not in only):
             continue
         answer = strategy(question, golds, random.Random(f"{key}/{name}"))
         if answer is not None:
