@@ -28,6 +28,7 @@ from rg_env.atropos.setting_checks import (
     check_no_flag,
 )
 from rg_env.tasks.adaptive import FLOOR
+from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.shards import from_launcher
 
@@ -245,6 +246,11 @@ class CheckedSettings(CheckedModel):
         default="undressed",
         description="undressed also scores an answer without what is only dress (bold,"
         " a fence, LaTeX, quotes, a period); exact only as it stands",
+    )
+    reward_baseline: RewardBaseline = Field(
+        default="none",
+        description="chance pays the trainer only what a score has beyond the measured"
+        " mean of the best guess; dumps and metrics keep the score",
     )
     max_answer_chars: int = Field(
         default=MAX_ANSWER_CHARS,

@@ -93,6 +93,12 @@ def task_of(entry: Mapping[str, Any], dataset: Any) -> str:
     return str((entry.get("metadata") or {}).get("source_dataset", "unknown"))
 
 
+def baseline_of(rollouts: Sequence[Rollout]) -> float:
+    """Return the baseline of one item's rollouts; 0 for an item from outside."""
+    dataset = rollouts[0]["dataset_obj"]
+    return dataset.baseline if isinstance(dataset, TaskHandle) else 0.0
+
+
 def _provenance(dataset: Any) -> Provenance | None:
     """Return what regenerates an item of ours; None for one from outside."""
     if not isinstance(dataset, TaskHandle):
@@ -133,6 +139,7 @@ def build_record(
         ],
         gold_answer=entry.get("answer"),
         provenance=_provenance(dataset),
+        baseline=baseline_of(rollouts),
     )
 
 

@@ -74,8 +74,10 @@ class GroupScoring:
             ScoringUnavailable: The worker pool gave no scores.
         """
         scores = await group_forms.score_rollouts(self._scorer(), rollouts)
+        values = [score.value for score in scores]
+        # First what an answer is worth, then what its length takes of that.
         rewards = shaping.penalise_length(
-            [score.value for score in scores],
+            shaping.above_baseline(values, group_forms.baseline_of(rollouts)),
             [self._penalised_length(rollout) for rollout in rollouts],
             limit_tokens,
         )

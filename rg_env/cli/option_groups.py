@@ -45,7 +45,8 @@ GROUPS = (
         "What an answer is paid.",
         (
             *("answer_forms", "scorer_fixes", "max_answer_chars"),
-            *("mask_too_long_completions", "length_penalty_counts"),
+            *("reward_baseline", "mask_too_long_completions"),
+            "length_penalty_counts",
         ),
     ),
     OptionGroup(

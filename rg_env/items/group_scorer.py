@@ -49,6 +49,7 @@ class TaskHandle:
         index: The draw's global index in its split.
         split: "train" or "evaluation".
         level: Difficulty in [0, 1], None for the library's defaults.
+        baseline: What guessing earns at such items and no reward pays, in [0, 1).
         deadline_s: Seconds that scoring one answer may take.
         rules: How its answers are scored.
     """
@@ -59,6 +60,7 @@ class TaskHandle:
     index: int = 0
     split: str = "train"
     level: float | None = None
+    baseline: float = 0.0
     deadline_s: float = 5.0
     rules: ScoringRules = worker_jobs.DEFAULT_RULES
 

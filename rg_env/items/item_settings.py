@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Protocol
 
 from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.level_settings import LevelSetting
 
 
@@ -30,6 +31,7 @@ class ItemSettings(Protocol):
     item_deadline_s: float
     scoring_deadline_s: float
     scorer_fixes: bool
+    reward_baseline: RewardBaseline
 
     @property
     def worker_count(self) -> int:

@@ -26,6 +26,7 @@ from rg_env.items.entry_maker import EntryMaker, LeftOut, is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.pool.pool_errors import PoolClosed, PoolError
 from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter
+from rg_env.tasks.baselines import NO_BASELINES, Baselines
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
 
 logger = logging.getLogger(__name__)
@@ -86,6 +87,7 @@ class ItemSource:
         lookahead: Entries being made ahead, at least 1.
         scoring_deadline_s: Handed on to the handles.
         rules: Handed on to the handles.
+        baselines: What guessing earns at the items, for the handles.
 
     Attributes:
         maker: Makes the entries; told of the tasks that are left out.
@@ -104,12 +106,14 @@ class ItemSource:
         lookahead: int,
         scoring_deadline_s: float,
         rules: ScoringRules,
+        baselines: Baselines = NO_BASELINES,
     ) -> None:
         self._stream = stream
         self.maker = maker
         self._lookahead = lookahead
         self._scoring_deadline_s = scoring_deadline_s
         self._rules = rules
+        self._baselines = baselines
         self._ahead: list[_Outstanding] = []
         self._turn = asyncio.Lock()
         self._filter = QuestionFilter()
@@ -299,12 +303,14 @@ class ItemSource:
 
     def _handle(self, item: _Outstanding) -> TaskHandle:
         spec = item.spec
+        params = self._stream.params_of(spec, item.attempt)
         return TaskHandle(
             task=spec.task,
-            params=self._stream.params_of(spec, item.attempt),
+            params=params,
             seed=self._stream.seed_of(spec, item.attempt),
             index=spec.index,
             level=spec.level,
+            baseline=self._baselines.of(spec.task, params),
             deadline_s=self._scoring_deadline_s,
             rules=self._rules,
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rg_env.answers.fixes.fix_table import FIXES
 from rg_env.answers.guards import GUARDS
+from rg_env.items.markdown_table import markdown_table
 from rg_env.tasks import library
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
@@ -53,21 +54,15 @@ answer with nothing but words around it that can be no second answer, as in
 """
 
 
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [headings, tuple("---" for _ in headings), *rows]
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
-
-
 def page() -> str:
     """Return the text of the page."""
     described = library.describe()
     base_tasks = [task for task in described.tasks if library.has_base_scorer(task)]
-    guards = _table(
+    guards = markdown_table(
         ("Task", "What its scorer does with text", "What an honest answer holds"),
         [(g.task, g.danger, g.honest) for _, g in sorted(GUARDS.items())],
     )
-    fixes = _table(
+    fixes = markdown_table(
         ("Task", "Fault of the library's scorer", "Found in"),
         [(f.task, f.fault, f.library_version) for _, f in sorted(FIXES.items())],
     )

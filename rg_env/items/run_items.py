@@ -18,10 +18,12 @@ from rg_env.items.evaluation_items import evaluated_choices
 from rg_env.items.installed_library import read_library
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource
+from rg_env.items.run_baselines import prepare_baselines
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.items.task_trials import TaskTrials
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.adaptive import AdaptiveWeights
+from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import NO_RULE, Difficulty
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import EvalSpec, ItemStream, evaluation_specs
@@ -171,12 +173,16 @@ async def prepare_items(
         making_at_once=max(1, settings.worker_count - 1),
         deadline_s=settings.item_deadline_s,
     )
+    baselines = NO_BASELINES
+    if settings.reward_baseline == "chance":
+        baselines = await prepare_baselines(pool, selection)
     items = ItemSource(
         stream,
         maker,
         lookahead=LOOKAHEAD,
         scoring_deadline_s=settings.scoring_deadline_s,
         rules=settings.scoring_rules,
+        baselines=baselines,
     )
     trials = _trials(pool, settings, selection, difficulty, items)
     maker.wait_for_trials(trials.of)

@@ -129,11 +129,13 @@ def curriculum_levels(
     return library.curriculum_levels(task, overrides)
 
 
-def curriculum_digests() -> dict[str, str]:
-    """Return the digest of every task that has a curriculum."""
-    tasks = library.describe().tasks
-    return {
-        task: library.curriculum_digest(task)
-        for task, info in tasks.items()
-        if info.has_curriculum
-    }
+def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:
+    """Return digests by task; see `library.curriculum_digest`.
+
+    Args:
+        tasks: Registered tasks; None for all that have a curriculum.
+    """
+    if tasks is None:
+        infos = library.describe().tasks.items()
+        tasks = [task for task, info in infos if info.has_curriculum]
+    return {task: library.curriculum_digest(task) for task in tasks}

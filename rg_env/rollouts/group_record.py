@@ -14,7 +14,8 @@
      "time": "2026-01-31T12:00:00+00:00"}
 
 `item_id` and `rollouts[].conversation` / `.score` are what the original wrote. `score`
-is the task's score; `reward` is what the trainer got after shaping. The entry is
+is the task's score; `reward` is what the trainer got after shaping. Where guessing
+earns something and the rewards leave it out, `baseline` says how much. The entry is
 `create_dataset(task, seed=seed, size=1, **params)[0]`.
 """
 
@@ -86,12 +87,14 @@ class GroupRecord:
         rollouts: Shape (G,).
         gold_answer: The library's answer; None where the task has many.
         provenance: What makes the item again; None for an item from outside.
+        baseline: What guessing earns at the item and the rewards leave out, in [0, 1).
     """
 
     task: str
     rollouts: Sequence[RolloutRecord]
     gold_answer: Any
     provenance: Provenance | None
+    baseline: float = 0.0
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -125,6 +128,7 @@ class GroupRecord:
 
     def line(self, versions: Mapping[str, str], time: str) -> dict[str, Any]:
         """Return the line of the dump, as plain values."""
+        baseline = {"baseline": self.baseline} if self.baseline else {}
         return {
             "schema_version": SCHEMA_VERSION,
             "item_id": self.task,
@@ -132,6 +136,7 @@ class GroupRecord:
             "task": self.task,
             **self.origin,
             "gold_answer": self.gold_answer,
+            **baseline,
             "versions": dict(versions),
             "time": time,
         }

@@ -16,6 +16,25 @@ PENALTY_FREE_SHARE = 0.75
 """Share of the length limit up to which a completion is never penalised."""
 
 
+def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
+    """Return what scores are worth beyond what guessing earns.
+
+    Args:
+        scores: One value in [0, 1] per rollout, shape (G,).
+        baseline: What the best cheap strategy earns on average, in [0, 1).
+
+    Returns:
+        New scores, shape (G,): (s - b) / (1 - b), not below 0, so that a right answer
+        stays 1 and what guessing earns is nothing. Scores that are 0 or 1 stay.
+
+    Raises:
+        ValueError: The baseline is outside of [0, 1).
+    """
+    if not 0.0 <= baseline < 1.0:
+        raise ValueError(f"a baseline lies in [0, 1), found {baseline!r}")
+    return [max(0.0, (score - baseline) / (1.0 - baseline)) for score in scores]
+
+
 def penalise_length(
     scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
 ) -> list[float]:

@@ -41,6 +41,7 @@ from reasoning_gym_environment import (
         ("data_dumps_dir", ""),
         ("data_path_to_save_groups", "a\0b"),
         ("reasoning_effort", "hihg"),
+        ("reward_baseline", "changes"),
     ],
 )
 def test_a_value_out_of_range_is_refused_when_it_is_set(field, value):

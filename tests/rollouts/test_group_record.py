@@ -91,6 +91,12 @@ def test_a_rollout_keeps_its_score_beside_what_the_trainer_got():
     assert (written["outcome"], written["answer"]) == ("right", "5")
 
 
+def test_a_line_says_what_was_taken_off_the_rewards_if_anything_was():
+    taken = dataclasses.replace(group(1.0), baseline=0.4)
+    assert line(taken)["baseline"] == 0.4
+    assert "baseline" not in line(group(1.0))
+
+
 def test_a_line_is_plain_json():
     written = line(group(1.0, 0.0))
     assert json.loads(json.dumps(written)) == written

@@ -4,9 +4,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.rollouts.shaping import has_signal, penalise_length, truncation_overrides
+from rg_env.rollouts.shaping import (
+    above_baseline,
+    has_signal,
+    penalise_length,
+    truncation_overrides,
+)
 
 rollouts = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 2_000)), max_size=16)
+
+
+@pytest.mark.parametrize(
+    ("score", "reward"), [(1.0, 1.0), (0.7, 0.5), (0.4, 0.0), (0.1, 0.0), (0.0, 0.0)]
+)
+def test_what_guessing_earns_is_nothing_and_what_is_right_stays(score, reward):
+    assert above_baseline([score], 0.4) == pytest.approx([reward])
+
+
+def test_scores_without_a_baseline_stay_to_the_last_bit():
+    assert above_baseline([0.1, 1 / 3, 1.0], 0.0) == [0.1, 1 / 3, 1.0]
+
+
+@pytest.mark.parametrize("baseline", [-0.1, 1.0, float("nan")])
+def test_a_baseline_that_leaves_nothing_above_it_is_refused(baseline):
+    with pytest.raises(ValueError, match="baseline"):
+        above_baseline([1.0], baseline)
+
+
+@given(st.lists(st.floats(0, 1), max_size=8), st.floats(0, 0.99))
+def test_rewards_above_a_baseline_keep_the_order_of_the_scores(scores, baseline):
+    rewards = above_baseline(scores, baseline)
+    assert all(0.0 <= reward <= 1.0 for reward in rewards)
+    assert [r for _, r in sorted(zip(scores, rewards, strict=True))] == sorted(rewards)
 
 
 @pytest.mark.parametrize(

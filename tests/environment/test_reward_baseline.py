@@ -1,0 +1,127 @@
+"""What guessing earns is not paid where the setting says so: from item to trainer."""
+
+import asyncio
+import json
+
+import pytest
+from parts import rollout
+from real_api import LIMIT, SIZE, RealApi, in_time, registered
+
+from rg_env.items import run_baselines
+from rg_env.tasks import library
+from rg_env.tasks.baselines import Baseline, Baselines
+
+pytestmark = pytest.mark.processes
+
+TASK = "sentence_reordering"
+"""It pays the share of the words that stand in their place."""
+
+BASELINE = 0.25
+LONG = LIMIT - 12
+"""Completion tokens at which the length penalty leaves little."""
+
+
+def table():
+    return Baselines(
+        "0.0.1",
+        {TASK: (Baseline({}, BASELINE, 0.01, "candidates in random order"),)},
+        {TASK: library.curriculum_digest(TASK)},
+    )
+
+
+def group_of(item, answers, lengths=(3, 3)):
+    _, entry, handle = item
+    return [
+        rollout(f"<answer>{answer}</answer>", dataset=handle, entry=entry, length=n)
+        for answer, n in zip(answers, lengths, strict=True)
+    ]
+
+
+def with_two_words_exchanged(text):
+    first, second, *rest = text.split()
+    return " ".join([second, first, *rest])
+
+
+async def life(api, folder, setting):
+    """Have a right answer and a half right one of an item scored and sent.
+
+    Returns:
+        The handle of the item, its line in the dump file, what the trainer got, the
+        mean score that the metrics know, and the rewards of two right answers of which
+        the second is nearly as long as the limit.
+    """
+    given = {
+        "tasks": [TASK],
+        "complexity_mode": None,
+        "reward_baseline": setting,
+        "dump_rollouts": True,
+        "data_dumps_dir": str(folder),
+        "num_eval_samples_per_task": 1,
+    }
+    async with registered(api.url, **given) as env:
+        await env.setup()
+        item = await env.get_next_item()
+        gold = item[1]["answer"]
+        answers = [gold, with_two_words_exchanged(gold)]
+        group = await env.score(group_of(item, answers))
+        mean_score = env.metrics.mean_score
+        long = await env.score(group_of(item, [gold] * SIZE, (3, LONG)))
+        env.ledger.ask(SIZE)
+        await in_time(env.handle_send_to_api(group))
+        (sent,) = api.batches()
+    (path,) = folder.glob("*_rollouts_*.jsonl")
+    line = json.loads(path.read_text().splitlines()[0])
+    return item[2], line, sent, mean_score, long["scores"]
+
+
+@pytest.fixture(scope="module")
+def lives(only_api, tmp_path_factory):
+    """Return what came of a life with each setting."""
+    folder = tmp_path_factory.mktemp("baseline")
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_baselines, "load_shipped", table)
+        for setting in ("none", "chance"):
+            api = RealApi(only_api, folder)
+            api.forget()
+            api.start_trainer()
+            found[setting] = asyncio.run(life(api, folder / setting, setting))
+    return found
+
+
+def test_the_trainer_gets_what_a_score_has_beyond_the_baseline(lives):
+    _, line, sent, *_ = lives["chance"]
+    scores = [row["score"] for row in line["rollouts"]]
+    assert scores[0] == 1.0 and BASELINE < scores[1] < 1.0
+    above = [(score - BASELINE) / (1 - BASELINE) for score in scores]
+    assert sent["scores"] == pytest.approx(above)
+
+
+def test_the_dump_keeps_the_score_and_says_reward_and_baseline(lives):
+    _, line, sent, *_ = lives["chance"]
+    assert [row["reward"] for row in line["rollouts"]] == sent["scores"]
+    assert line["baseline"] == BASELINE
+
+
+def test_the_metrics_keep_the_score(lives):
+    _, line, _, mean_score, _ = lives["chance"]
+    scores = [row["score"] for row in line["rollouts"]]
+    assert mean_score == pytest.approx(sum(scores) / len(scores))
+
+
+def test_length_takes_its_share_of_what_is_left(lives):
+    # Taken off after the penalty, the baseline would leave nothing of a right answer.
+    short, long = lives["chance"][4]
+    assert short == 1.0 and 0.0 < long < BASELINE
+    assert [short, long] == lives["none"][4]
+
+
+def test_an_item_carries_the_baseline_of_its_task_and_parameters(lives):
+    assert lives["chance"][0].baseline == BASELINE
+
+
+def test_nothing_is_taken_off_where_the_setting_does_not_ask_for_it(lives):
+    handle, line, sent, *_ = lives["none"]
+    assert handle.baseline == 0.0
+    assert sent["scores"] == [row["score"] for row in line["rollouts"]]
+    assert "baseline" not in line

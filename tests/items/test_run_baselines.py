@@ -1,0 +1,54 @@
+"""The baselines of a run are those of tasks that are what was measured."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from rg_env.items.run_baselines import prepare_baselines
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks import library
+from rg_env.tasks.baselines import Baseline, Baselines
+from rg_env.tasks.selection import TaskChoice
+
+pytestmark = pytest.mark.processes
+
+TABLE = Baselines(
+    "0.0.1",
+    {"gcd": (Baseline({}, 0.5, 0.0, "always '1'"),), "acre": (), "lcm": ()},
+    {task: library.curriculum_digest(task) for task in ("gcd", "acre", "lcm")},
+)
+
+
+def prepare(pool: WorkerPool, table: Baselines, *choices: TaskChoice) -> Baselines:
+    return asyncio.run(prepare_baselines(pool, choices, shipped=table))
+
+
+def test_a_task_that_was_measured_keeps_its_baselines_and_nothing_is_said(
+    pool: WorkerPool, logged: pytest.LogCaptureFixture
+) -> None:
+    found = prepare(pool, TABLE, TaskChoice("gcd"), TaskChoice("acre"))
+    assert found.of("gcd", {}) == 0.5
+    assert logged.text == ""
+
+
+def test_a_task_that_has_changed_has_none_and_is_named(
+    pool: WorkerPool, logged: pytest.LogCaptureFixture
+) -> None:
+    table = dataclasses.replace(TABLE, digests={**TABLE.digests, "gcd": "other"})
+    found = prepare(pool, table, TaskChoice("gcd"), TaskChoice("lcm"))
+    assert found.of("gcd", {}) == 0.0
+    assert "and theirs is 0: gcd" in logged.text
+
+
+def test_parameters_of_ones_own_have_none_and_are_named_once(
+    pool: WorkerPool, logged: pytest.LogCaptureFixture
+) -> None:
+    own = TaskChoice("gcd", params={"min_numbers": 3, "max_numbers": 3})
+    found = prepare(pool, TABLE, own, TaskChoice("gcd"))
+    assert found.of("gcd", own.params) == 0.0
+    assert found.of("gcd", {}) == 0.5
+    assert "parameters of your own, and it is 0 for: gcd" in logged.text
+    assert len(logged.records) == 1

@@ -1,0 +1,86 @@
+"""Baselines, and the table of them that comes with the project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rg_env.tasks import library
+from rg_env.tasks.baselines import (
+    HIGHEST,
+    TABLE,
+    WORTH_SHIPPING,
+    Baseline,
+    Baselines,
+    load_shipped,
+    table_text,
+)
+from rg_env.tasks.scales import load_shipped as load_scales
+
+SHIPPED = load_shipped()
+AT_DEFAULTS = Baseline({}, 0.5, 0.04, "always 'Yes'")
+AT_A_STEP = Baseline({"size": [3, 4]}, 0.25, 0.03, 'always "näher"')
+TABLE_OF_ONE = Baselines("1.2.3", {"a": (AT_DEFAULTS, AT_A_STEP)}, {"a": "f00"})
+
+
+@pytest.mark.parametrize(
+    ("task", "params", "value"),
+    [
+        ("a", {}, 0.5),
+        ("a", {"size": [3, 4]}, 0.25),
+        ("a", {"size": [3, 5]}, 0.0),
+        ("a", {"size": [3, 4], "depth": 1}, 0.0),
+        ("b", {}, 0.0),
+    ],
+)
+def test_an_item_has_the_baseline_of_its_parameters_and_others_have_none(
+    task: str, params: dict[str, object], value: float
+) -> None:
+    assert TABLE_OF_ONE.of(task, params) == value
+
+
+def test_only_the_tasks_that_are_kept_have_baselines() -> None:
+    assert TABLE_OF_ONE.of_tasks({"b"}).of("a", {}) == 0.0
+    assert TABLE_OF_ONE.of_tasks({"a", "b"}) == TABLE_OF_ONE
+
+
+def test_a_table_that_was_written_is_read_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "baselines.json"
+    path.write_text(table_text(TABLE_OF_ONE), encoding="utf-8")
+    assert load_shipped(path) == TABLE_OF_ONE
+
+
+# -- the shipped table -----------------------------------------------------------------
+
+
+def test_the_table_is_as_its_script_writes_it() -> None:
+    assert table_text(SHIPPED) == TABLE.read_text(encoding="utf-8")
+
+
+def test_the_table_is_of_the_installed_library() -> None:
+    assert library.describe().version == SHIPPED.library_version
+    changed = [
+        t for t, d in SHIPPED.digests.items() if library.curriculum_digest(t) != d
+    ]
+    assert changed == []
+
+
+def test_every_baseline_is_of_the_defaults_or_of_a_step_of_the_shipped_scale() -> None:
+    scales = load_scales().scales
+    for task, row in SHIPPED.by_task.items():
+        steps = scales[task].steps if task in scales else ()
+        known = [{}, *(step.params for step in steps)]
+        assert [b.params for b in row if b.params not in known] == [], task
+
+
+def test_no_two_baselines_of_a_task_are_of_the_same_parameters() -> None:
+    for task, row in SHIPPED.by_task.items():
+        params = [baseline.params for baseline in row]
+        assert all(params.count(one) == 1 for one in params), task
+
+
+def test_a_baseline_leaves_room_above_it() -> None:
+    values = [baseline.value for row in SHIPPED.by_task.values() for baseline in row]
+    assert values
+    assert WORTH_SHIPPING <= min(values) <= max(values) <= HIGHEST < 1.0
