@@ -60,7 +60,8 @@ def _is_worth_measuring(earned: Earned) -> bool:
     return earned.mean >= WORTH_MEASURING or most >= 2 * WORTH_MEASURING
 
 
-def _baseline(params: Params, earned: Earned) -> Baseline | None:
+def baseline_from(params: Params, earned: Earned) -> Baseline | None:
+    """Return the baseline of what was earned, None where it is too little."""
     if earned.mean < WORTH_SHIPPING:
         return None
     return Baseline(
@@ -82,7 +83,7 @@ async def measure(pool: WorkerPool, task: str, params: Params) -> Baseline | Non
     many = await earn(
         pool, task, lambda seed: params, MANY_ITEMS, f"many/{key}", only=finalists
     )
-    return None if many is NOTHING else _baseline(params, many)
+    return None if many is NOTHING else baseline_from(params, many)
 
 
 def _report(task: str, row: Sequence[Baseline]) -> Iterator[str]:
