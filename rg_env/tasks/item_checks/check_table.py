@@ -22,9 +22,25 @@ CHECKS: Mapping[str, tuple[ItemCheck, ...]] = _by_task(
 """Task to its checks; most have none."""
 
 
-def fault_of(task: str, entry: Entry) -> str | None:
-    """Return what is wrong with an entry, None where nothing was found."""
+def fault_of(task: str, entry: Entry, *, checked: bool = True) -> str | None:
+    """Return what is wrong with an entry, None where nothing was found.
+
+    A check that cannot read an entry, because the library is another version, finds
+    nothing.
+
+    Args:
+        task: The registered task that made it.
+        entry: The library's entry.
+        checked: Whether all checks are made, or only those that are made always.
+    """
     for check in CHECKS.get(task, ()):
-        if check.is_faulty(entry):
+        if (checked or check.always) and _has_fault(check, entry):
             return check.fault
     return None
+
+
+def _has_fault(check: ItemCheck, entry: Entry) -> bool:
+    try:
+        return check.is_faulty(entry)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return False

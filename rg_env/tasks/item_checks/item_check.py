@@ -25,10 +25,14 @@ class ItemCheck:
     Attributes:
         task: The registered task.
         fault: What is wrong with them, in the words of a sentence "its ...".
-        is_faulty: Whether an entry is one of them; may raise where an entry is not
-            what the task makes.
+        is_faulty: Whether an entry is one of them; may raise a LookupError, TypeError,
+            ValueError or AttributeError where it is not what the task makes.
+        always: Whether it is looked for also where the library's items are wanted as
+            they are, because an entry with it is another one each time, or nobody can
+            answer it.
     """
 
     task: str
     fault: str
     is_faulty: Callable[[Entry], bool]
+    always: bool = False
