@@ -173,6 +173,7 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
         task.name,
         params,
         options.seed,
+        not options.no_fixes,
         deadline_s=MAKE_DEADLINE_S,
     )
     return ItemSheet(

@@ -41,6 +41,7 @@ class EntryMaker:
         making_at_once: Entries that may be made at the same time, at least 1; quick
             ones one more.
         deadline_s: Seconds that making one entry may take.
+        checked: Whether faulty entries are refused; see `library.make_entry`.
 
     Attributes:
         left_out: Task to the reason why its draws are skipped unasked.
@@ -54,7 +55,9 @@ class EntryMaker:
         *,
         making_at_once: int,
         deadline_s: float,
+        checked: bool = True,
     ) -> None:
+        self._checked = checked
         self._pool = pool
         self._stream = stream
         self._deadline_s = deadline_s
@@ -108,6 +111,7 @@ class EntryMaker:
                 spec.task,
                 params,
                 seed,
+                self._checked,
                 deadline_s=self._deadline_s,
             )
 

@@ -77,6 +77,7 @@ async def _made_or_reason(
             handle.task,
             dict(handle.params),
             handle.seed,
+            handle.rules.scorer_fixes,
             deadline_s=deadline_s,
         )
     except PoolClosed:

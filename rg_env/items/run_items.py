@@ -172,6 +172,7 @@ async def prepare_items(
         stream,
         making_at_once=max(1, settings.worker_count - 1),
         deadline_s=settings.item_deadline_s,
+        checked=settings.scorer_fixes,
     )
     baselines = NO_BASELINES
     if settings.reward_baseline == "chance":

@@ -157,7 +157,7 @@ class TaskCheck:
             seed = entry_seed("evaluation", f"doctor/{task}", i)
             call: tuple[Any, ...] = (worker_jobs.make_entry, task, {}, seed)
             time_ms, entry = await pool.run(
-                worker_jobs.timed, *call, deadline_s=DEADLINE_S
+                worker_jobs.timed, *call, self._fixes, deadline_s=DEADLINE_S
             )
             times_ms.append(time_ms)
             entries.append(entry)

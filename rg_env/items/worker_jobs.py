@@ -47,9 +47,11 @@ def check_params(params_by_task: Sequence[tuple[str, Mapping[str, Any]]]) -> str
     return None
 
 
-def make_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def make_entry(
+    task: str, params: Mapping[str, Any], seed: int, checked: bool = True
+) -> dict[str, Any]:
     """Make one entry; see `library.make_entry`."""
-    return library.make_entry(task, params, seed)
+    return library.make_entry(task, params, seed, checked)
 
 
 def _is_refused(

@@ -38,12 +38,15 @@ def with_maker(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> WithMaker:
         work: Callable[[EntryMaker, ItemSpec], Awaitable[Any]],
         *,
         expected_ms: float = 0.0,
+        checked: bool = True,
         **params: Any,
     ) -> Any:
         async def with_first() -> Any:
             stream = Stream(Sampler([1.0], 7), [TaskChoice("gcd", params=params)])
             stream.ms = expected_ms
-            maker = EntryMaker(pool, stream, making_at_once=1, deadline_s=30.0)
+            maker = EntryMaker(
+                pool, stream, making_at_once=1, deadline_s=30.0, checked=checked
+            )
             return await work(maker, stream.next_spec())
 
         return asyncio.run(with_first())
@@ -117,3 +120,12 @@ def test_an_entry_that_nobody_can_solve_is_told_from_one_that_cannot_be_made(
         assert not is_unusable(LeftOut(spec.task))
 
     with_maker(work, unusable_below=2**32)
+
+
+def test_a_maker_that_does_not_check_takes_faulty_entries_as_they_are(
+    with_maker: WithMaker,
+) -> None:
+    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+        assert (await maker.begin(spec))["question"]
+
+    with_maker(work, checked=False, unusable_below=2**32)
