@@ -801,6 +801,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if self.config.use_wandb:
             numbers["train/tasks"] = wandb_run.table(*self.metrics.task_table())
             numbers["curriculum/tasks"] = wandb_run.table(*self._feedback.table())
+            if self._items is not None:
+                unasked = self._items.items.unasked.table()
+                numbers["train/items_not_asked"] = wandb_run.table(*unasked)
         numbers |= await wandb_run.numbers_of_servers(self.server.servers)
         await super().wandb_log(numbers)
 

@@ -7,8 +7,9 @@ tasks and handed out when it is ready, so that no slow task holds up the others.
 
 A question of the evaluation is never asked, and one that its task asked lately is
 replaced by another attempt at the same draw, as long as the task has others to ask:
-see tasks/asked_questions.py. A draw whose entry cannot be made is counted, named once
-and skipped: it uses up its index, so that the items after it stay what they are.
+see tasks/asked_questions.py. So is one whose entry is faulty; where every attempt is,
+the draw is skipped. A draw whose entry cannot be made is counted, named once and
+skipped. A skipped draw uses up its index, so that those after it stay what they are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import RunFailed
 from rg_env.items.entry_maker import EntryMaker, LeftOut, is_unusable
 from rg_env.items.group_scorer import TaskHandle
-from rg_env.pool.pool_errors import PoolClosed, PoolError
+from rg_env.items.unasked_items import UnaskedItems
+from rg_env.pool.pool_errors import JobFailed, PoolClosed, PoolError
 from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
@@ -93,6 +95,7 @@ class ItemSource:
         maker: Makes the entries; told of the tasks that are left out.
         failures: Number of draws that gave no entry, by task.
         events: Number of items that were replaced, repeated or overtaken, by name.
+        unasked: Items that were not asked because they are faulty, by task and fault.
         is_awaited: Whether a run waits for its next item.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
@@ -119,6 +122,7 @@ class ItemSource:
         self._filter = QuestionFilter()
         self.failures: Counter[str] = Counter()
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
+        self.unasked = UnaskedItems()
         self.is_awaited = False
         self.patience_s: float | None = None
 
@@ -267,10 +271,14 @@ class ItemSource:
         error = item.making.exception()
         if isinstance(error, PoolClosed):
             raise error
-        if isinstance(error, (LeftOut, PoolError)) and not is_unusable(error):
+        if isinstance(error, JobFailed) and is_unusable(error):
+            self.unasked.add(item.spec.task, error.message)
+            entry = None
+        elif isinstance(error, (LeftOut, PoolError)):
             self._skip(item, error)
             return None
-        entry = None if is_unusable(error) else item.making.result()
+        else:
+            entry = item.making.result()
         question = None if entry is None else str(entry["question"])
         ruling = self._filter.judge(item.spec.task, question, item.attempt)
         if ruling.event is not None:
@@ -288,7 +296,7 @@ class ItemSource:
     def _skip(self, item: _Outstanding, error: BaseException | None) -> None:
         """Take an item out unasked; one that could not be made is counted."""
         self._ahead.remove(item)
-        if not isinstance(error, PoolError):
+        if not isinstance(error, PoolError) or is_unusable(error):
             return
         spec = item.spec
         self.failures[spec.task] += 1

@@ -119,7 +119,7 @@ _RETRY = {
     "evaluation": Ruling("retry", "evaluations_avoided"),
 }
 _AT_THE_LAST_ATTEMPT = {
-    "unusable": Ruling("skip"),
+    "unusable": Ruling("skip", "items_unusable"),
     "repeat": Ruling("ask", "repeats_asked"),
     "evaluation": Ruling("skip", "evaluations_skipped"),
 }

@@ -253,9 +253,26 @@ def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(
         made = [await source.next_item() for _ in range(12)]
         assert [item.handle.index for item in made] == list(range(12))
         assert all(item.handle.seed >= 2**29 for item in made)
-        assert source.events["items_unusable"] > 0
+        counted = source.events["items_unusable"]
+        assert counted > 0
+        assert source.unasked.counts == {("gcd", "its seed is too low"): counted}
 
     with_source(work, [TaskChoice("gcd", params={"unusable_below": 2**29})])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_task_all_of_whose_entries_are_faulty_is_passed_over_without_a_warning(
+    with_source: WithSource, logged: pytest.LogCaptureFixture
+) -> None:
+    async def work(source: ItemSource) -> None:
+        assert await tasks_of(source, 12) == ["gcd"] * 12
+        assert source.unasked.counts["lcm", "its seed is too low"] > 0
+        assert not source.failures
+
+    all_faulty = TaskChoice("lcm", params={"unusable_below": 2**32})
+    with_source(work, [GOOD, all_faulty])
+    assert "lcm: 1 item was not asked: its seed is too low" in logged.text
+    assert "WARNING" not in {record.levelname for record in logged.records}
 
 
 # -- resuming --------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def test_another_attempt_is_made_while_there_is_one(
 @pytest.mark.parametrize(
     ("question", "ruling"),
     [
-        (None, Ruling("skip")),
+        (None, Ruling("skip", "items_unusable")),
         ("kept", Ruling("skip", "evaluations_skipped")),
         ("asked", Ruling("ask", "repeats_asked")),
     ],
