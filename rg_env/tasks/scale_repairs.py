@@ -35,6 +35,11 @@ REPAIRS: Mapping[str, Repair] = {
         "the right answer of level 3 has 20,201 characters, and an answer may have"
         " 20,000",
     ),
+    "game_of_life_halting": Repair(
+        {level: {"grid_size_x": 30, "grid_size_y": 30} for level in (2, 3)},
+        "levels 2 and 3 ask for boards of more than 1,000 cells, and the question shows"
+        " 36 cells of those",
+    ),
     "jugs": Repair(
         {level: {"num_jugs": 3} for level in (2, 3)},
         "levels 2 and 3 ask for 5 and 7 jugs; finding a puzzle takes seconds to"
