@@ -12,6 +12,7 @@ from collections.abc import Callable
 from rg_env.answers.fixes.box_plans import blind_plan, score_box_plan
 from rg_env.answers.fixes.car_moves import moves_at_random, score_car_moves
 from rg_env.answers.fixes.exact_sums import read_sum
+from rg_env.answers.fixes.filled_matrices import score_filled_matrix
 from rg_env.answers.fixes.number_grids import all_blanks_wrong, score_number_grid
 from rg_env.answers.fixes.scorer_fix import Entry, FixedScore, LibraryScore, ScorerFix
 from rg_env.answers.fixes.talk_around_answers import is_talk_beside, is_wrapper
@@ -21,7 +22,6 @@ READABLE = 0.05
 """The most the library pays for a sum that is wrong."""
 
 _BIT = re.compile(r"[01]")
-_WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")
 
 
 def _sum_of_the_numbers(
@@ -152,10 +152,11 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="survo",
         scorer_sha256="ef0787e9e16f99d772ab75b517bc09ba26ea096c5d3810abfec6a43b65a20c16",
-        fault="Passes over everything but whole numbers, also another answer.",
+        fault="Passes over everything but whole numbers, also another answer; and pays"
+        " for one filling where several have the right sums.",
         proof=_each_row_and("or 7.5"),
         proof_pays=1.0,
-        score=_only(_WHOLE_NUMBER),
+        score=score_filled_matrix,
     ),
     ScorerFix(
         task="tsumego",
