@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 
+from rg_env.tasks.item_checks.button_presses import is_reached_sooner
 from rg_env.tasks.item_checks.card_rounds import result_of_last_round
 from rg_env.tasks.item_checks.categorical_syllogisms import follows
 from rg_env.tasks.item_checks.cube_turns import possible_colors
@@ -87,6 +88,14 @@ def _is_not_the_only_capture(entry: Entry) -> bool:
     if "as many white stones as possible" in entry["question"]:
         return max(captured.values(), default=0) >= own
     return bool(captured)
+
+
+def _is_not_the_shortest(entry: Entry) -> bool:
+    metadata = entry["metadata"]
+    start = (metadata["initial_value"], metadata["initial_state"])
+    presses = len(metadata["solution_path"])
+    target = metadata["target_value"]
+    return is_reached_sooner(start, target, metadata["buttons"], presses)
 
 
 def _readings(entry: Entry) -> list[str]:
@@ -183,6 +192,11 @@ CHECKS: tuple[ItemCheck, ...] = (
         "number_format",
         "candidates are one number at the digits shown",
         _reads_alike,
+    ),
+    ItemCheck(
+        "quantum_lock",
+        "answer is not the shortest if, as it says, every press toggles the light",
+        _is_not_the_shortest,
     ),
     ItemCheck("syllogism", "answer is wrong by any reading", _is_no_conclusion),
     ItemCheck(

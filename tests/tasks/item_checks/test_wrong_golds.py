@@ -24,6 +24,7 @@ RULES = {"tasks": ["count_business_days", "weekday_of_date_from_first_date"]}
         ("mahjong_puzzle", {}, 1),
         ("number_filtering", {"min_decimals": 0, "max_decimals": 1}, 1),
         ("number_format", ALIKE, 1),
+        ("quantum_lock", {}, 1),
         ("syllogism", {}, 2),
         ("time_intervals", SOON, 1),
         ("tsumego", {}, 2),
