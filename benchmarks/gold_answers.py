@@ -53,7 +53,7 @@ SOLVERS: Mapping[str, Solver] = {
 }
 LEVELS = (None, 0.0, 0.5, 1.0)
 FIRST_SEED = 7_000_000
-LIMIT_S = 20
+LIMIT_S = 5
 """For making an item, and for judging it."""
 
 REJECTED = ("refuted", "not unique", "not knowable")

@@ -294,7 +294,8 @@ def _lock(question: str, gold: str) -> Verdict:
             for name in rules
         }
         if any(value == target for value, _ in reached):
-            return "refuted"
+            # The question lets a button be pressed that only toggles the light.
+            return "not knowable"
         if len(reached) > 200_000:
             raise ValueError("too many numbers to look at")
     return "right"

@@ -218,10 +218,19 @@ def _polynomial_equation(question: str, gold: str) -> Verdict:
 
 
 def _product(question: str, gold: str) -> Verdict:
-    expression = found(
-        r"(?:expression|following|Calculate)[^:]*:\s*([^\n]*)", question
-    )[0]
-    return right_if(sympy.expand(sympy.sympify(expression) - sympy.sympify(gold)) == 0)
+    """Compare the values at large numbers: polynomials that differ do so there."""
+    text = question.split("When performing")[0]
+    expression = found(r":\s*([^\n]*)", text)[0]
+
+    def value(polynomial: str, base: int) -> int:
+        def number(name: re.Match[str]) -> str:
+            return f"({base + 7_919 * ord(name[0])})"
+
+        return int(exact(re.sub(r"[a-zA-Z]", number, polynomial)))
+
+    return right_if(
+        all(value(expression, at) == value(gold, at) for at in (10**6 + 3, 10**9 + 7))
+    )
 
 
 def _integral(question: str, gold: str) -> Verdict:
