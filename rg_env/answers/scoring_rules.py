@@ -57,4 +57,10 @@ class ScoringRules:
         spell = SPELLINGS.get(task)
         if spell is None:
             return undress
-        return lambda answer: spell(undress(answer), entry)
+        longest = self.longest_answer(gold)
+
+        def spelled(answer: str) -> str:
+            plain = undress(answer)
+            return plain if len(plain) > longest else spell(plain, entry)
+
+        return spelled

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings import spelling_table
 from rg_env.answers.spellings.spelling_table import SPELLINGS
 from rg_env.tasks import library
@@ -115,6 +116,14 @@ def test_what_is_spelled_is_spelled_as_it_is(task, parts):
     entry = _entries(task)[0]
     once = SPELLINGS[task](" ".join(parts), entry)
     assert SPELLINGS[task](once, entry) == once
+
+
+def test_an_answer_that_is_too_long_is_not_spelled():
+    [entry, *_] = _entries("rush_hour")
+    rules = ScoringRules(max_answer_chars=10)
+    plain = rules.plain_form("rush_hour", entry)
+    assert plain("A+1, B+1") == "A+1 B+1"
+    assert plain("A+1, B+1, C+1") == "A+1, B+1, C+1"
 
 
 LONG_PARTS = ["A", "7", "1. ", "- ", "-", "[", "(", "'", "**", "\\text{", "A=1,", "a\n"]
