@@ -1,0 +1,58 @@
+"""Whether an answer is wrong, without asking a scorer.
+
+It is compared with the right answer after everything that could be spelling is taken
+out of both. Where a task has one right answer, what still differs is wrong. Where it
+has several, the rules of the task decide (`several_right.py`), and where they are not
+written down there nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from benchmarks.answer_texts.asked_items import AskedItem
+from benchmarks.answer_texts.several_right import is_right
+
+CASE_MATTERS = frozenset(
+    {
+        "caesar_cipher",
+        "codeio",
+        "emoji_mystery",
+        "letter_jumble",
+        "word_sequence_reversal",
+        "word_sorting",
+    }
+)
+
+"""Tasks whose questions show the case that is wanted. sentence_reordering and
+spell_backward show one too, but their scorers compare in lower case on purpose."""
+
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d{1,3})?")
+
+
+def _number(text: str) -> str:
+    return str(Fraction(text)) if len(text) < 300 else text
+
+
+def meaning(task: str, answer: str) -> str:
+    """Return an answer without case, spacing and other ways to write its numbers."""
+    text = answer if task in CASE_MATTERS else answer.casefold()
+    text = " ".join(text.split()).strip(" .\"'`*$()")
+    if task in CASE_MATTERS:
+        return re.sub(r"\s*,\s*", ",", text)
+    text = _NUMBER.sub(lambda match: _number(match.group()), text)
+    return re.sub(r"\s*([^\w\s])\s*", r"\1", text)
+
+
+def is_wrong(item: AskedItem, answer: str) -> bool | None:
+    """Say whether an answer is wrong; None where nobody knows.
+
+    Args:
+        item: The item with its right answer.
+        answer: Without dress.
+    """
+    if meaning(item.task, answer) == meaning(item.task, item.right):
+        return False
+    right = is_right(item, answer)
+    return None if right is None else not right
