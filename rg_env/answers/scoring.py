@@ -1,8 +1,8 @@
 """What an answer is worth: both formats, one number, one outcome.
 
-An answer that is not right so is scored once more in its plain form, without its dress
-and in the task's own spelling, and the higher counts; see rg_env.answers.undressing and
-rg_env.answers.spellings.
+An answer is scored in its plain form, without its dress and in the task's own spelling,
+and, if that is another text and not right, as it stands as well; the higher counts. See
+rg_env.answers.undressing and rg_env.answers.spellings.
 
 Pure: the library's scorer is passed in as a function. It may raise, return anything
 and be fooled; what comes out is a number in [0, 1] and a word that says why.
@@ -62,8 +62,8 @@ class Score:
         value: In [0, 1], finite.
         outcome: One word from the table above.
         answer: The answer as it was extracted, None where there was none.
-        undressed: The answer counts in its plain form, which is better than as it
-            stands.
+        undressed: The answer counts in its plain form, which is another text than the
+            answer as it stands.
         formats: Both formats' scores, where the scorer was asked.
     """
 
@@ -212,7 +212,9 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
 def better_form(
     answer: str, plain: Callable[[str], str], score: Callable[[str], Score]
 ) -> Score:
-    """Score an answer as it stands and, if it is not right so, in its plain form.
+    """Score an answer in its plain form and, if it is not right so, as it stands.
+
+    The plain form goes first: a right answer in a dress then takes one look.
 
     Args:
         answer: The extracted answer, stripped.
@@ -223,14 +225,14 @@ def better_form(
         The higher score, with the answer as it stands; of two that nobody could read
         or that pay the same, that of the form which was read.
     """
-    found = score(answer)
-    if found.value == 1.0:
-        return found
     rest = plain(answer)
     if rest == answer:
-        return found
-    other = score(rest)
+        return score(answer)
+    other = dataclasses.replace(score(rest), answer=answer, undressed=True)
+    if other.value == 1.0:
+        return other
+    found = score(answer)
     was_read = found.outcome not in UNREAD
     if other.value < found.value or (other.value == found.value and was_read):
         return found
-    return dataclasses.replace(other, answer=answer, undressed=True)
+    return other

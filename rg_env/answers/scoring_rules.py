@@ -55,12 +55,14 @@ class ScoringRules:
         gold = entry.get("answer")
         undress = undressing(gold if isinstance(gold, str) else None)
         spell = SPELLINGS.get(task)
-        if spell is None:
-            return undress
         longest = self.longest_answer(gold)
 
-        def spelled(answer: str) -> str:
-            plain = undress(answer)
-            return plain if len(plain) > longest else spell(plain, entry)
+        def plain(answer: str) -> str:
+            if answer == gold:
+                return answer
+            bare = undress(answer)
+            if spell is None or len(bare) > longest:
+                return bare
+            return spell(bare, entry)
 
-        return spelled
+        return plain

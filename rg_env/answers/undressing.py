@@ -18,6 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from rg_env.answers.fixes.talk_around_answers import CHANGES
+
 MAX_ROUNDS = 8
 
 Rule = Callable[[str], str]
@@ -25,21 +27,54 @@ Rule = Callable[[str], str]
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _DASHES = re.compile("[\u2010-\u2015\ufe63\uff0d](?=\\s?[\\d.])")
+_END = re.compile(r"(?:</s>|<eos>|<\|[a-z_]{1,20}\|>|\s)+\Z")
+_LAST_WORDS = re.compile(r"[.!]\s*I hope (?:it|this|that) is correct[.!]?\Z")
+MAX_END_CHARS = 100
+"""Of what is looked at for the tokens and words that end a completion."""
+
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
 _LATEX_WORD = re.compile(
-    r"\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|mathrm|mathbf|mathtt|mathit"
-    r"|operatorname|displaystyle|mbox|emph)\s*\{(.*)\}",
+    r"\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf|mathrm|mathbf|mathtt"
+    r"|mathit|mathsf|boldsymbol|bm|operatorname|displaystyle|mbox|emph|underline)"
+    r"\s*\{(.*)\}",
     re.DOTALL,
 )
+_LATEX_SIZE = re.compile(r"\\(?:left|right)(?=\s?[()\[\]|])")
+_DEGREES = re.compile(r"\s?\^\s?(?:\\circ|\{\s?\\circ\s?\})")
+_ESCAPED = re.compile(r"\\([#_&%*])")
+_TAGGED = re.compile(
+    r"<(b|strong|i|em|u|code|pre|p|span|mark|tt|kbd|samp)>(.*)</\1>", re.DOTALL
+)
+_BOLD_WORD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*\*(?![\w*])")
+_CODE_WORD = re.compile(r"(?<![\w`])`([^`\n]+)`(?![\w`])")
+_BULLET = re.compile(r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+")
+_DASH_AS_BULLET = re.compile(r"[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=]*\Z)")
+"""A dash before words; before anything that can be negative it is a minus."""
+
+_NOUN = (
+    r"(?:answer|solution|result|output|value|number|word|sentence|expression|list"
+    r"|sequence|path|grid|board|matrix|puzzle|moves)"
+)
+_WHICH = (
+    r"(?:(?:the|my)\s+)?(?:(?:final|correct|right|completed?|solved|resulting|decoded"
+    r"|sorted|shortest)\s+)*"
+)
 _LEAD = re.compile(
-    r"[*_#>\s]*(?:(?:so|thus|therefore|hence)[,:]?\s+)?(?:(?:the|my)\s+)?"
-    r"(?:(?:final|correct|right)\s+)?(?:answer|solution|result|output)"
-    r"(?:\s*(?:is|was|=|:))+(?:[*_\s]*:)?(?:\*\*|__)?\s+",
+    rf"[*_#>\s]*(?:(?:so|thus|therefore|hence)[,:]?\s+)?{_WHICH}{_NOUN}"
+    r"(?:\s*(?:is|was|are|=|:))+(?:[*_\s]*:)?(?:\*\*|__)?\s+",
     re.IGNORECASE,
 )
 _LEAD_OF_ONE_LINE = re.compile(r"[*_]*(?:answer|solution|result|output)[*_]*:", re.I)
-_NAME = re.compile(r"[A-Za-z]\w{0,19}\s*=(?!>)\s*")
+_HEADING = re.compile(
+    rf"[*_#>\s]*(?:here(?:'s|\u2019s|\s+is|\s+are)\s+)?{_WHICH}{_NOUN}[ \t*_:]*\n",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"([A-Za-z]\w{0,19})(?:\([A-Za-z]\))?\s*=(?!>)\s*")
+_EQUALS = re.compile(r"=(?!>)\s*")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_THIN_THOUSANDS = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:(?:\u2009|\u202f|\{,\}|\\,|\\!,|\\;)\d{3})+(?![\d,])"
+)
 
 _PAIRS = (
     *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
@@ -57,18 +92,53 @@ _PAIRS = (
 )
 """What opens and closes dress."""
 
+_CLOSED = tuple(
+    f"{closing}{end}" for _, closing in (*_PAIRS, ("", "}")) for end in ".\u3002"
+)
+_IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
+_SIGNS_OF_DRESS = re.compile(
+    r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
+    r"|\d,\d{3}|\b(?:is|was|are)\s|I hope",
+)
+"""What an answer holds if there is anything to take off it, besides its ends."""
+
 _OF_PIECES = frozenset({"$", "__", "_", "``", "`", '"', "'"})
 """What may also stand around each of several pieces, and is no sign of a formula."""
-
-_CLOSED = tuple(f"{closing}{end}" for _, closing in _PAIRS for end in ".\u3002")
 
 
 def _without_invisible(text: str) -> str:
     return _SPACES.sub(" ", _INVISIBLE.sub("", text)).strip()
 
 
+def _with_plain_lines(text: str) -> str:
+    """Take off what stands unseen at the end of lines."""
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
 def _with_plain_minus(text: str) -> str:
     return _DASHES.sub("-", text.replace("\u2212", "-"))
+
+
+def _with_plain_thousands(text: str) -> str:
+    """Join a number whose thousands are apart as typesetting has it: 1{,}234."""
+    if not any(mark in text for mark in ("\u2009", "\u202f", "{,}", "\\")):
+        return text
+    return _THIN_THOUSANDS.sub(lambda match: re.sub(r"\D", "", match[0]), text)
+
+
+def _with_plain_latex(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return _DEGREES.sub("\u00b0", _ESCAPED.sub(r"\1", _LATEX_SIZE.sub("", text)))
+
+
+def _without_end(text: str) -> str:
+    """Take off the tokens that end a completion, and a wish behind a sentence."""
+    start = len(text) - MAX_END_CHARS
+    for pattern in (_END, _LAST_WORDS):
+        match = pattern.search(text, max(0, start))
+        text = text[: match.start()] if match else text
+    return text
 
 
 def without_fence(text: str) -> str:
@@ -92,10 +162,44 @@ def _without_pair(opening: str, closing: str) -> Rule:
 def _has_pairs(inner: str, mark: str) -> bool:
     """Say whether the marks around a text belong to two pieces: `"a", "b"`.
 
-    One mark inside is an apostrophe or a part of a name.
+    One mark inside is an apostrophe or a part of a name, and a list has its own.
     """
+    if inner[:1] in ("[", "{", "(") and inner[-1:] in ("]", "}", ")"):
+        return False
     count = inner.count("_" if mark == "__" else mark)
     return count > 0 and count % 2 == 0
+
+
+def _without_tags(text: str) -> str:
+    match = _TAGGED.fullmatch(text)
+    if match is None or f"<{match[1]}>" in match[2] or f"</{match[1]}>" in match[2]:
+        return text
+    return match[2].strip() or text
+
+
+def _without_marked_words(text: str) -> str:
+    """Take off bold and code marks inside of a text: `**Zoey** is a **knave**`."""
+    if "**" not in text and "`" not in text:
+        return text
+    return _CODE_WORD.sub(r"\1", _BOLD_WORD.sub(r"\1", text))
+
+
+def _without_bullet(text: str) -> str:
+    """Take off the mark of a list or a heading that has this one line."""
+    if "\n" in text:
+        return text
+    match = _BULLET.match(text) or _DASH_AS_BULLET.match(text)
+    return text[match.end() :].strip() or text if match else text
+
+
+def _without_math_around_a_word(text: str) -> str:
+    r"""Take the dollars off `$\boxed{X}$` also where X has dollars of its own."""
+    for opening, closing in _IN_LATEX:
+        if text.startswith(opening) and text.endswith(closing):
+            inner = text[len(opening) : -len(closing)].strip()
+            if _without_latex_word(inner) != inner:
+                return inner
+    return text
 
 
 def _without_latex_word(text: str) -> str:
@@ -116,7 +220,8 @@ def _is_balanced(text: str) -> bool:
 
 
 def _without_lead(text: str) -> str:
-    match = _LEAD.match(text) or _LEAD_OF_ONE_LINE.match(text)
+    leads = (_HEADING, _LEAD, _LEAD_OF_ONE_LINE)
+    match = next((m for m in (lead.match(text) for lead in leads) if m), None)
     rest = text[match.end() :].strip() if match else ""
     if match and match[0].count("**") == 1 and rest.endswith("**"):
         rest = rest[:-2]
@@ -125,8 +230,10 @@ def _without_lead(text: str) -> str:
 
 def _without_name(text: str) -> str:
     """Take `x =` off, where nothing else is equal to anything."""
-    match = _NAME.match(text)
+    match = _NAME.match(text) or _EQUALS.match(text)
     if match is None or text.count("=") != 1 or "\n" in text:
+        return text
+    if match.re is _NAME and match[1].lower() in CHANGES:
         return text
     return text[match.end() :].strip() or text
 
@@ -146,18 +253,37 @@ def _without_separators(text: str) -> str:
     return text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
 
 
-RULES: tuple[Rule, ...] = (
-    _without_invisible,
-    _with_plain_minus,
-    _without_period_after_dress,
-    without_fence,
-    *(_without_pair(opening, closing) for opening, closing in _PAIRS),
-    _without_latex_word,
-    _without_lead,
-    _without_period,
-    _without_name,
-    _without_separators,
+_ANY = ""
+
+_RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
+    (_ANY, _with_plain_thousands),
+    (_ANY, _without_invisible),
+    (_ANY, _with_plain_lines),
+    (_ANY, _with_plain_minus),
+    (_ANY, _without_end),
+    (_ANY, _without_period_after_dress),
+    ("`~", without_fence),
+    ("$\\", _without_math_around_a_word),
+    (_ANY, _without_marked_words),
+    *((opening[0], _without_pair(opening, closing)) for opening, closing in _PAIRS),
+    ("\\", _without_latex_word),
+    (_ANY, _with_plain_latex),
+    ("<", _without_tags),
+    (_ANY, _without_lead),
+    (_ANY, _without_bullet),
+    (_ANY, _without_period),
+    (_ANY, _without_name),
+    (_ANY, _without_separators),
 )
+"""Each rule with the signs of which a text has to begin with one, if it has to."""
+
+RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
+
+
+def _may_be_dressed(text: str) -> bool:
+    """Say whether any rule can apply; most answers of a group are plain."""
+    is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith(".")
+    return is_short_lead or _SIGNS_OF_DRESS.search(text) is not None
 
 
 def undressing(gold: str | None) -> Rule:
@@ -170,13 +296,19 @@ def undressing(gold: str | None) -> Rule:
         From an answer, stripped, to the rest, stripped: the answer itself where there
         is nothing to take off.
     """
-    rules = RULES if gold is None else [r for r in RULES if r(gold) == gold]
+    rules: list[tuple[str, Rule]] = []
 
     def undressed(answer: str) -> str:
+        if not _may_be_dressed(answer):
+            return answer
+        if not rules:
+            kept = (r for r in _RULES_BY_SIGN if gold is None or r[1](gold) == gold)
+            rules.extend(kept)
         for _ in range(MAX_ROUNDS):
             before = answer
-            for rule in rules:
-                answer = rule(answer)
+            for signs, rule in rules:
+                if not signs or answer[:1] in signs:
+                    answer = rule(answer)
             if answer == before:
                 break
         return answer

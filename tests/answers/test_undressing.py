@@ -39,6 +39,26 @@ DRESSED = {
     "zero-width space": "\u200b5",
     "no-break space": "5\u00a0",
     "byte order mark": "\ufeff5",
+    "fence of four": "````\n5\n````",
+    "dollars and a box with text": r"$\boxed{\textbf{5}}$",
+    "box with a period": r"\boxed{5}.",
+    "heading": "### 5",
+    "bullet": "\u2022 5",
+    "star as a bullet": "* 5",
+    "tag of HTML": "<b>5</b>",
+    "tags in tags": "<p><code>5</code></p>",
+    "token of the end": "5</s>",
+    "tokens of the end": "5<|im_end|>\n<|endoftext|>",
+    "equals sign": "= 5",
+    "name in LaTeX": r"\( x = 5 \)",
+    "value of a function": "f(x) = 5",
+    "lead and answer both in bold": "The correct answer is **5**.",
+    "lead on a line of its own": "**Final Answer:**\n5",
+    "lead as a heading": "### Final Answer\n\n$5$",
+    "lead that is no sentence": "Here is the answer:\n\n```\n5\n```",
+    "lead and box": "**Final Answer**\n\n\\boxed{5}",
+    "lead twice": "Final Answer: The final answer is $5$. I hope it is correct.",
+    "lead of a path": "The shortest path is 5.",
 }
 
 
@@ -54,12 +74,24 @@ def test_dress_comes_off(dressed):
         ("\u20135", "-5"),
         ("x \u2212 3", "x - 3"),
         ("1,234,567", "1234567"),
+        ("$1{,}234$", "1234"),
+        (r"1\,234.5", "1234.5"),
+        ("1\u202f234\u202f567", "1234567"),
+        (r"35^\circ", "35\u00b0"),
+        (r"$35.5^{\circ}$", "35.5\u00b0"),
+        (r"\left(1, 2\right)", "(1, 2)"),
+        (r"A\#", "A#"),
+        ("- dog", "dog"),
+        ("1 2 \r\n3 4\r", "1 2\n3 4"),
+        ("**Zoey** is a **knave**", "Zoey is a knave"),
+        ("`A#` `B#`", "A# B#"),
+        ('"["a", "b"]"', '["a", "b"]'),
         ("-12,345.6", "-12345.6"),
         ("'don't'", "don't"),
         ("_a_b_", "a_b"),
     ],
 )
-def test_signs_and_separators_of_numbers_become_plain(answer, rest):
+def test_what_is_written_for_the_eye_becomes_plain(answer, rest):
     assert undressing("7")(answer) == rest
 
 
@@ -75,10 +107,22 @@ def test_signs_and_separators_of_numbers_become_plain(answer, rest):
         "the answers were two",
         "x = y = 5",
         "5 ...",
+        "- 5",
+        "- x + 1",
+        "- sin(x)",
+        "> 5",
+        "not = 5",
+        "minus = 5",
+        "x == 5",
+        "1**2**3",
+        "2**3*x**4",
+        "<b>5</b> <b>6</b>",
+        "<b>5</i>",
+        "5 (five)",
+        "I hope it is correct",
         "f{x}",
         '"a", "b"',
         "'a', 'b'",
-        "`a` and `b`",
         "$a$, $b$",
         "__Q_\n_Q__",
         "down => up",
@@ -98,6 +142,10 @@ def test_what_is_no_dress_stays(answer):
         ("He came.", "**She came.**", "She came."),
         ('"abc"', '`"abx"`', '"abx"'),
         ("x = 5", "**x = 6**", "x = 6"),
+        ("$5$", r"$\boxed{6}$", "6"),
+        ("It is.", r"\boxed{It was.}.", "It was."),
+        ("a </s>", "**b </s>**", "b </s>"),
+        ("`a` b", "**`c` b**", "`c` b"),
         ("1,000", "`1,001`", "1,001"),
         ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
     ],
@@ -110,6 +158,13 @@ def test_what_belongs_to_the_right_answer_is_no_dress(gold, answer, rest):
 def test_gold_answers_stay_as_they_are(text):
     gold = text.strip()
     assert undressing(gold)(gold) == gold
+
+
+@given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax,:#<>isI\u200b\u2212", max_size=40))
+def test_no_answer_that_is_dressed_is_taken_for_a_plain_one(text):
+    text = text.strip()
+    for rule in RULES:
+        assert rule(text) == text or undressing("7")(text) != text
 
 
 @given(st.text(max_size=200))
@@ -129,6 +184,14 @@ HOSTILE = [
     "= ",
     " ",
     "\u2212",
+    "** a",
+    "`a ",
+    "<b>",
+    "</s>",
+    "\\left",
+    "1{,}234",
+    "the final ",
+    "here is the answer ",
 ]
 
 
@@ -158,8 +221,12 @@ def test_the_higher_score_counts_and_says_of_which_form():
     assert found == Score(1.0, "right", "5.", undressed=True)
 
 
-def test_an_answer_that_is_right_as_it_stands_is_looked_at_once():
-    assert best("5.", **{"of_5.": Score(1.0, "right", "5.")}).undressed is False
+def test_an_answer_without_dress_is_looked_at_once():
+    assert best("5", of_5=Score(0.5, "partial", "5")).undressed is False
+
+
+def test_a_right_answer_in_a_dress_is_looked_at_once():
+    assert best("5.", of_5=Score(1.0, "right", "5")).undressed is True
 
 
 def test_dress_never_costs_anything():
