@@ -79,7 +79,8 @@ _FUNCTIONS = (
 )
 # The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
 _ARITHMETIC = ExpressionBounds(decimals=False, max_digits=12)
-_POWERS_OF_X = ExpressionBounds(names=_VARIABLES | {"C", "c"}, powers=True)
+_CONSTANTS = frozenset({"C", "c", "K", "k", "D"})
+_POWERS_OF_X = ExpressionBounds(names=_VARIABLES | _CONSTANTS, powers=True)
 _INTEGRAL = dataclasses.replace(
     _POWERS_OF_X,
     names=_POWERS_OF_X.names | {"e", "E", "pi"},

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from rg_env.answers.spellings.spelled_numbers import as_number
 from rg_env.answers.spellings.spelling import Spelling
+
+MAX_CHARS = 600
 
 
 def in_any_case(answer: str, entry: Mapping[str, Any]) -> str:
@@ -16,12 +20,106 @@ def in_any_case(answer: str, entry: Mapping[str, Any]) -> str:
     return answer
 
 
+# -- yes and no ------------------------------------------------------------------------
+
+_VERDICT = re.compile(
+    r"(?P<word>[A-Za-z]+)(?:\s*[,.;:!(\u2013\u2014-]\s*|\s*$)(?P<rest>.*)", re.DOTALL
+)
+_AFFIRM = frozenset({"yes", "true"})
+_DENY = frozenset({"no", "false"})
+_WORD = re.compile(r"[A-Za-z']+")
+_NOT = "not cannot can't doesn't don't isn't aren't won't never invalid"
+NEGATIONS = frozenset(_NOT.split())
+_VERDICTS = (
+    "it this that the does do is are can will would logically follow follows from"
+    " conclusion statements statement premises given necessarily valid therefore you"
+    " be of all a an and so since because thus hence must"
+)
+OF_VERDICTS = frozenset(_VERDICTS.split())
+
+
+def as_verdict(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return the first word of `Yes, it follows.`, which says nothing else than it.
+
+    What follows is made of words of the question. It has a negation where the first
+    word is a denial, and none where it is not.
+    """
+    spelled = in_any_case(answer, entry)
+    match = _VERDICT.fullmatch(answer.replace("\u2019", "'"))
+    if spelled != answer or match is None or len(answer) > MAX_CHARS:
+        return spelled
+    word = match["word"].lower()
+    if word not in _AFFIRM | _DENY:
+        return answer
+    question = entry.get("question", "").lower()
+    said = match["rest"].lower()
+    for line in question.split("\n"):
+        conclusion = line.strip(" ?.:")
+        said = said.replace(conclusion, " ") if len(conclusion) > 8 else said
+    known = OF_VERDICTS | NEGATIONS | set(_WORD.findall(question))
+    rest = _WORD.findall(said)
+    has_negation = not NEGATIONS.isdisjoint(rest)
+    is_said_again = not rest or has_negation == (word in _DENY)
+    if not is_said_again or not known.issuperset(rest) or (_AFFIRM | _DENY) & set(rest):
+        return answer
+    return in_any_case(match["word"], entry)
+
+
+# -- the light of the detector ---------------------------------------------------------
+
+_LIGHT = re.compile(
+    r"(?:the\s+)?(?:detector(?:'s)?\s+)?(?:light(?:'s)?|detector)?\s*(?:status\s*)?"
+    r"(?:is|would be|will be|=|:)?\s*(?P<light>on|off|undetermined)",
+    re.IGNORECASE,
+)
+
+
+def as_light(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return the state in `The light is on`."""
+    match = _LIGHT.fullmatch(answer)
+    return match["light"].lower() if match else answer
+
+
+# -- other words -----------------------------------------------------------------------
+
+_WORD_IS = re.compile(
+    r"(?:(?:the|this|it)\s+)?(?:word\s+)?(?:is|says|reads|spells|word\s*:|:)\s*(?P<word>\S+)",
+    re.IGNORECASE,
+)
+
+
+def as_word(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return the word in `The word is X`."""
+    match = _WORD_IS.fullmatch(answer)
+    return match["word"].strip("\"'\u201c\u201d*") if match else answer
+
+
+_IT_WAS = re.compile(
+    r"(?:it|(?:the|that)\s+day)\s+(?:was|is|will be|falls on)\s+(?:an?\s+)?"
+    r"(?P<day>[a-z]+)",
+    re.I,
+)
+
+
+def as_date(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return a day of the week, a count or a verdict on a year as it is asked for."""
+    gold = entry.get("answer")
+    if isinstance(gold, str) and gold.lstrip("-").isdigit():
+        return as_number(answer, entry)
+    match = _IT_WAS.fullmatch(answer)
+    return as_verdict(match["day"] if match else answer, entry)
+
+
 SPELLINGS: Mapping[str, Spelling] = {
-    "course_schedule": in_any_case,
-    "game_of_life_halting": in_any_case,
-    "isomorphic_strings": in_any_case,
+    "acre": as_light,
+    "caesar_cipher": in_any_case,
+    "calendar_arithmetic": as_date,
+    "course_schedule": as_verdict,
+    "figlet_font": as_word,
+    "game_of_life_halting": as_verdict,
+    "isomorphic_strings": as_verdict,
     "mahjong_puzzle": in_any_case,
-    "ransom_note": in_any_case,
-    "syllogism": in_any_case,
+    "ransom_note": as_verdict,
+    "syllogism": as_verdict,
 }
 """Task to its spelling."""

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from itertools import chain
 
 from rg_env.answers.spellings import (
+    spelled_expressions,
     spelled_grids,
     spelled_lists,
+    spelled_logic,
     spelled_moves,
+    spelled_numbers,
     spelled_objects,
     spelled_paths,
     spelled_phrases,
@@ -17,9 +20,12 @@ from rg_env.answers.spellings import (
 from rg_env.answers.spellings.spelling import Spelling
 
 _MODULES = (
+    spelled_expressions,
     spelled_grids,
     spelled_lists,
+    spelled_logic,
     spelled_moves,
+    spelled_numbers,
     spelled_objects,
     spelled_paths,
     spelled_phrases,

@@ -3,6 +3,7 @@
 import pytest
 
 from rg_env.answers.spellings.spelled_words import in_any_case
+from rg_env.answers.spellings.spelling_table import SPELLINGS
 
 
 @pytest.mark.parametrize("answer", ["yes", "YES", "Yes"])
@@ -13,3 +14,80 @@ def test_the_right_word_in_another_case_is_the_right_word(answer):
 @pytest.mark.parametrize("answer", ["no", "yes no", "yess", ""])
 def test_any_other_text_stays_as_it_is(answer):
     assert in_any_case(answer, {"answer": "Yes"}) == answer
+
+
+FOLLOWS = (
+    "1. All engineers are whales\n2. All whales are teachers\n"
+    "Does it logically follow that:\nSome teachers are not whales?\n(Answer Yes or No)"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("Yes, it follows.", "Yes"),
+        ("yes - it logically follows", "Yes"),
+        ("Yes, it follows that some teachers are not whales.", "Yes"),
+        ("Yes (valid)", "Yes"),
+        ("No, it does not follow.", "No"),
+        ("No. It doesn\u2019t follow", "No"),
+        ("No, it does not follow that some teachers are not whales", "No"),
+    ],
+)
+def test_a_verdict_may_be_said_again_in_words_of_the_question(answer, gold):
+    entry = {"answer": gold, "question": FOLLOWS}
+    assert SPELLINGS["syllogism"](answer, entry) == gold
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "Yes, it does not follow",
+            "No, it follows",
+            "Yes or no",
+            "Yes, no",
+            "Not yes",
+        ),
+        *("Yes, if pigs fly", "It follows", "Maybe yes", "Yes but false"),
+    ],
+)
+def test_a_verdict_that_is_taken_back_stays_as_it_is(answer):
+    for gold in ("Yes", "No"):
+        entry = {"answer": gold, "question": FOLLOWS}
+        assert SPELLINGS["syllogism"](answer, entry) == answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "spelled"),
+    [
+        ("The light is on", "on"),
+        ("The detector light is Undetermined", "undetermined"),
+        ("Light: off", "off"),
+        ("The light is not on", "The light is not on"),
+        ("on or off", "on or off"),
+    ],
+)
+def test_the_light_may_be_named(answer, spelled):
+    assert SPELLINGS["acre"](answer, {"answer": "on"}) == spelled
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "spelled"),
+    [
+        ("tuesday", "Tuesday", "Tuesday"),
+        ("It was a Tuesday", "Tuesday", "Tuesday"),
+        ("It was not a Tuesday", "Tuesday", "It was not a Tuesday"),
+        ("14.0", "14", "14"),
+        ("yes", "Yes", "Yes"),
+    ],
+)
+def test_a_date_is_asked_for_in_three_ways(answer, gold, spelled):
+    assert SPELLINGS["calendar_arithmetic"](answer, {"answer": gold}) == spelled
+
+
+@pytest.mark.parametrize(
+    "answer", ["The word is CLOWN", "It says CLOWN", "Word: CLOWN"]
+)
+def test_a_word_may_be_presented(answer):
+    assert SPELLINGS["figlet_font"](answer, {"answer": "CLOWN"}) == "CLOWN"
