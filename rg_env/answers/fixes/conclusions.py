@@ -3,14 +3,19 @@
 The library pays 1.0 for whatever follows from the premises and is no tautology. That is
 true of one disjunction of two letters in 84 of 100 items, of the premises joined by ∧
 in all, and of any formula where the premises contradict each other, as in 26 of 100.
-Here a conclusion that follows is paid in full if it is the library's example, or if
-it is
+Here a conclusion that follows is paid in full if it says what the library's example
+says, or if it is
 
     strong      it implies the example, or it leaves fewer cases open than the example
-                and less than half of all
+                and less than half of all, or it is a letter, a negated letter or an
+                implication of which no part follows alone
     concise     at most two connectives (or as many as the example has), or a list of
                 letters and negated letters
     inferred    not each part of it, split at ∧, is equivalent to a premise
+
+The library pays 0.25 for every single letter, also for one that took an inference;
+such a letter is strong. A disjunction and an implication are the same thing here, a
+clause; the weaker of two clauses that follow is the longer one.
 
 Whatever else follows is paid like the library's trivial answers. What a formula leaves
 open is the set of its rows in the truth table, one bit each; nothing is evaluated.
@@ -31,6 +36,8 @@ MAX_TOKENS = 500
 """Signs of a formula; a premise of the highest level has 61 at most."""
 
 CONCISE_CONNECTIVES = 2
+CLAUSE_CONNECTIVES = 4
+"""An implication between two letters, both negated, with room for one more sign."""
 
 _BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}  # noqa: RUF001
 _SIGNS = frozenset(_BINDING) | set("()" + string.ascii_uppercase)
@@ -158,19 +165,51 @@ def _unbracketed(text: str) -> str:
     return "".join(text.split()).replace("(", "").replace(")", "")
 
 
+def _is_shortest_clause(answer: Formula, known: int, count: int) -> bool:
+    """Say whether an answer is a clause and no shorter part of it follows.
+
+    A clause is false in the rows that agree in some letters, and only there. Without
+    one of its letters it is false in their neighbours as well, and does not follow if
+    one of those is possible.
+
+    Args:
+        answer: What follows.
+        known: The rows in which every premise holds.
+        count: How many letters there are.
+    """
+    false_rows = [row for row in range(1 << count) if not answer.rows >> row & 1]
+    if not false_rows:
+        return False
+    first = false_rows[0]
+    varying = 0
+    for row in false_rows:
+        varying |= row ^ first
+    if len(false_rows) != 1 << varying.bit_count():
+        return False
+    fixed = [1 << index for index in range(count) if not varying >> index & 1]
+    return all(any(known >> (row ^ bit) & 1 for row in false_rows) for bit in fixed)
+
+
 def _is_worth_it(
-    answer: Formula, example: Formula, premises: Sequence[Formula | None], cases: int
+    answer: Formula, example: Formula, premises: Sequence[Formula], count: int
 ) -> bool:
     """Say whether a conclusion is strong, concise and inferred; see the module."""
     most = max(CONCISE_CONNECTIVES, example.connectives)
-    if answer.connectives > most and not answer.only_literals:
+    is_concise = answer.connectives <= most or answer.only_literals
+    if {premise.rows for premise in premises}.issuperset(answer.parts):
         return False
-    premise_rows = {premise.rows for premise in premises if premise is not None}
-    if premise_rows.issuperset(answer.parts):
-        return False
+    if is_concise and answer.rows == example.rows:
+        return True
+    known = (1 << (1 << count)) - 1
+    for premise in premises:
+        known &= premise.rows
+    is_short = is_concise or answer.connectives <= CLAUSE_CONNECTIVES
+    if is_short and _is_shortest_clause(answer, known, count):
+        return True
     left_open = answer.rows.bit_count()
-    return answer.rows & ~example.rows == 0 or (
-        left_open < example.rows.bit_count() and 2 * left_open < cases
+    return is_concise and (
+        answer.rows & ~example.rows == 0
+        or (left_open < example.rows.bit_count() and 2 * left_open < 1 << count)
     )
 
 
@@ -183,14 +222,16 @@ def score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     value = library(answer)
     example = read_formula(metadata["example_answer"], letters)
-    if value <= TRIVIAL or example is None:
+    follows_from_nothing = found.rows == (1 << (1 << len(letters))) - 1
+    if value < TRIVIAL or example is None or follows_from_nothing:
         return value
     same_signs = _unbracketed(answer) == _unbracketed(metadata["example_answer"])
     if same_signs and found.rows == example.rows:
         return value
-    premises = [read_formula(premise, letters) for premise in metadata["premises"]]
-    if _is_worth_it(found, example, premises, 1 << len(letters)):
-        return value
+    read = [read_formula(premise, letters) for premise in metadata["premises"]]
+    premises = [premise for premise in read if premise is not None]
+    if _is_worth_it(found, example, premises, len(letters)):
+        return 1.0
     return TRIVIAL
 
 

@@ -59,7 +59,8 @@ def test_to_repeat_premises_earns_no_half_on_average(
         (f"P {OR} Q", 0.25),
         ("Q ∧ (Q → P)", 0.25),
         ("Q → P", 0.25),
-        ("P", 0.25),
+        ("P", 1.0),
+        ("Q", 0.25),
         ("¬P ∧ Q", 0.05),
     ],
 )
@@ -67,3 +68,39 @@ def test_a_conclusion_is_paid_for_an_inference(answer: str, fixed: float) -> Non
     metadata = {"premises": ["Q", "(Q → P)"], "variables": ["P", "Q"]}
     entry = {"answer": None, "metadata": {**metadata, "example_answer": "(Q ∧ Q)"}}
     assert fixed_score("propositional_logic", entry, answer) == fixed
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("P → R", 1.0),
+        (f"¬P {OR} R", 1.0),
+        ("¬R → ¬P", 1.0),
+        ("¬(P ∧ ¬R)", 1.0),
+        ("S", 1.0),
+        (f"S {OR} P", 0.25),
+        ("P → S", 0.25),
+        ("P → Q", 0.25),
+        ("(P ∧ Q) → R", 0.25),
+        (f"S {OR} ¬S", 0.25),
+        ("R → P", 0.05),
+        ("¬S", 0.05),
+    ],
+)
+def test_a_clause_is_paid_if_no_part_of_it_follows_alone(
+    answer: str, fixed: float
+) -> None:
+    metadata = {
+        "premises": ["(P → Q)", "(Q → R)", f"(S {OR} T)", "¬T"],
+        "variables": ["P", "Q", "R", "S", "T"],
+    }
+    entry = {"answer": None, "metadata": {**metadata, "example_answer": "(S ∧ ¬T)"}}
+    assert fixed_score("propositional_logic", entry, answer) == fixed
+
+
+@pytest.mark.parametrize("answer", [f"Q {OR} P", "¬P → Q", f"(P {OR} Q)"])
+def test_what_says_the_same_as_the_example_is_paid_like_it(answer: str) -> None:
+    metadata = {"premises": ["(P ↔ ¬Q)"], "variables": ["P", "Q"]}
+    example = f"(P {OR} Q)"
+    entry = {"answer": None, "metadata": {**metadata, "example_answer": example}}
+    assert fixed_score("propositional_logic", entry, answer) == 1.0
