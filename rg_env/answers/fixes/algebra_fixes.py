@@ -20,12 +20,19 @@ _ELEMENTARY = (
 ELEMENTARY = frozenset(_ELEMENTARY.split())
 """Names an antiderivative may contain, besides its variable."""
 
+CONSTANTS = frozenset({"c", "k", "K", "D"})
+"""Other names of the constant of integration, of which an answer has one at most."""
+
 _NO_SOLUTION = (
-    "a an are empty equation exist exists has is no none real root roots set solution"
-    " solutions string the there value values"
+    "a an are distinct empty emptyset equation exist exists for has in is no none not"
+    " number numbers over real reals root roots set solution solutions string the there"
+    " value values varnothing"
 )
 NO_SOLUTION = frozenset(_NO_SOLUTION.split())
 """Words that say that an equation has no solution."""
+
+_DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
+_EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
@@ -43,10 +50,11 @@ def _antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
     Where the library itself found no elementary antiderivative, its gold answer is an
     unevaluated `Integral`, which is right there and nowhere else.
     """
-    if "".join(answer.split()) == "".join(entry["answer"].split()):
+    if "".join(answer.split()) == "".join(entry.get("answer", "").split()):
         return library(answer)
-    names = set(_NAME.findall(answer)) - {entry["metadata"]["variable"]}
-    if not _EXPRESSION.fullmatch(answer) or not names <= ELEMENTARY:
+    names = set(_NAME.findall(answer)) - {entry["metadata"]["variable"]} - ELEMENTARY
+    is_one_constant = len(names) <= 1 and names <= CONSTANTS
+    if not _EXPRESSION.fullmatch(answer) or not is_one_constant:
         return 0.0
     metadata = entry["metadata"]
     if has_wrong_slope(answer, metadata["integrand"], metadata["variable"]):
@@ -74,9 +82,12 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     many, at the library's own price. Where there is no solution, the answer says so.
     """
     if entry["answer"] == "":
-        says_so = {word.lower() for word in _NAME.findall(answer)} <= NO_SOLUTION
+        words = {word.lower() for word in _NAME.findall(answer)}
+        words -= {str(entry.get("metadata", {}).get("variable", "")).lower()}
+        says_so = words <= NO_SOLUTION and bool(words & _DENIALS)
+        is_empty = "".join(answer.split()) in _EMPTY
         has_digit = any(char.isdigit() for char in answer)
-        return library(answer) if says_so and not has_digit else 0.0
+        return library(answer) if (says_so or is_empty) and not has_digit else 0.0
     unread = sum(
         not _is_number(piece) and any(char.isdigit() for char in piece)
         for piece in answer.split(",")

@@ -6,8 +6,28 @@ import pytest
 from fixed_scores import fixed_score
 
 
-@pytest.mark.parametrize("answer", ["", '""', "no real solutions", "None"])
+@pytest.mark.parametrize(
+    "answer", ["", '""', "[]", "no real solutions", "None", "There are no real roots"]
+)
 def test_an_equation_without_solution_is_answered_by_saying_so(answer: str) -> None:
     entry = {"answer": "", "metadata": {}}
     assert fixed_score("polynomial_equations", entry, answer) == 1.0
-    assert fixed_score("polynomial_equations", entry, "I do not know") == 0.0
+
+
+@pytest.mark.parametrize(
+    "answer", ["I do not know", "a real root exists", "?", "x", "-"]
+)
+def test_a_text_that_denies_nothing_says_of_no_equation_that_it_has_no_solution(
+    answer: str,
+) -> None:
+    entry = {"answer": "", "metadata": {}}
+    assert fixed_score("polynomial_equations", entry, answer) == 0.0
+
+
+@pytest.mark.parametrize("constant", ["C", "c", "k", "K", "D"])
+def test_the_constant_of_integration_has_one_of_the_usual_names(constant: str) -> None:
+    entry = {"metadata": {"variable": "x", "integrand": "2*x"}}
+    task = "simple_integration"
+    assert fixed_score(task, entry, f"x**2 + {constant}") == 1.0
+    assert fixed_score(task, entry, f"x**2 + {constant}*x") == 0.0
+    assert fixed_score(task, entry, f"x**2 + {constant} + y") == 0.0
