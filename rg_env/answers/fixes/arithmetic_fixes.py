@@ -1,8 +1,7 @@
 """Fixes of the category arithmetic.
 
-No fix for bitwise_arithmetic, calendar_arithmetic, decimal_arithmetic,
-decimal_chain_sum, dice, number_format and power_function: nothing was found that they
-overpay beyond a near miss.
+No fix for bitwise_arithmetic, calendar_arithmetic, decimal_chain_sum, dice and
+power_function: nothing was found that they overpay beyond a near miss.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import decimal
 import re
 
+from rg_env.answers.fixes.exact_sums import exact_value
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
 from rg_env.answers.fixes.talk_around_answers import is_wrapper
 
@@ -20,9 +20,14 @@ The library pays 1 - error / largest possible difference, so that 50 of 100 days
 worth 0.75 on average. From here on a constant is near one answer in five at most.
 """
 
+NEARLY = 0.4
+"""What a number is worth that the library's tolerance takes for the right one."""
+
 TIMES = "\N{MULTIPLICATION SIGN}"
 
+_COMPARED = re.compile(r"\b(?:more|less|fewer|over|under|above|below)\b")
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
+_PRODUCT = re.compile(rf"\s*\d{{1,40}}(?:\s*{TIMES}\s*\d{{1,40}}){{0,200}}\s*")
 _LATEX_FRACTION = re.compile(r"\\d?frac\{\d+\}\{\d+\}", re.IGNORECASE)
 _DAYS = re.compile(r"(?:-(?=[1-9]))?\d+(?:\s+days?)?\.?")
 _CLOCK = re.compile(r"\d+:\d+(?::\d+(?:\.\d+)?)?")
@@ -54,6 +59,60 @@ def _longer_number(entry: Entry) -> str:
     return f"1{entry['answer']}"
 
 
+_DIGITS_ASKED_FOR = re.compile(r"maximum of (\d{1,2}) significant digits")
+
+
+def _rounded_as_asked(question: str) -> decimal.Decimal | None:
+    """Work out the question and round once, at the end, as it says."""
+    asked = _DIGITS_ASKED_FOR.search(question)
+    exact = exact_value(question.rpartition("\n")[2].partition("=")[0])
+    if asked is None or exact is None:
+        return None
+    rounding = decimal.Context(int(asked[1]), decimal.ROUND_HALF_UP)
+    return rounding.divide(
+        decimal.Decimal(exact.numerator), decimal.Decimal(exact.denominator)
+    )
+
+
+def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score decimal_arithmetic: in all digits that the question asks for.
+
+    The library rounds after every operation, so in one item of 16 its own last digits
+    are not those of the question; both are right there.
+    """
+    value = library(answer)
+    if value < 1.0 or _same_number(answer, entry["answer"]):
+        return value
+    right = _rounded_as_asked(entry["question"])
+    return value if right is not None and _same_number(answer, str(right)) else NEARLY
+
+
+def _in_the_fourth_place(entry: Entry) -> str:
+    """Return a number that is off by less than the library's tolerance."""
+    return str(decimal.Decimal(entry["answer"]) + decimal.Decimal("0.0009"))
+
+
+def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score number_format: one of the numbers that stand in the question."""
+    value, bare = library(answer), answer.strip().replace(",", "")
+    metadata = entry["metadata"]
+    right = [str(metadata["solution"])]
+    for number, text in zip(
+        metadata.get("candidates", []),
+        metadata.get("formatted_candidates", []),
+        strict=True,
+    ):
+        if number == metadata["solution"]:
+            right.append(text)
+    if value < 1.0 or any(_same_number(bare, each.replace(",", "")) for each in right):
+        return value
+    return NEARLY
+
+
+def _beside_the_candidate(entry: Entry) -> str:
+    return str(decimal.Decimal(entry["answer"]) + decimal.Decimal("0.009"))
+
+
 def _fraction(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score fraction_simplification: nothing may follow a LaTeX fraction."""
     if "frac" in answer.lower():
@@ -76,9 +135,12 @@ def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
 
     Where the right number is negative the library pays nothing, and this 1.0.
     """
-    bare = answer.replace("%", " ")
+    asked = entry.get("question", "").rpartition("?")[0].rpartition(". ")[2]
+    bare = answer.replace("%", " ") if re.search("%|percent", asked) else answer
     number = _FIRST_NUMBER.search(bare)
     if number is None or not is_wrapper(bare, number.group()):
+        return 0.0
+    if not set(_COMPARED.findall(bare)) <= set(_COMPARED.findall(asked)):
         return 0.0
     if number.group().startswith("-"):
         return float(float(number.group()) == float(entry["answer"]))
@@ -95,6 +157,8 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     The library's 0.5 stays where one split is missing. With more missing it is their
     share of 0.5, so that halving every number earns little; a factor of 1 earns 0.
     """
+    if not _PRODUCT.fullmatch(answer):
+        return 0.0
     value = library(answer)
     if not 0.05 < value < 1.0:
         return value
@@ -145,6 +209,14 @@ FIXES: tuple[ScorerFix, ...] = (
         for task in ("chain_sum", "products")
     ),
     ScorerFix(
+        task="decimal_arithmetic",
+        scorer_sha256="ae3b745c4d0dbb0829785cd0bde50b2733d3d048309a1186185d5d4a0617d404",
+        fault="Any number within 0.001 scores 1.0 where 12 digits are asked for.",
+        proof=_in_the_fourth_place,
+        proof_pays=1.0,
+        score=_all_digits,
+    ),
+    ScorerFix(
         task="fraction_simplification",
         scorer_sha256="aa013e4952b0d79b9b896b0d46db0ab3ee6888e85c8df21a283d4efb0a3f823f",
         fault="Whatever follows a LaTeX fraction is ignored, also a second one.",
@@ -159,6 +231,14 @@ FIXES: tuple[ScorerFix, ...] = (
         proof=_with_a_sign,
         proof_pays=1.0,
         score=_only_number,
+    ),
+    ScorerFix(
+        task="number_format",
+        scorer_sha256="661dda4216e791dfc785767b986aab4a537cd34bf7f6f724e826160f9384a856",
+        fault="Any number within 0.01 of the right candidate scores 1.0.",
+        proof=_beside_the_candidate,
+        proof_pays=1.0,
+        score=_candidate,
     ),
     ScorerFix(
         task="prime_factorization",

@@ -45,6 +45,24 @@ def _value(node: ast.expr) -> Fraction:
     raise ValueError("none of the four operations")
 
 
+_DECIMAL = re.compile(r"(\d+)\.(\d+)")
+
+
+def exact_value(text: str) -> Fraction | None:
+    """Return the value of a calculation with decimals; None where it has none."""
+
+    def as_fraction(match: re.Match[str]) -> str:
+        return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
+
+    plain = _DECIMAL.sub(as_fraction, text)
+    if not _PLAIN.fullmatch(plain):
+        return None
+    try:
+        return _value(ast.parse(" ".join(plain.split()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
 def read_sum(text: str) -> Sum | None:
     """Read a sum; None where the text is none or divides by zero."""
     if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text):

@@ -9,7 +9,8 @@ from fractions import Fraction
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
 
 _PROBABILITY = re.compile(
-    r"(?:\d{0,9}\.\d{1,40}|\d{1,9}\.?)(?:[eE]-\d{1,2})?|\d{1,12}\s*/\s*\d{1,12}"
+    r"\+?(?:\d{0,9}\.\d{1,40}|\d{1,9}\.?)(?:[eE][+-]?\d{1,2})?"
+    r"|\+?\d{1,12}\s*/\s*\d{1,12}"
 )
 
 CLOSE = Fraction(1, 100)
@@ -20,6 +21,29 @@ TOLERANCE = Fraction(1, 10_000)
 
 NEARLY_EXACT = Fraction(1, 20)
 """How far that may be, relative to the right probability, so that 0 is not right."""
+
+
+NEARLY = 0.9
+"""At most this is paid for a number near the right one that no rounding makes of it."""
+
+
+def _is_rounded(text: str, found: Fraction, exact: Fraction) -> bool:
+    """Say whether a number is the exact one to as many places as it is written with."""
+    if "/" in text:
+        return found == exact
+    mantissa, _, exponent = text.lower().partition("e")
+    places = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    unit = Fraction(10) ** -places
+    # Rounded to the nearest, or cut off.
+    return abs(found - exact) <= unit / 2 or 0 <= exact - found < unit
+
+
+def _exactly(entry: Entry) -> Fraction:
+    """Return the right probability; the gold answer has ten digits of it."""
+    exact = entry["metadata"].get("rational")
+    if exact is None:
+        return Fraction(entry["answer"])
+    return Fraction(exact["numerator"], exact["denominator"])
 
 
 def _digits(number: Fraction) -> str:
@@ -49,7 +73,8 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0
     value, distance = library(answer), abs(found - gold)
     if distance <= gold * CLOSE or distance <= min(TOLERANCE, gold * NEARLY_EXACT):
-        return value
+        is_right = _is_rounded(text, found, _exactly(entry)) or found == gold
+        return value if is_right else min(value, NEARLY)
     if not 0 < found < 1 or not 0 < gold < 1:
         return 0.0
     a, b = _digits(found), _digits(gold)
