@@ -13,7 +13,8 @@ one.
 from __future__ import annotations
 
 import functools
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from rg_env.answers.fixes.base_scorer import base_fix
 from rg_env.answers.fixes.fix_table import FIXES
@@ -64,6 +65,13 @@ def corrected(task: str, library_score: ScoreFunction) -> ScoreFunction:
     fix = fix_of(task)
     if fix is None or standing(task) == "not needed any more":
         return library_score
-    return lambda answer, entry: fix.score(
-        answer, entry, lambda text: as_unit(library_score(text, entry))
-    )
+
+    def score(answer: Any, entry: Mapping[str, Any]) -> Any:
+        # The library calls its scorers with None where a model gave no answer.
+        if not isinstance(answer, str):
+            return library_score(answer, entry)
+        return fix.score(
+            answer, entry, lambda text: as_unit(library_score(text, entry))
+        )
+
+    return score

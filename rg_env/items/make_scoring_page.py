@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from rg_env.answers.fixes.fix_table import FIXES
+from rg_env.answers.fixes.library_expectations import OTHER_SCORES
 from rg_env.answers.guards import GUARDS
 from rg_env.items.markdown_table import markdown_table
 from rg_env.tasks import library
@@ -51,6 +52,13 @@ answer with nothing but words around it that can be no second answer, as in
 ## Fixes of other scorers ({num_fixes})
 
 {fixes}
+
+## Where the library's own tests expect another score
+
+reasoning-gym has tests of what its scorers pay. The corrected scorers pay the same but
+for these answers:
+
+{other_scores}
 """
 
 
@@ -66,6 +74,10 @@ def page() -> str:
         ("Task", "Fault of the library's scorer", "Found in"),
         [(f.task, f.fault, f.library_version) for _, f in sorted(FIXES.items())],
     )
+    other_scores = _table(
+        ("Task", "Answer", "Expected", "Paid", "Reason"),
+        [(o.task, o.answer, o.expected, f"{o.paid:g}", o.reason) for o in OTHER_SCORES],
+    )
     return TEXT.format(
         version=described.version,
         num_guards=len(GUARDS),
@@ -74,6 +86,7 @@ def page() -> str:
         base_tasks=", ".join(base_tasks),
         num_fixes=len(FIXES),
         fixes=fixes,
+        other_scores=other_scores,
     )
 
 

@@ -21,6 +21,9 @@ from rg_env.answers.fixes.walks import score_walk
 READABLE = 0.05
 """The most the library pays for a sum that is wrong."""
 
+UNREADABLE = 0.01
+"""What the library pays for a text that is no sum."""
+
 _BIT = re.compile(r"[01]")
 
 
@@ -32,7 +35,7 @@ def _sum_of_the_numbers(
     def score(answer: str, entry: Entry, library: LibraryScore) -> float:
         found = read_sum(answer)
         if found is None:
-            return 0.0
+            return UNREADABLE
         used_right = found.numbers == sorted(entry["metadata"]["numbers"])
         solved = used_right and found.value == target_of(entry)
         return library(answer) if solved else min(READABLE, library(answer))
