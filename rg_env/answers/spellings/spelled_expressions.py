@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.answers.spellings.spelling import Spelling
+from rg_env.answers.spellings.spelling import Spelling, of_short_text
 from rg_env.answers.spellings.written_numbers import read_number
 
 MAX_CHARS = 2_000
@@ -99,8 +99,6 @@ _UNIT = re.compile(r"\\(?:mathrm|text|mathbf|operatorname)\s*\{\s*([ij])\s*\}|\\
 
 def as_complex_number(answer: str, entry: Mapping[str, Any]) -> str:
     """Write a complex number with its real part first: `4i - 9` is `-9+4i`."""
-    if len(answer) > MAX_CHARS:
-        return answer
     text = _UNIT.sub(lambda found: found[1] or "", answer).strip()
     text = text.replace(r"\left", "").replace(r"\right", "").replace("\u2212", "-")
     while text.startswith("(") and text.endswith(")"):
@@ -230,8 +228,6 @@ _LONG_NAMES = re.compile(r"\barc(?=(?:sin|cos|tan|cot|sec|csc)h?\()")
 
 def as_antiderivative(answer: str, entry: Mapping[str, Any]) -> str:
     """Name the constant of integration `C`, and inverse functions as sympy does."""
-    if len(answer) > MAX_CHARS:
-        return answer
     variable = str(entry.get("metadata", {}).get("variable", "x"))
     text = _FUNCTION_OF.sub("", answer, count=1)
     text = _LONG_NAMES.sub("a", text)
@@ -247,13 +243,13 @@ def as_antiderivative(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 SPELLINGS: Mapping[str, Spelling] = {
-    "advanced_geometry": as_figure,
-    "complex_arithmetic": as_complex_number,
+    "advanced_geometry": of_short_text(as_figure),
+    "complex_arithmetic": of_short_text(as_complex_number),
     "countdown": as_sum,
-    "intermediate_integration": as_antiderivative,
+    "intermediate_integration": of_short_text(as_antiderivative),
     "polynomial_equations": as_solutions,
     "prime_factorization": as_factors,
     "puzzle24": as_sum,
-    "simple_integration": as_antiderivative,
+    "simple_integration": of_short_text(as_antiderivative),
 }
 """Task to its spelling."""

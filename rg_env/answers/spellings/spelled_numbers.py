@@ -17,7 +17,7 @@ from math import gcd
 from typing import Any
 
 from rg_env.answers.fixes.talk_around_answers import CHANGES, TALK
-from rg_env.answers.spellings.spelling import Spelling
+from rg_env.answers.spellings.spelling import Spelling, of_short_text
 from rg_env.answers.spellings.written_numbers import (
     WrittenNumber,
     is_whole_as_written,
@@ -49,7 +49,6 @@ _NUMBER_IN_TEXT = re.compile(
 _DEGREES = re.compile(
     r"\s*(?:\u00b0|\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|degrees?|deg)\.?$"
 )
-_MAX_SENTENCE = 400
 _PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
 _FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
 _CHANCE = re.compile(
@@ -103,8 +102,6 @@ def _without_question(answer: str, question: str) -> str:
 
 def number_in(answer: str, question: str) -> WrittenNumber | None:
     """Read the one number of an answer, alone or in the words of its question."""
-    if len(answer) > _MAX_SENTENCE:
-        return read_number(answer)
     number = read_number(_without_question(answer, question))
     if number is not None:
         return number
@@ -215,7 +212,7 @@ def in_base(answer: str, entry: Mapping[str, Any]) -> str:
     """Take off what only says again in which base a number is written."""
     target = _TARGET.search(entry.get("question", "").rstrip())
     gold = entry.get("answer")
-    if target is None or not isinstance(gold, str) or len(answer) > _MAX_SENTENCE:
+    if target is None or not isinstance(gold, str):
         return answer
     base = _NAMES.get(target["name"] or "") or int(target["base"] or 0)
     digits = _LOWERED.sub(lambda at: "_" + at[0].translate(_SUBSCRIPTS), answer)
@@ -282,7 +279,7 @@ _COUNTED = (
     " simple_equations"
 )
 
-SPELLINGS: Mapping[str, Spelling] = {
+_SPELLINGS: Mapping[str, Spelling] = {
     **dict.fromkeys(_COUNTED.split(), as_number),
     "base_conversion": in_base,
     "bitwise_arithmetic": in_hexadecimal,
@@ -296,5 +293,9 @@ SPELLINGS: Mapping[str, Spelling] = {
     "power_function": written_plainly,
     "simple_geometry": as_angle,
     "time_intervals": as_span,
+}
+
+SPELLINGS: Mapping[str, Spelling] = {
+    task: of_short_text(spelling) for task, spelling in _SPELLINGS.items()
 }
 """Task to its spelling."""

@@ -55,11 +55,9 @@ def labelled(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 _ANNOUNCED = (
-    "caesar_cipher",
     "color_cube_rotation",
     "emoji_mystery",
     "family_relationships",
-    "figlet_font",
     "needle_haystack",
     "palindrome_generation",
     "spell_backward",

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.answers.spellings.spelled_numbers import as_number
-from rg_env.answers.spellings.spelling import Spelling
-
-MAX_CHARS = 600
+from rg_env.answers.spellings.spelled_phrases import labelled
+from rg_env.answers.spellings.spelling import Spelling, of_short_text
 
 
 def in_any_case(answer: str, entry: Mapping[str, Any]) -> str:
@@ -46,7 +45,7 @@ def as_verdict(answer: str, entry: Mapping[str, Any]) -> str:
     """
     spelled = in_any_case(answer, entry)
     match = _VERDICT.fullmatch(answer.replace("\u2019", "'"))
-    if spelled != answer or match is None or len(answer) > MAX_CHARS:
+    if spelled != answer or match is None:
         return spelled
     word = match["word"].lower()
     if word not in _AFFIRM | _DENY:
@@ -65,22 +64,13 @@ def as_verdict(answer: str, entry: Mapping[str, Any]) -> str:
     return in_any_case(match["word"], entry)
 
 
-# -- the light of the detector ---------------------------------------------------------
-
-_LIGHT = re.compile(
-    r"(?:the\s+)?(?:detector(?:'s)?\s+)?(?:light(?:'s)?|detector)?\s*(?:status\s*)?"
-    r"(?:is|would be|will be|=|:)?\s*(?P<light>on|off|undetermined)",
-    re.IGNORECASE,
-)
-
-
-def as_light(answer: str, entry: Mapping[str, Any]) -> str:
-    """Return the state in `The light is on`."""
-    match = _LIGHT.fullmatch(answer)
-    return match["light"].lower() if match else answer
-
-
 # -- other words -----------------------------------------------------------------------
+
+
+def as_plain_text(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return the right text for one in another case, announced or not."""
+    return in_any_case(labelled(answer, entry), entry)
+
 
 _WORD_IS = re.compile(
     r"(?:(?:the|this|it)\s+)?(?:word\s+)?(?:is|says|reads|spells|word\s*:|:)\s*(?P<word>\S+)",
@@ -90,6 +80,7 @@ _WORD_IS = re.compile(
 
 def as_word(answer: str, entry: Mapping[str, Any]) -> str:
     """Return the word in `The word is X`."""
+    answer = labelled(answer, entry)
     match = _WORD_IS.fullmatch(answer)
     return match["word"].strip("\"'\u201c\u201d*") if match else answer
 
@@ -111,15 +102,14 @@ def as_date(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 SPELLINGS: Mapping[str, Spelling] = {
-    "acre": as_light,
-    "caesar_cipher": in_any_case,
-    "calendar_arithmetic": as_date,
-    "course_schedule": as_verdict,
-    "figlet_font": as_word,
-    "game_of_life_halting": as_verdict,
-    "isomorphic_strings": as_verdict,
+    "caesar_cipher": as_plain_text,
+    "calendar_arithmetic": of_short_text(as_date),
+    "course_schedule": of_short_text(as_verdict),
+    "figlet_font": of_short_text(as_word),
+    "game_of_life_halting": of_short_text(as_verdict),
+    "isomorphic_strings": of_short_text(as_verdict),
     "mahjong_puzzle": in_any_case,
-    "ransom_note": as_verdict,
-    "syllogism": as_verdict,
+    "ransom_note": of_short_text(as_verdict),
+    "syllogism": of_short_text(as_verdict),
 }
 """Task to its spelling."""

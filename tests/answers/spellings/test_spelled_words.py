@@ -59,20 +59,6 @@ def test_a_verdict_that_is_taken_back_stays_as_it_is(answer):
 
 
 @pytest.mark.parametrize(
-    ("answer", "spelled"),
-    [
-        ("The light is on", "on"),
-        ("The detector light is Undetermined", "undetermined"),
-        ("Light: off", "off"),
-        ("The light is not on", "The light is not on"),
-        ("on or off", "on or off"),
-    ],
-)
-def test_the_light_may_be_named(answer, spelled):
-    assert SPELLINGS["acre"](answer, {"answer": "on"}) == spelled
-
-
-@pytest.mark.parametrize(
     ("answer", "gold", "spelled"),
     [
         ("tuesday", "Tuesday", "Tuesday"),

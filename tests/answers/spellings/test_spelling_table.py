@@ -149,3 +149,18 @@ def test_no_text_keeps_it_long(task, end):
     for part in LONG_PARTS:
         text = (part * LONG)[:LONG] + end
         assert isinstance(SPELLINGS[task](text, entry), str)
+
+
+AWKWARD = (
+    *(" " * LONG, "\n" * LONG, " " * 399 + "1", "9" * LONG, "1 " * (LONG // 2)),
+    *("1,111" * (LONG // 5), "\\frac " + " " * LONG, "(" * LONG, "~" * LONG),
+    *("a = 1, " * (LONG // 7), "2^2 * " * (LONG // 6), "Yes, " + "it " * (LONG // 3)),
+    *("-" * LONG + ">", "constant of " * 30, "is a " * (LONG // 5), "P(" * (LONG // 2)),
+)
+
+
+@pytest.mark.parametrize("task", sorted(SPELLINGS))
+def test_no_run_of_signs_keeps_it_long(task):
+    entry = _entries(task)[0]
+    for text in AWKWARD:
+        assert isinstance(SPELLINGS[task](text, entry), str)
