@@ -214,7 +214,7 @@ def main() -> int:
     _show(results)
     if options.json:
         rows = [
-            {"task": task, "level": level, **dataclasses.asdict(tally)}
+            {"task": task, "level": level, **vars(tally)}
             for task, levels in results.items()
             for level, tally in levels.items()
         ]
