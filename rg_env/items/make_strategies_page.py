@@ -62,7 +62,7 @@ from knowing.
 
 In {num_tasks} of {all_tasks} tasks something earns {worth} or more, those that pay most
 first. The scale stands from its easiest step to its hardest; `{nothing}` is less than
-{worth}.
+{worth}. {unmeasured}
 
 {table}
 """
@@ -92,6 +92,7 @@ def page() -> str:
     """Return the text of the page."""
     shipped, scales = load_shipped(), load_scales().scales
     rows = {task: row for task, row in shipped.by_task.items() if row}
+    missing = sorted(scales.keys() - shipped.by_task.keys())
     most_first = sorted(rows, key=lambda task: -_highest(rows[task]).value)
     return TEXT.format(
         version=shipped.library_version,
@@ -106,6 +107,7 @@ def page() -> str:
         nothing=NOTHING,
         num_tasks=len(rows),
         all_tasks=len(shipped.by_task),
+        unmeasured=f"Not measured: {', '.join(missing)}." if missing else "",
         table=markdown_table(
             ("Task", "Defaults", "Scale", "What earns most where most is earned"),
             [_cells(task, rows[task], scales.get(task)) for task in most_first],
