@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import MadeItem
@@ -38,49 +38,57 @@ def evaluated_choices(
 async def make_eval_items(
     pool: WorkerPool, specs: Sequence[EvalSpec], settings: ItemSettings
 ) -> EvalItems:
-    """Make evaluation items, one after the other."""
-    handles = [
-        TaskHandle(
-            task=spec.task,
-            params=spec.params,
-            seed=spec.seed,
-            index=spec.number,
-            split="evaluation",
-            level=spec.level,
-            deadline_s=settings.scoring_deadline_s,
-            rules=settings.scoring_rules,
-        )
-        for spec in specs
-    ]
-    made = [
-        await _made_or_reason(pool, handle, settings.item_deadline_s)
-        for handle in handles
-    ]
-    items, reasons = [], {}
-    for handle, entry in zip(handles, made, strict=True):
-        if isinstance(entry, str):
-            reasons[handle.task] = entry
+    """Make evaluation items, one after the other.
+
+    One that is not asked is replaced by the next attempt at it.
+    """
+    items: list[MadeItem] = []
+    reasons = {}
+    for spec in specs:
+        made = await _made_or_reason(pool, spec, settings)
+        if isinstance(made, str):
+            reasons[spec.task] = made
         else:
-            items.append(MadeItem(entry, handle))
+            items.append(made)
     able = {item.handle.task for item in items}
     left_out = {task: why for task, why in reasons.items() if task not in able}
     return EvalItems(items, left_out)
 
 
 async def _made_or_reason(
-    pool: WorkerPool, handle: TaskHandle, deadline_s: float
-) -> dict[str, Any] | str:
-    """Make an entry, or say why it cannot be made."""
-    try:
-        return await pool.run(
-            worker_jobs.make_entry,
-            handle.task,
-            dict(handle.params),
-            handle.seed,
-            handle.rules.scorer_fixes,
-            deadline_s=deadline_s,
-        )
-    except PoolClosed:
-        raise
-    except PoolError as error:
-        return str(error)
+    pool: WorkerPool, wanted: EvalSpec, settings: ItemSettings
+) -> MadeItem | str:
+    """Make an item, or say why it cannot be made."""
+    reason = ""
+    for spec in (wanted, *wanted.others):
+        try:
+            entry = await pool.run(
+                worker_jobs.make_entry,
+                spec.task,
+                dict(spec.params),
+                spec.seed,
+                settings.scoring_rules.scorer_fixes,
+                deadline_s=settings.item_deadline_s,
+            )
+        except PoolClosed:
+            raise
+        except PoolError as error:
+            reason = str(error)
+            if not is_unusable(error):
+                break
+        else:
+            return MadeItem(entry, _handle(spec, settings))
+    return reason
+
+
+def _handle(spec: EvalSpec, settings: ItemSettings) -> TaskHandle:
+    return TaskHandle(
+        task=spec.task,
+        params=spec.params,
+        seed=spec.seed,
+        index=spec.number,
+        split="evaluation",
+        level=spec.level,
+        deadline_s=settings.scoring_deadline_s,
+        rules=settings.scoring_rules,
+    )

@@ -160,12 +160,24 @@ async def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
         run.choices, run.samples_per_task, run.eval_seed, run.difficulty
     )
     wanted_ones = (
-        _Wanted(number, spec.task, spec.level, [(spec.params, spec.seed)])
+        _Wanted(
+            number,
+            spec.task,
+            spec.level,
+            [(each.params, each.seed) for each in (spec, *spec.others)],
+        )
         for number, spec in enumerate(specs)
     )
     async for wanted, making in _begun_ahead(pool, wanted_ones):
-        with contextlib.suppress(PoolError):
-            yield run.build_entry(wanted.task, wanted.level, await making)
+        for attempt, _ in enumerate(wanted.attempts):
+            try:
+                made = await (making if attempt == 0 else _begin(pool, wanted, attempt))
+            except PoolError as error:
+                if is_unusable(error):
+                    continue
+                break
+            yield run.build_entry(wanted.task, wanted.level, made)
+            break
 
 
 def _longest_scale(run: Run) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.sampler import Sampler, evaluation_seed
+from rg_env.tasks.sampler import MAX_ATTEMPTS, Sampler, evaluation_seed
 from rg_env.tasks.selection import TaskChoice
 
 
@@ -127,6 +127,8 @@ class EvalSpec:
         level: In [0, 1], None for the library's defaults.
         number: Its number among those of its choice, from 0.
         seed: The seed of its entry, in [2**31, 2**32).
+        others: What is made in its place, one after the other, while the entry is none
+            that is asked.
     """
 
     task: str
@@ -134,6 +136,7 @@ class EvalSpec:
     level: float | None
     number: int
     seed: int
+    others: Sequence[EvalSpec] = ()
 
 
 def evaluation_specs(
@@ -147,13 +150,20 @@ def evaluation_specs(
     They are of the library's default parameters, so that runs whose levels move can be
     compared; a task whose level is fixed is evaluated at that level.
     """
+
+    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> EvalSpec:
+        task, params, level = choice.task, dict(choice.params), None
+        seed = evaluation_seed(eval_seed, task, params, number, attempt)
+        if difficulty is not None:
+            level = difficulty.fixed_level(task)
+            params = difficulty.params_at(task, level, seed) | params
+        return EvalSpec(task, params, level, number, seed)
+
     specs = []
     for choice in choices:
-        level = difficulty.fixed_level(choice.task) if difficulty is not None else None
         for number in range(samples_per_task):
-            params = dict(choice.params)
-            seed = evaluation_seed(eval_seed, choice.task, params, number)
-            if difficulty is not None:
-                params = difficulty.params_at(choice.task, level, seed) | params
-            specs.append(EvalSpec(choice.task, params, level, number, seed))
+            first, *others = (
+                attempt_at(choice, number, attempt) for attempt in range(MAX_ATTEMPTS)
+            )
+            specs.append(dataclasses.replace(first, others=others))
     return specs

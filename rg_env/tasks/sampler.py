@@ -26,9 +26,10 @@ Split = Literal["train", "evaluation"]
 
 _BITS = 31
 _MASK = (1 << _BITS) - 1
-_ATTEMPT_BITS = _BITS - 2
+_ATTEMPT_BITS = _BITS - 4
 MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
-"""Seeds that one index has, so that an entry can be replaced by another one."""
+"""Seeds that one index has, so that an entry can be replaced by another one: enough
+for a task whose library makes more entries that are not asked than others."""
 
 _SPLIT: Split = "train"
 """What the stream of draws is for; evaluation items are not drawn."""
@@ -66,18 +67,23 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     return x | _SPLIT_BIT[split]
 
 
-def evaluation_seed(
-    eval_seed: int, task: str, params: Mapping[str, Any], number: int
-) -> int:
-    """Return the seed of an evaluation item.
+def _place(index: int, attempt: int) -> int:
+    """Return the place of an attempt, which no index below 2**27 has."""
+    return index + (attempt << _ATTEMPT_BITS)
 
-    It depends on `eval_seed`, the task, its parameters and the item's number alone, so
-    that choosing other tasks does not change it.
+
+def evaluation_seed(
+    eval_seed: int, task: str, params: Mapping[str, Any], number: int, attempt: int = 0
+) -> int:
+    """Return the seed of an evaluation item, or of another attempt at it.
+
+    It depends on `eval_seed`, the task, its parameters, the item's number and the
+    attempt alone, so that choosing other tasks does not change it.
     """
     key = f"{eval_seed}/{task}"
     if params:
         key += f"/{sorted(params.items())!r}"
-    return entry_seed("evaluation", key, number)
+    return entry_seed("evaluation", key, _place(number, attempt))
 
 
 def mix_of_seed(seed: int) -> float:
@@ -159,10 +165,9 @@ class Sampler:
     def seed_of(self, index: int, attempt: int = 0) -> int:
         """Return the seed of an index, or of another attempt at its entry.
 
-        Attempts share no seed with any index below 2**29.
+        Attempts share no seed with any index below 2**27.
         """
-        place = index + (attempt << _ATTEMPT_BITS)
-        return entry_seed(_SPLIT, str(self._seed), place)
+        return entry_seed(_SPLIT, str(self._seed), _place(index, attempt))
 
     def next_draw(self, weights: Sequence[float] | None = None) -> Draw:
         """Return the next draw and move on."""

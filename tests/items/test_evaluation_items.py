@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
+import jobs_for_items
 import pytest
 
 from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.items import worker_jobs
 from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
 from rg_env.pool.pool_errors import PoolClosed
 from rg_env.pool.worker_pool import WorkerPool
@@ -61,6 +64,17 @@ def test_a_task_that_can_make_no_item_is_left_out_with_its_reason(
     assert [item.handle.task for item in found.items] == ["lcm"]
     assert list(found.left_out) == ["gcd"]
     assert found.left_out["gcd"]
+
+
+def test_an_item_that_is_not_asked_is_replaced_by_the_next_attempt_at_it(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
+    params = {"unusable_below": 2**31 + 9}
+    first, *others = (EvalSpec("gcd", params, None, 4, 2**31 + n) for n in range(12))
+    wanted = dataclasses.replace(first, others=others)
+    (item,) = asyncio.run(make_eval_items(pool, [wanted], Settings())).items
+    assert (item.handle.index, item.handle.seed) == (4, 2**31 + 9)
 
 
 def test_a_pool_that_is_closed_leaves_no_task_out() -> None:

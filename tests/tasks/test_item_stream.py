@@ -10,7 +10,7 @@ from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.item_stream import ItemStream, evaluation_specs
 from rg_env.tasks.level_settings import LevelRule
-from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.sampler import MAX_ATTEMPTS, Sampler
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice
 
@@ -121,8 +121,12 @@ def test_adaptive_weights_multiply_those_of_the_choices():
 
 def test_attempts_of_a_draw_share_no_seed_with_any_other():
     source = stream()
-    drawn = specs(source, 5_000)
-    seeds = [source.seed_of(spec, attempt) for spec in drawn for attempt in range(4)]
+    drawn = specs(source, 1_500)
+    seeds = [
+        source.seed_of(spec, attempt)
+        for spec in drawn
+        for attempt in range(MAX_ATTEMPTS)
+    ]
     assert len(set(seeds)) == len(seeds)
 
 
@@ -133,6 +137,13 @@ def test_evaluation_keeps_the_defaults_where_levels_move():
     for mode in ("random", "curriculum"):
         found = evaluation_specs(CHOICES, 5, 123, difficulty(mode))
         assert found == evaluation_specs(CHOICES, 5, 123)
+
+
+def test_no_two_attempts_at_evaluation_items_share_a_seed():
+    found = evaluation_specs(CHOICES, 50, 123)
+    seeds = [each.seed for spec in found for each in (spec, *spec.others)]
+    assert len(seeds) == len(found) * MAX_ATTEMPTS
+    assert len(set(seeds)) == len(seeds)
 
 
 def test_evaluation_is_at_the_level_that_is_fixed():
