@@ -189,6 +189,20 @@ def make_entry(pool: Any) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
+def make_asked_entry(pool: Any) -> Callable[..., dict[str, Any]]:
+    """As `make_entry`, with another seed where the entry of that one is not asked."""
+    from jobs_for_conformance import make_asked_entry as job
+
+    def make(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        entry: dict[str, Any] = pool.call(
+            job, task, dict(params), seed, deadline_s=120.0
+        )
+        return entry
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def simulated() -> Iterator[Any]:
     """A simulated inference server that knows the items of `parts.FAST_TASKS`."""
     from parts import FAST_TASKS, Simulated

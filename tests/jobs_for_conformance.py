@@ -1,14 +1,32 @@
-"""Jobs that test_conformance.py runs in worker processes."""
+"""Jobs that test_conformance.py and others run in worker processes."""
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.answers.scoring import ScoreRow
 from rg_env.items import worker_jobs
 from rg_env.tasks import library
+from rg_env.tasks.unusable_entry import UnusableEntry
+
+
+def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
+    """Return a seed, or one far from it where its entry is none that is asked."""
+    for tried in itertools.count(seed, -10_000 if seed > 2**31 else 10_000):
+        try:
+            library.make_entry(task, params, tried)
+        except UnusableEntry:
+            continue
+        return tried
+    raise AssertionError("counting does not end")
+
+
+def make_asked_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Make the entry of a seed, or of one far from it where that is not asked."""
+    return library.make_entry(task, params, asked_seed(task, params, seed))
 
 
 def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:

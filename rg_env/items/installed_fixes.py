@@ -13,6 +13,7 @@ one.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -22,7 +23,10 @@ from rg_env.answers.fixes.scorer_fix import ScorerFix
 from rg_env.answers.scoring import ScoreFunction, as_unit
 from rg_env.tasks import library
 
-PROOF_SEEDS = range(8)
+PROOF_SEEDS = range(128)
+PROOF_ENTRIES = 8
+"""So many of the entries of these seeds are looked at; not every seed has one that is
+asked."""
 
 Standing = Literal["same scorer", "checked again", "not needed any more"]
 
@@ -39,14 +43,15 @@ def _is_still_overpaid(fix: ScorerFix) -> bool:
     """Say whether the installed scorer still pays for the fix's proof."""
     score = library.scoring_dataset(fix.task, {}).score_answer
 
-    def pays(seed: int) -> float:
-        entry = library.make_entry(fix.task, {}, seed)
+    def pays(entry: dict[str, Any]) -> float:
         try:
             return as_unit(score(fix.proof(entry), entry))
         except Exception:  # noqa: BLE001 - a changed library may raise anything
             return 0.0
 
-    return any(pays(seed) >= fix.proof_pays for seed in PROOF_SEEDS)
+    entries = library.usable_entries(fix.task, {}, PROOF_SEEDS)
+    looked_at = itertools.islice(entries, PROOF_ENTRIES)
+    return any(pays(entry) >= fix.proof_pays for entry in looked_at)
 
 
 @functools.cache

@@ -14,10 +14,11 @@ from typing import Any
 from rg_env.answers.scoring import Score, read_rows
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import scores_of
-from rg_env.pool.pool_errors import PoolError
+from rg_env.pool.pool_errors import JobFailed, PoolError
 from rg_env.pool.worker_pool import WorkerPool
-from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
 from rg_env.tasks.solutions import solution
 
 DEADLINE_S = 30.0
@@ -152,15 +153,23 @@ class TaskCheck:
     async def _make(
         self, pool: WorkerPool, task: str, times_ms: list[float]
     ) -> list[dict[str, Any]]:
-        entries = []
-        for i in range(self._num_items):
-            seed = entry_seed("evaluation", f"doctor/{task}", i)
+        entries: list[dict[str, Any]] = []
+        tries = MAX_ATTEMPTS * self._num_items
+        for number in range(tries):
+            seed = entry_seed("evaluation", f"doctor/{task}", number)
             call: tuple[Any, ...] = (worker_jobs.make_entry, task, {}, seed)
-            time_ms, entry = await pool.run(
-                worker_jobs.timed, *call, self._fixes, deadline_s=DEADLINE_S
-            )
+            try:
+                time_ms, entry = await pool.run(
+                    worker_jobs.timed, *call, self._fixes, deadline_s=DEADLINE_S
+                )
+            except JobFailed as error:
+                if not is_unusable(error) or (number + 1 == tries and not entries):
+                    raise
+                continue
             times_ms.append(time_ms)
             entries.append(entry)
+            if len(entries) == self._num_items:
+                break
         return entries
 
     @staticmethod

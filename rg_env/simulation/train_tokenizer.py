@@ -13,6 +13,7 @@ this library and little of any language.
 """
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -25,7 +26,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from rg_env.simulation.chatml import CHAT_TEMPLATE, END, PAD, SPECIAL_TOKENS
 from rg_env.simulation.policy import KeyEntry, PolicyProfile, sample_completion
-from rg_env.tasks.library import describe, make_entry
+from rg_env.tasks.library import describe, usable_entries
 
 VOCABULARY_SIZE = 4096
 ENTRIES_PER_TASK = 12
@@ -40,8 +41,8 @@ def corpus() -> Iterator[str]:
     """Yield the texts to train on: question, answer and a completion for each entry."""
     rng = random.Random(SEED)
     for task, info in describe().tasks.items():
-        for seed in range(ENTRIES_PER_TASK):
-            made = make_entry(task, {}, SEED + seed)
+        entries = usable_entries(task, {}, itertools.count(SEED))
+        for made in itertools.islice(entries, ENTRIES_PER_TASK):
             question, answer = str(made["question"]), str(made["answer"])
             entry = KeyEntry(task, info.category, question, answer, None)
             yield question[:LONGEST_TEXT]

@@ -14,6 +14,7 @@ print, write files and may hang, so `make_entry` belongs in a worker process.
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import dataclasses
 import decimal
@@ -28,7 +29,7 @@ import sys
 import textwrap
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +369,15 @@ def make_entry(
     entry: dict[str, Any] = dataset[0]
     _check_usable(task, entry, checked)
     return entry
+
+
+def usable_entries(
+    task: str, params: Mapping[str, Any], seeds: Iterable[int]
+) -> Iterator[dict[str, Any]]:
+    """Yield the entries of those seeds whose entry is one that is asked."""
+    for seed in seeds:
+        with contextlib.suppress(UnusableEntry):
+            yield make_entry(task, params, seed)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jobs_for_conformance import make_asked_entry
 
 from rg_env.answers.guards import GUARDS, refusal, source_task
 from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS
@@ -95,7 +96,7 @@ HONEST = {
 def entries(pool: WorkerPool, task: str) -> list[dict[str, Any]]:
     """Make entries as in a run: codeio's code prints and writes files."""
     return [
-        pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=GUARD_S)
+        pool.call(make_asked_entry, task, {}, seed, deadline_s=GUARD_S)
         for seed in range(5_000, 5_000 + NUM_SEEDS)
     ]
 

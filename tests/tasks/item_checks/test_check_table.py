@@ -14,7 +14,7 @@ def test_an_entry_without_a_fault_has_none():
 
 
 def test_a_task_without_checks_has_no_faulty_entry():
-    assert fault_of("gcd", {}) is None
+    assert fault_of("lcm", {}) is None
 
 
 def test_without_the_checks_only_what_nobody_can_answer_is_a_fault():
