@@ -30,7 +30,7 @@ MEMORY_LIMIT_BYTES = 3 * 2**30
 def _report(task: str, levels: tuple[int, ...], tally: ProbeTally) -> None:
     times = tally.made_ms or [0.0]
     found = f"{statistics.median(times):9.1f} ms {max(times):9.1f} max"
-    lost = {"late": tally.hung, **tally.lost, **tally.faults}
+    lost = {"late": tally.hung, **tally.lost, **tally.refused, **tally.faults}
     trouble = ", ".join(f"{n} x {what}" for what, n in lost.items() if n)
     place = ",".join(map(str, levels))
     sys.stderr.write(f"{task:26} {place:8} {tally.begun:3} {found}  {trouble}\n")

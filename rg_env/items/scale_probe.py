@@ -21,6 +21,7 @@ from typing import Any
 
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
 from rg_env.items.task_check import gold_fault
 from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.pool.worker_pool import WorkerPool
@@ -47,6 +48,9 @@ MAX_FAULTY_SHARE = 0.1
 
 MAX_LOST_SHARE = 0.25
 """Items that give no entry: each costs a draw and nothing else."""
+
+MAX_REFUSED_SHARE = 0.9
+"""Items that are made and not asked: each costs one of a draw's many attempts."""
 
 MAX_MEDIAN_MS = 8_000.0
 
@@ -85,25 +89,29 @@ class ProbeTally:
     Attributes:
         made_ms: The time of each item that was made, in milliseconds.
         hung: Items that were not ready at the deadline.
-        lost: Reason to the number of items that the library gave up, that `make_entry`
-            refused or that ended their worker.
+        lost: Reason to the number of items that the library gave up or that ended
+            their worker.
+        refused: Reason to the number of items that are not asked.
         faults: What is wrong with the score of a gold answer, to how often.
     """
 
     made_ms: list[float] = dataclasses.field(default_factory=list)
     hung: int = 0
     lost: Counter[str] = dataclasses.field(default_factory=Counter)
+    refused: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: Counter[str] = dataclasses.field(default_factory=Counter)
 
     @property
     def begun(self) -> int:
         """Number of items that were begun."""
-        return len(self.made_ms) + self.hung + self.lost.total()
+        given_up = self.lost.total() + self.refused.total()
+        return len(self.made_ms) + self.hung + given_up
 
     @property
     def has_trouble(self) -> bool:
         """Whether anything went wrong."""
-        return self.hung + self.lost.total() + self.faults.total() > 0
+        refused = self.refused.total()
+        return self.hung + self.lost.total() + refused + self.faults.total() > 0
 
     def needs_more(self, effort: ProbeEffort) -> bool:
         """Say whether another item may change the verdict."""
@@ -123,6 +131,9 @@ class ProbeTally:
         if self.lost.total() > MAX_LOST_SHARE * begun:
             said, _ = self.lost.most_common(1)[0]
             return f"{self.lost.total()} of {begun} items cannot be made: {said}"
+        if self.refused.total() > MAX_REFUSED_SHARE * begun:
+            said, _ = self.refused.most_common(1)[0]
+            return f"{self.refused.total()} of {begun} items are not asked: {said}"
         if self.faults.total() > MAX_FAULTY_SHARE * begun:
             said, _ = self.faults.most_common(1)[0]
             return f"{self.faults.total()} of {begun} items are wrong: {said}"
@@ -162,7 +173,8 @@ async def probe_params(
             tally.hung += 1
             spent_s += effort.deadline_s
         except (JobFailed, WorkerDied) as error:
-            tally.lost[str(error)[:160]] += 1
+            given_up = tally.refused if is_unusable(error) else tally.lost
+            given_up[str(error)[:160]] += 1
         else:
             tally.made_ms.append(took_ms)
             spent_s += took_ms / 1000

@@ -121,6 +121,7 @@ def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
         tally(made=20),
         tally(made=19, hung=1),
         tally(made=15, lost=5),
+        tally(made=2, refused=18),
         tally(made=20, faults=1),
         tally(made=20, each_ms=7_000.0),
     ],
@@ -134,6 +135,7 @@ def test_rare_trouble_leaves_a_level_usable(usable: ProbeTally) -> None:
     [
         (tally(made=18, hung=2), "2 of 20 items were not ready after 20 s"),
         (tally(made=14, lost=6), "6 of 20 items cannot be made: said"),
+        (tally(made=1, refused=19), "19 of 20 items are not asked: said"),
         (tally(made=20, faults=3), "3 of 20 items are wrong: said"),
         (tally(made=20, each_ms=9_000.0), "an item takes 9 s"),
     ],

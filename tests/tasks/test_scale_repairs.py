@@ -27,13 +27,15 @@ def test_a_task_that_nobody_knows_has_no_scale_for_a_reason() -> None:
 
 @pytest.mark.parametrize("task", DEAD_KNOBS)
 def test_the_items_of_a_dead_knob_are_the_same_at_both_ends(
-    make_entry: MakeEntry, task: str
+    make_asked_entry: MakeEntry, task: str
 ) -> None:
     scale = SHIPPED.scales[task]
     assert scale.is_dead
     assert DEAD_KNOBS[task] in scale.note
     for seed in range(8):
-        low, high = (make_entry(task, scale.steps[end].params, seed) for end in (0, -1))
+        low, high = (
+            make_asked_entry(task, scale.steps[end].params, seed) for end in (0, -1)
+        )
         assert low["question"] == high["question"]
 
 
@@ -46,26 +48,26 @@ def test_the_library_refuses_the_levels_that_are_repaired(task: str) -> None:
 
 @pytest.mark.parametrize("task", REPAIRS)
 def test_a_repaired_level_is_on_the_scale_and_its_gold_answers_are_right(
-    pool: WorkerPool, make_entry: MakeEntry, task: str
+    pool: WorkerPool, make_asked_entry: MakeEntry, task: str
 ) -> None:
     scale = SHIPPED.scales[task]
     assert REPAIRS[task].reason in scale.note
     assert not scale.skipped
     for step in scale.steps:
         if set(step.levels) & set(REPAIRS[task].overrides):
-            entry = make_entry(task, step.params, 5)
+            entry = make_asked_entry(task, step.params, 5)
             if solution(task, entry):
                 judged = gold_fault(pool, task, step.params, entry, ScoringRules())
                 assert asyncio.run(judged) is None
 
 
 def test_a_grid_that_is_filled_with_the_commoner_sign_is_seldom_right(
-    make_entry: MakeEntry,
+    make_asked_entry: MakeEntry,
 ) -> None:
     for step in SHIPPED.scales["modulo_grid"].steps:
         paid = 0
         for seed in range(30):
-            entry = make_entry("modulo_grid", step.params, seed)
+            entry = make_asked_entry("modulo_grid", step.params, seed)
             grid = entry["question"].partition("\n\n")[2]
             common = max("✅❌", key=grid.count)
             paid += grid.replace("❔", common) == entry["answer"]
