@@ -5,8 +5,8 @@ the gold answer and a second one behind it score 1.0. Each surplus element now t
 back what one right element earns.
 
 No fix for ab, binary_matrix, group_anagrams, palindrome_generation,
-palindrome_partitioning, sentence_reordering, spiral_matrix, string_insertion and
-word_ladder: what they pay is right or a near miss.
+palindrome_partitioning, sentence_reordering, spiral_matrix and string_insertion: what
+they pay is right or a near miss.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score game_of_life by its living cells, which are few.
 
     The library pays the share of right cells, 0.95 for an empty board. It stays where
-    living cells overlap (right / living in either board) by half or more, and is at
-    most twice that overlap below. Cells outside the board count as wrong ones.
+    living cells overlap (right / living in either board) by half or more, and falls to
+    nothing where they overlap by a quarter, as a crowded board does with the one that
+    it was before. Cells outside the board count as wrong ones.
     """
     rows, gold_rows = _board(answer), _board(entry["answer"])
     if rows is None or gold_rows is None:
@@ -71,7 +72,7 @@ def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
     # Anything but 0 is a claim that the cell lives, also where it is no number.
     claimed = {at for at, cell in cells.items() if cell != 0}
     found = len([at for at in claimed & living if cells[at] == 1])
-    return min(value, 2 * found / len(living | claimed))
+    return min(value, max(0.0, 4 * found / len(living | claimed) - 1))
 
 
 def _three_boards(entry: Entry) -> str:
@@ -211,10 +212,15 @@ def _wrong_comment(entry: Entry) -> str:
 
 
 def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score spell_backward letter by letter, surplus letters included."""
+    """Score spell_backward letter by letter, surplus letters included.
+
+    The word as it stands has the letter in its middle right and every pair that is the
+    same from both ends, 0.38 of words of three letters; so half of the letters earn
+    nothing.
+    """
     gold = entry["answer"]
     surplus = max(0, len(answer) - len(gold))
-    return _less_surplus(library(answer), surplus, len(gold))
+    return max(0.0, 2 * _less_surplus(library(answer), surplus, len(gold)) - 1)
 
 
 def _doubled_letters(entry: Entry) -> str:
@@ -232,6 +238,18 @@ def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
 def _doubled_list(entry: Entry) -> str:
     gold: str = entry["answer"]
     return gold + ", zz" * len(entry["metadata"]["sorted_words"])
+
+
+def _real_words(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score word_ladder: every step is a word, as the question asks."""
+    value = library(answer)
+    return value if value == 1.0 else 0.0
+
+
+def _by_way_of_no_word(entry: Entry) -> str:
+    """Go one step to what is no word and back, and from there the right way."""
+    start = entry["metadata"]["start_word"]
+    return f"{start},{start[:-1]}Q,{entry['answer']}"
 
 
 FIXES: tuple[ScorerFix, ...] = (
@@ -312,11 +330,20 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="spell_backward",
         scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
-        fault="Letters behind the last right one are ignored, and the sum can"
-        " exceed 1.",
+        fault="Letters behind the last right one are ignored, the sum can exceed 1, and"
+        " the word as it stands earns 0.38 where it has three letters.",
         proof=_doubled_letters,
         proof_pays=0.7,
         score=_letters,
+    ),
+    ScorerFix(
+        task="word_ladder",
+        scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
+        fault="Pays for steps that are no words, so that to change one letter after the"
+        " other earns 0.37.",
+        proof=_by_way_of_no_word,
+        proof_pays=0.5,
+        score=_real_words,
     ),
     ScorerFix(
         task="word_sorting",

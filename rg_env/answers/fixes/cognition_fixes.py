@@ -1,7 +1,7 @@
 """Fixes of the category cognition.
 
 Not corrected, because nothing was found: color_cube_rotation and needle_haystack, which
-pay for the right answer alone, and rectangle_count.
+pay for the right answer alone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,20 @@ _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score rubiks_cube if the library makes every turn: nothing is passed over."""
     return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
+
+
+def _right_count(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score rectangle_count: a count that is nearly right is wrong.
+
+    The library pays 0.64 for one too many or too few, 0.16 for four, so that a number
+    from the middle earns 0.45 at the defaults and 0.67 where there are 5 at most.
+    """
+    value = library(answer)
+    return value if value == 1.0 else 0.0
+
+
+def _one_too_many(entry: Entry) -> str:
+    return str(int(entry["answer"]) + 1)
 
 
 def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -38,6 +52,15 @@ FIXES: tuple[ScorerFix, ...] = (
         proof=lambda entry: f"{entry['answer']} or another",
         proof_pays=0.3,
         score=_one_word,
+    ),
+    ScorerFix(
+        task="rectangle_count",
+        scorer_sha256="419a82adc99f105123f8472bbd6a261aa1704e3d51ae9b3e292da37260a71601",
+        fault="Pays for a count that is off by up to four, so that a number from the"
+        " middle earns 0.45.",
+        proof=_one_too_many,
+        proof_pays=0.6,
+        score=_right_count,
     ),
     ScorerFix(
         task="rubiks_cube",

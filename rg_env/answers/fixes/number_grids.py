@@ -2,8 +2,9 @@
 
 The library pays 0.9 times the share of cells that are right, the given ones included,
 so a copy of the puzzle with any numbers in its blanks collects half of the points and
-more. Here the share is that of the blanks. One wrong cell in an otherwise right grid
-keeps what the library pays, and so does a right grid in another format.
+more. Here only the blanks count, and of those only what is right beyond chance: who
+fills every row with the numbers that it lacks, in any order, has one blank of each row
+right on average. A right grid in another format keeps what the library pays.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import re
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
 from rg_env.answers.fixes.talk_around_answers import is_talk_beside
 
-MIN_BLANKS = 4
-"""With fewer blanks one wrong cell is no near miss."""
+MOST_FOR_A_PART = 0.9
+"""What the library pays at most for a grid that is not the right one."""
 
 DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
 """What a drawn grid may hold: its numbers, rules between them and their signs."""
@@ -38,15 +39,28 @@ def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float
     if len(rows) > size or not one_grid or not is_talk_beside(DRAWN, answer):
         return 0.0
     value = library(answer)
-    cells = [(row, column) for row in range(len(rows)) for column in range(size)]
-    right = [(r, c) for r, c in cells if rows[r][c] == solution[r][c]]
-    blanks = sum(cell == 0 for row in puzzle for cell in row)
-    near_miss = len(right) >= size * size - 1 and blanks >= MIN_BLANKS
-    if near_miss or not right or not blanks:
+    if rows == solution:
         return value
-    share_of_blanks = sum(puzzle[r][c] == 0 for r, c in right) / blanks
-    share_of_cells = len(right) / size**2
-    return value * min(1.0, share_of_blanks / share_of_cells)
+    return min(value, MOST_FOR_A_PART * _beyond_chance(rows, puzzle, solution))
+
+
+def _beyond_chance(rows: Grid, puzzle: Grid, solution: Grid) -> float:
+    """Return the share of the blanks that are right, less that of rows filled anyhow.
+
+    Returns:
+        In [0, 1): 0 for what chance has right and less.
+    """
+    blanks = [
+        (row, column)
+        for row, cells in enumerate(puzzle)
+        for column, given in enumerate(cells)
+        if given == 0
+    ]
+    right = sum(r < len(rows) and rows[r][c] == solution[r][c] for r, c in blanks)
+    by_chance = len({row for row, _ in blanks})
+    if right <= by_chance:
+        return 0.0
+    return (right - by_chance) / (len(blanks) - by_chance)
 
 
 def all_blanks_wrong(entry: Entry) -> str:

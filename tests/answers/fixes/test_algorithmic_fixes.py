@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from fixed_scores import entries, fixed_score
+from fixed_scores import entries, entry_of, fixed_score, mean_score
+
+from rg_env.tasks import library
+from rg_env.tasks.scales import load_shipped
 
 
 def test_the_dead_board_is_paid_only_where_it_is_right() -> None:
@@ -68,3 +71,22 @@ def test_a_pooled_matrix_that_is_wrong_in_the_second_decimal_is_wrong(
     answer: str,
 ) -> None:
     assert fixed_score("pool_matrix", POOLED, answer) == 0.1
+
+
+def test_a_crowded_board_as_it_was_earns_little_for_what_comes_of_it() -> None:
+    params = dict(load_shipped().scales["game_of_life"].steps[1].params)
+    for entry in library.usable_entries("game_of_life", params, range(4)):
+        before = entry["question"].partition("\n\n")[2].rstrip(".")
+        assert fixed_score("game_of_life", entry, before) < 0.25
+
+
+def test_a_word_as_it_stands_earns_little_for_its_letters_backward() -> None:
+    made = [entry_of("spell_backward", seed) for seed in range(7000, 7040)]
+    words = mean_score("spell_backward", made, lambda e: e["metadata"]["word"])
+    assert words < 0.1
+
+
+def test_a_letter_that_is_wrong_takes_more_than_its_share() -> None:
+    entry = {"answer": "abcdefgh", "metadata": {"word": "hgfedcba"}}
+    assert fixed_score("spell_backward", entry, "abcdefgx") == 0.75
+    assert fixed_score("spell_backward", entry, "abcdxxxx") == 0.0

@@ -189,12 +189,12 @@ NEAR_MISS_CREDIT: Mapping[str, str] = {
     "decimal_arithmetic": "0.4 within one unit of the last place of its numbers",
     "emoji_mystery": "the share of right characters in a sentence of the right length",
     "figlet_font": "0.1 for each right letter in its place",
-    "futoshiki": "0.9 times the share of the blanks; one wrong cell as the library",
+    "futoshiki": "0.9 times the share of right blanks beyond one in each row",
     "game_of_life": "share of right cells, where half of the living ones are right",
     "knight_swap": "a longer solution: shortest length / length",
     "knights_knaves": "2 m / n - 1 for m of n roles right; 0 for a coin's half",
     "letter_jumble": "share of right words, less the surplus ones",
-    "mini_sudoku": "0.9 times the share of the blanks; one wrong cell as the library",
+    "mini_sudoku": "0.9 times the share of right blanks beyond one in each row",
     "n_queens": "0.5 for a right board as lists",
     "number_format": "0.4 within 0.01",
     "polynomial_equations": "exp(-10 distance), less 0.5 for each one too many or few",
@@ -202,16 +202,14 @@ NEAR_MISS_CREDIT: Mapping[str, str] = {
     "power_function": "1.0 where three significant figures agree",
     "prime_factorization": "0.5 where two primes are left multiplied, less for more",
     "quantum_lock": "0.5 for reaching the target in more presses than needed",
-    "rectangle_count": "0.64 when off by one, 0.48 by two, 0.32, 0.16",
     "sentence_reordering": "share of words in their place",
     "shortest_path": "0.5 for a path that is longer than the shortest",
-    "spell_backward": "share of right letters, less the surplus ones",
+    "spell_backward": "2 m / n - 1 for m of n letters right, less the surplus ones",
     "spiral_matrix": "0.1 for the right elements as a Python list",
     "string_insertion": "0.1 for the right letters as a Python list",
-    "sudoku": "0.9 times the share of the blanks; one wrong cell as the library",
+    "sudoku": "0.9 times the share of right blanks beyond one in each row",
     "time_intervals": "1 - error / largest difference, where that is 0.9 or more",
     "tower_of_hanoi": "a longer solution: shortest length / length",
-    "word_ladder": "half for each word that is in no dictionary",
     "word_sorting": "share of words in their place, less the surplus ones, or 0.2",
 }
 """Task to the credit for a wrong answer that is meant so: no fix takes it away."""
@@ -237,6 +235,9 @@ def two_factors_merged(entry: dict[str, Any]) -> str:
     return f" {TIMES} ".join(map(str, [first * second, *rest]))
 
 
+PAID_BEYOND_CHANCE = {"futoshiki", "mini_sudoku", "spell_backward", "sudoku"}
+"""There a near miss earns less than the library pays, because chance comes near it."""
+
 NEAR_MISSES: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "complex_arithmetic": (7000, lambda e: e["answer"].replace(".0", ".1", 1)),
     "figlet_font": (7000, lambda e: e["answer"][:-1] + "#"),
@@ -260,8 +261,11 @@ def test_the_near_misses_are_of_known_tasks() -> None:
 
 
 @pytest.mark.parametrize("task", NEAR_MISSES)
-def test_a_near_miss_earns_what_the_library_pays(task: str) -> None:
+def test_a_near_miss_earns_what_the_library_pays_or_its_part_beyond_chance(
+    task: str,
+) -> None:
     seed, miss = NEAR_MISSES[task]
     entry = entry_of(task, seed)
     installed, fixed = both_scores(task, entry, miss(entry))
-    assert 0.0 < installed == fixed < 1.0
+    assert 0.0 < fixed < 1.0
+    assert fixed == installed or task in PAID_BEYOND_CHANCE
