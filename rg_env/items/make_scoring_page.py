@@ -74,7 +74,7 @@ def page() -> str:
         ("Task", "Fault of the library's scorer", "Found in"),
         [(f.task, f.fault, f.library_version) for _, f in sorted(FIXES.items())],
     )
-    other_scores = _table(
+    other_scores = markdown_table(
         ("Task", "Answer", "Expected", "Paid", "Reason"),
         [(o.task, o.answer, o.expected, f"{o.paid:g}", o.reason) for o in OTHER_SCORES],
     )

@@ -17,8 +17,9 @@ The library pays 0.25 for every single letter, also for one that took an inferen
 such a letter is strong. A disjunction and an implication are the same thing here, a
 clause; the weaker of two clauses that follow is the longer one.
 
-Whatever else follows is paid less than the library's trivial answers. What a formula leaves
-open is the set of its rows in the truth table, one bit each; nothing is evaluated.
+Whatever else follows is paid less than the library's trivial answers. What a formula
+leaves open is the set of its rows in the truth table, one bit each; nothing is
+evaluated.
 """
 
 from __future__ import annotations
