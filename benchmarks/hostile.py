@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import socket
@@ -37,7 +38,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
+from rg_env.pool.pool_errors import JobFailed
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation.hostile_texts import (
     ENVIRONMENT_MARK,
@@ -118,9 +121,7 @@ class Battery:
 
     def run(self, task: str) -> TaskResult:
         """Score every text as an answer to one entry of a task."""
-        entry = self._pool.call(
-            worker_jobs.make_entry, task, {}, SEED, deadline_s=MAKING_DEADLINE_S
-        )
+        entry = self._entry(task)
         result = TaskResult(task)
         before = self._pool.deaths
         for hostile in HOSTILE:
@@ -128,6 +129,17 @@ class Battery:
         self._canaries.look_into_worker()
         result.deaths = self._pool.deaths - before
         return result
+
+    def _entry(self, task: str) -> dict[str, Any]:
+        """Make the first entry that is asked."""
+        for seed in itertools.count(SEED):
+            call = (worker_jobs.make_entry, task, {}, seed)
+            try:
+                return self._pool.call(*call, deadline_s=MAKING_DEADLINE_S)
+            except JobFailed as error:
+                if not is_unusable(error):
+                    raise
+        raise AssertionError("counting does not end")
 
     def _score(
         self,
