@@ -26,7 +26,7 @@ Split = Literal["train", "evaluation"]
 
 _BITS = 31
 _MASK = (1 << _BITS) - 1
-_ATTEMPT_BITS = _BITS - 4
+_ATTEMPT_BITS = _BITS - 5
 MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
 """Seeds that one index has, so that an entry can be replaced by another one: enough
 for a task whose library makes more entries that are not asked than others."""
