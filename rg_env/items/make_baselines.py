@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rg_env.errors import unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.guessing.earnings import NOTHING, Earned, earn, shown_name
 from rg_env.items.installed_library import DEADLINE_S, read_library
@@ -110,6 +111,9 @@ async def _make(names: Sequence[str]) -> Baselines:
 
     try:
         library = await read_library(pool)
+        for name in names:
+            if name not in library.tasks:
+                raise unknown_name("task", name, library.tasks, "task")
         tasks = [task for task in library.tasks if not names or task in names]
         digests = await pool.run(
             worker_jobs.curriculum_digests, tasks, deadline_s=DEADLINE_S

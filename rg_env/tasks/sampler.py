@@ -68,7 +68,7 @@ def entry_seed(split: Split, key: str, index: int) -> int:
 
 
 def _place(index: int, attempt: int) -> int:
-    """Return the place of an attempt, which no index below 2**27 has."""
+    """Return the place of an attempt, which no index below 2**26 has."""
     return index + (attempt << _ATTEMPT_BITS)
 
 
@@ -165,7 +165,7 @@ class Sampler:
     def seed_of(self, index: int, attempt: int = 0) -> int:
         """Return the seed of an index, or of another attempt at its entry.
 
-        Attempts share no seed with any index below 2**27.
+        Attempts share no seed with any index below 2**26.
         """
         return entry_seed(_SPLIT, str(self._seed), _place(index, attempt))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -19,7 +20,7 @@ def paid(task: str, entry: dict[str, Any], answer: Any) -> float:
 
 
 def entry_of(task: str, **params: Any) -> dict[str, Any]:
-    return library.make_entry(task, params, 42)
+    return next(library.usable_entries(task, params, itertools.count(42)))
 
 
 @pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
@@ -135,9 +136,9 @@ def test_what_is_not_right_in_a_made_entry_is_paid_as_the_library_expects() -> N
     assert paid("rush_hour", entry_of("rush_hour"), "A+1 B-2") == 0.01
     word = entry_of("figlet_font", static_word="TESTY")
     assert paid("figlet_font", word, "WESTY") == pytest.approx(0.4)
-    board = entry_of("game_of_life", grid_size_x=3, grid_size_y=3, filled_cells=1)
+    board = entry_of("game_of_life", grid_size_x=5, grid_size_y=5, filled_cells=9)
     rows = json.loads(board["answer"])
-    rows[0] = [1, 1, 1]
+    rows[0][0] = 1 - rows[0][0]
     assert 0.1 < paid("game_of_life", board, json.dumps(rows)) < 1.0
 
 
