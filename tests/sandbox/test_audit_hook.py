@@ -89,7 +89,8 @@ def test_without_both_layers_items_are_still_made(tmp_path):
         "with contextlib.closing(WorkerPool(1, preload=worker_jobs.PRELOAD)) as pool:\n"
         "    for task in ('codeio', 'figlet_font', 'rearc', 'list_functions'):\n"
         "        for seed in range(5):\n"
-        "            pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=60)\n"
+        "            job = worker_jobs.make_entry, task, {}, seed, False\n"
+        "            pool.call(*job, deadline_s=60)\n"
         '    attempt(\'open("x", "w").write("text")\')\n'
     )
     assert run_script(tmp_path, REFUSE + source).splitlines()[2:] == ["4"]

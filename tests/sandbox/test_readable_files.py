@@ -13,7 +13,7 @@ pytestmark = pytest.mark.processes
 def test_items_of_every_task_are_made_and_scored(pool):
     failed = {}
     for task in TASKS:
-        entry = pool.call(worker_jobs.make_entry, task, {}, 1, deadline_s=LONG_S)
+        entry = pool.call(worker_jobs.make_entry, task, {}, 1, False, deadline_s=LONG_S)
         gold = solution(task, entry)
         if gold is not None:
             call = (worker_jobs.score_answers, task, {}, entry, [gold])
