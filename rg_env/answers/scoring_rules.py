@@ -14,6 +14,9 @@ AnswerForms = Literal["exact", "undressed"]
 MAX_ANSWER_CHARS = 20_000
 """The longest gold answer of the library has 5,648 characters."""
 
+MEANINGFUL = {"codeio": "\"'"}
+"""Task to the signs that are no dress in it: "5" is a text in JSON, and 5 a number."""
+
 GOLD_ROOM = 4
 """So many times as long as the gold answer an honest one may be: spaces after commas,
 or a line for each number."""
@@ -53,7 +56,9 @@ class ScoringRules:
         if self.answer_forms == "exact":
             return lambda answer: answer
         gold = entry.get("answer")
-        undress = undressing(gold if isinstance(gold, str) else None)
+        undress = undressing(
+            gold if isinstance(gold, str) else None, MEANINGFUL.get(task, "")
+        )
         spell = SPELLINGS.get(task)
         longest = self.longest_answer(gold)
 

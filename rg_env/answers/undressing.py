@@ -286,11 +286,12 @@ def _may_be_dressed(text: str) -> bool:
     return is_short_lead or _SIGNS_OF_DRESS.search(text) is not None
 
 
-def undressing(gold: str | None) -> Rule:
+def undressing(gold: str | None, meaningful: str = "") -> Rule:
     """Return what undresses the answers to an item.
 
     Args:
         gold: The right answer, which is never undressed; None if there is none.
+        meaningful: Signs that are no dress where an answer begins with one.
 
     Returns:
         From an answer, stripped, to the rest, stripped: the answer itself where there
@@ -302,8 +303,12 @@ def undressing(gold: str | None) -> Rule:
         if not _may_be_dressed(answer):
             return answer
         if not rules:
-            kept = (r for r in _RULES_BY_SIGN if gold is None or r[1](gold) == gold)
-            rules.extend(kept)
+            rules.extend(
+                (signs, rule)
+                for signs, rule in _RULES_BY_SIGN
+                if (gold is None or rule(gold) == gold)
+                and not (signs and signs in meaningful)
+            )
         for _ in range(MAX_ROUNDS):
             before = answer
             for signs, rule in rules:

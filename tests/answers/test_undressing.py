@@ -238,3 +238,8 @@ def test_dress_never_costs_anything():
 def test_an_answer_that_only_its_dress_made_unreadable_is_wrong(outcome):
     dressed, plain = Score(0.0, outcome, "5."), Score(0.0, "wrong", "5")
     assert best("5.", **{"of_5.": dressed, "of_5": plain}).outcome == "wrong"
+
+
+@pytest.mark.parametrize("answer", ['"5"', "'5'", '**"5"**'])
+def test_a_quote_stays_where_it_makes_a_number_a_text(answer):
+    assert undressing("5", "\"'")(answer) == answer.strip("*")
