@@ -24,7 +24,7 @@ from rg_env.tasks import library
 
 Cascade = Callable[..., float]
 
-FULL = 0.99
+FULL = 1.0
 """What counts as paid in full; `cascade_score` has the same threshold."""
 
 DEADLINE_S = 10

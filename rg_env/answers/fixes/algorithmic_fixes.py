@@ -148,10 +148,15 @@ def _other_word(entry: Entry) -> str:
 
 
 def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score letter_jumble word by word, surplus words included."""
-    gold = entry["answer"].split()
-    surplus = max(0, len(answer.split()) - len(gold))
-    return _less_surplus(library(answer), surplus, len(gold))
+    """Score letter_jumble word by word, surplus words and lost capitals included."""
+    words, gold = answer.split(), entry["answer"].split()
+    surplus = max(0, len(words) - len(gold))
+    # The question has the capitals kept, and the library passes over them.
+    other_case = sum(
+        word != right and word.lower() == right.lower()
+        for word, right in zip(words, gold, strict=False)
+    )
+    return _less_surplus(library(answer), surplus + other_case, len(gold))
 
 
 def _doubled_words(entry: Entry) -> str:
@@ -297,7 +302,7 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="letter_jumble",
         scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
-        fault="Words behind the last right one are ignored.",
+        fault="Words behind the last right one are ignored, and so are capitals.",
         proof=_doubled_words,
         proof_pays=0.99,
         score=_words,

@@ -30,12 +30,11 @@ NEARLY = 0.9
 def _is_rounded(text: str, found: Fraction, exact: Fraction) -> bool:
     """Say whether a number is the exact one to as many places as it is written with."""
     if "/" in text:
-        return found == exact
+        return False
     mantissa, _, exponent = text.lower().partition("e")
     places = len(mantissa.partition(".")[2]) - int(exponent or 0)
     unit = Fraction(10) ** -places
-    # Rounded to the nearest, or cut off.
-    return abs(found - exact) <= unit / 2 or 0 <= exact - found < unit
+    return abs(found - exact) <= unit / 2
 
 
 def _exactly(entry: Entry) -> Fraction:
@@ -72,8 +71,12 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
     except (ValueError, ZeroDivisionError):
         return 0.0
     value, distance = library(answer), abs(found - gold)
-    if distance <= gold * CLOSE or distance <= min(TOLERANCE, gold * NEARLY_EXACT):
-        is_right = _is_rounded(text, found, _exactly(entry)) or found == gold
+    is_near = distance <= min(TOLERANCE, gold * NEARLY_EXACT)
+    if is_near or distance <= gold * CLOSE:
+        exact = _exactly(entry)
+        is_right = found in (gold, exact) or (
+            is_near and _is_rounded(text, found, exact)
+        )
         return value if is_right else min(value, NEARLY)
     if not 0 < found < 1 or not 0 < gold < 1:
         return 0.0

@@ -39,10 +39,12 @@ _CHANGES = (
     " nan"
     # what makes another number of this one
     " minus negative half halves third thirds quarter quarters tenths hundredths twice"
-    " double squared cubed factorial"
+    " double squared cubed factorial sqrt root log ln exp sin cos tan k thousands"
+    " millions dozens hundreds"
     # a denial or a choice
     " not no none nor never neither wrong false or either else alternatively versus"
-    " maybe perhaps possibly unlikely except unless if between least most"
+    " maybe perhaps possibly unlikely except unless if between least most but anything"
+    " everything other than any"
 )
 CHANGES = frozenset(_CHANGES.split())
 """Words that deny a number, offer a choice or make another number of it."""

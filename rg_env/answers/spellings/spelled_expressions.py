@@ -171,7 +171,8 @@ def as_solutions(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 _POINT = re.compile(
-    r"(?:(?:[A-Za-z]+|\(x,\s*y\))\s*(?:=|:|\u2248|\\approx)?\s*)?[(\[]\s*(?:x\s*=\s*)?(?P<x>[^,()\[\]]{1,60}),"
+    r"(?:(?:[A-Z]|[Oo]rthocenter|\(x,\s*y\))\s*(?:=|:|\u2248|\\approx)?\s*)?"
+    r"[(\[]\s*(?:x\s*=\s*)?(?P<x>[^,()\[\]]{1,60}),"
     r"\s*(?:y\s*=\s*)?(?P<y>[^,()\[\]]{1,60})[)\]]"
 )
 _COORDINATES = re.compile(

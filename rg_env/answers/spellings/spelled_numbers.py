@@ -87,6 +87,8 @@ def _is_said_of(question: str, beside: str) -> bool:
     if words & (CHANGES | COMPARES):
         return False
     known = {_stem(word) for word in _words_of(question)}
+    # A single letter of the question is a name or a sign, and no unit.
+    known = {word for word in known if len(word) > 1}
     return all(_stem(word) in known or word in TALK | SAYING for word in words)
 
 

@@ -16,7 +16,9 @@ from rg_env.answers.spellings.written_lists import (
 _DIRECTION = re.compile(
     r"(?:(?:go|move)\s+)?(up|down|left|right|[udlr])\b", re.IGNORECASE
 )
-_NODE = re.compile(r"[0-9]{1,12}\b")
+_NODE = re.compile(r"(?<!^[-\u2212])(?<![\s,;>][-\u2212])[0-9]{1,12}\b")
+"""A dash is between two nodes, or before a blank; else it is a sign."""
+
 _BETWEEN_RUNGS = re.compile("[\\s,;>\u2192\"'\u201c\u201d\u2018\u2019\u2010-\u2015-]*")
 _IN_FULL = {"u": "up", "d": "down", "l": "left", "r": "right"}
 
