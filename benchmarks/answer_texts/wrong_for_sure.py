@@ -8,6 +8,7 @@ written down there nothing is known.
 
 from __future__ import annotations
 
+import itertools
 import re
 from fractions import Fraction
 
@@ -16,7 +17,6 @@ from benchmarks.answer_texts.several_right import is_right
 
 CASE_MATTERS = frozenset(
     {
-        "caesar_cipher",
         "codeio",
         "emoji_mystery",
         "letter_jumble",
@@ -28,6 +28,12 @@ CASE_MATTERS = frozenset(
 """Tasks whose questions show the case that is wanted. sentence_reordering and
 spell_backward show one too, but their scorers compare in lower case on purpose."""
 
+FILLERS = {
+    "knights_knaves": frozenset({"is", "a", "an", "and"}),
+    "tower_of_hanoi": frozenset({"move", "disk", "from", "to", "peg"}),
+}
+"""Task to the words of its answers that say nothing, whether they are there or not."""
+
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d{1,3})?")
 
 
@@ -35,10 +41,23 @@ def _number(text: str) -> str:
     return str(Fraction(text)) if len(text) < 300 else text
 
 
+def _without_fillers(task: str, text: str) -> str:
+    words = [w for w in re.findall(r"\w+", text) if w not in FILLERS[task]]
+    if task == "tower_of_hanoi":
+        return " ".join(words)
+    said = [word for word, _ in itertools.groupby(words)]
+    pairs = itertools.zip_longest(said[::2], said[1::2], fillvalue="")
+    return " ".join(sorted(map(" ".join, pairs)))
+
+
 def meaning(task: str, answer: str) -> str:
     """Return an answer without case, spacing and other ways to write its numbers."""
     text = answer if task in CASE_MATTERS else answer.casefold()
     text = " ".join(text.split()).strip(" .\"'`*$()")
+    if task in FILLERS:
+        return _without_fillers(task, text)
+    if task == "complex_arithmetic":  # the parts, in either order
+        return " ".join(sorted(re.findall(r"[+-]?[\d.]+i?", text.replace(" ", ""))))
     if task in CASE_MATTERS:
         return re.sub(r"\s*,\s*", ",", text)
     text = _NUMBER.sub(lambda match: _number(match.group()), text)

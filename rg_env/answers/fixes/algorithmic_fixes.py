@@ -26,8 +26,8 @@ READABLE = 0.01
 SAME_SIZE = 0.1
 """What the library pays for a matrix of the right size with other numbers in it."""
 
-HALF_A_DIGIT = 0.005 + 1e-6
-"""How far a number that is correct to two decimals may be off."""
+ASKED_DECIMALS = 2
+FLOAT_ERROR = 1e-6
 
 _JUG_MOVE = re.compile(r"(?:fill|empty) [A-Z]|pour [A-Z]->[A-Z]")
 
@@ -194,22 +194,27 @@ def _shifted_numbers(entry: Entry) -> str:
 
 
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score pool_matrix: correct to two decimals, and nothing hides behind a `#`."""
+    """Score pool_matrix: correct to two decimals, and nothing hides behind a `#`.
+
+    A number with more decimals is correct to as many.
+    """
     value = 0.0 if "#" in answer else library(answer)
     if value < SAME_SIZE:
         return value
     right = entry["metadata"]["solution"]
     try:
-        found = [
-            list(map(float, row.split())) for row in answer.split("\n") if row.strip()
-        ]
+        found = [row.split() for row in answer.split("\n") if row.strip()]
+        if [len(row) for row in found] != [len(row) for row in right]:
+            return SAME_SIZE
+        pairs = zip(chain(*found), chain(*right), strict=True)
+        return 1.0 if all(_is_pooled(*pair) for pair in pairs) else SAME_SIZE
     except ValueError:
         return SAME_SIZE
-    if [len(row) for row in found] != [len(row) for row in right]:
-        return SAME_SIZE
-    pairs = zip(chain(*found), chain(*right), strict=True)
-    near = all(abs(number - other) <= HALF_A_DIGIT for number, other in pairs)
-    return 1.0 if near else SAME_SIZE
+
+
+def _is_pooled(written: str, right: float) -> bool:
+    decimals = max(ASKED_DECIMALS, len(written.partition(".")[2]))
+    return abs(float(written) - right) <= 0.5 * 10.0**-decimals + FLOAT_ERROR
 
 
 def _wrong_comment(entry: Entry) -> str:

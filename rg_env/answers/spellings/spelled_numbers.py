@@ -41,6 +41,9 @@ SAYING = frozenset(_SAYING.split())
 
 _COUNTED_IN = re.compile(r"\d ([A-Za-z]+)")
 _ASKED_FOR = re.compile(r"[Hh]ow many ([A-Za-z]+)")
+_CHOICE = re.compile(r"\s/|/\s")
+"""`2 / 1` is not read as the number 2."""
+
 _RUN = re.compile(r"[A-Za-z]+")
 _BESIDE = re.compile(r"[A-Za-z\s.,:;='\"*()]*")
 _NUMBER_IN_TEXT = re.compile(
@@ -98,7 +101,10 @@ def _without_question(answer: str, question: str) -> str:
     asked = "".join(before.split()).lower()
     named = _FUNCTION.fullmatch(asked)
     asked = named[1] if named else asked
-    is_asked = len(asked) > 2 and asked in "".join(question.split()).lower()
+    # `x + 1 = 5` says of the unknown that it is 4.
+    has_unknown = named is None and any(sign.isalpha() for sign in asked)
+    given = "".join(question.split()).lower()
+    is_asked = len(asked) > 2 and asked in given and not has_unknown
     return behind.strip() if sign and is_asked and "=" not in behind else answer
 
 
@@ -131,7 +137,9 @@ def as_number(answer: str, entry: Mapping[str, Any]) -> str:
     if value is None:
         return answer
     number = number_in(answer, entry.get("question", ""))
-    if number is None or number.value != value or not is_whole_as_written(number):
+    if number is None or number.value != value or _CHOICE.search(answer):
+        return answer
+    if not is_whole_as_written(number):
         return answer
     return str(gold)
 

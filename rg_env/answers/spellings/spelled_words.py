@@ -27,6 +27,7 @@ _VERDICT = re.compile(
 _AFFIRM = frozenset({"yes", "true"})
 _DENY = frozenset({"no", "false"})
 _WORD = re.compile(r"[A-Za-z']+")
+_NUMBER = re.compile(r"\d+")
 _NOT = "not cannot can't doesn't don't isn't aren't won't never invalid"
 NEGATIONS = frozenset(_NOT.split())
 _VERDICTS = (
@@ -52,6 +53,8 @@ def as_verdict(answer: str, entry: Mapping[str, Any]) -> str:
         return answer
     question = entry.get("question", "").lower()
     said = match["rest"].lower()
+    if not set(_NUMBER.findall(said)) <= set(_NUMBER.findall(question)):
+        return answer
     for line in question.split("\n"):
         conclusion = line.strip(" ?.:")
         said = said.replace(conclusion, " ") if len(conclusion) > 8 else said

@@ -101,5 +101,8 @@ def read_number(text: str) -> WrittenNumber | None:
 
 
 def is_whole_as_written(number: WrittenNumber) -> bool:
-    """Say whether nothing has to be divided to know the number."""
-    return number.bottom in (None, 1)
+    """Say whether nothing has to be divided to know the number.
+
+    `5/1` is 5, and `0/1` may as well be a choice between the two.
+    """
+    return number.bottom is None or (number.bottom == 1 and number.top != 0)

@@ -56,7 +56,7 @@ POOLED = {
         "4.67 0.12\n9.0 1.0",
         "4.67 0.13\n9 1",
         "4.6666667 0.125\n9.00 1.00\n",
-        "4.665 0.12\n9.0 1.0",
+        "4.667 0.12\n9.0 1.0",
     ],
 )
 def test_a_pooled_matrix_is_right_to_two_decimals(answer: str) -> None:
