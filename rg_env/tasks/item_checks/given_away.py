@@ -176,7 +176,5 @@ CHECKS: tuple[ItemCheck, ...] = (
         lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
         one_in=4,  # 34 to 48 of 100 at the defaults
     ),
-    # 70 to 78 of 100.
-    _seldom_answered("syllogism", {"Yes": 2}),
 )
 """In the order of the tasks' names."""
