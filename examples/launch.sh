@@ -45,12 +45,11 @@ trap 'exit 143' TERM
 trap 'exit 129' HUP
 
 [ -x "$python" ] || fail "no Python at $python: run \`make test\` once, or set PYTHON"
-run_api=$(dirname "$python")/run-api
-[ -x "$run_api" ] || fail "no run-api beside $python: install requirements.txt there"
 ! answers || fail "port $port is in use: set API_PORT"
 mkdir -p "$logs"
 
-"$run_api" --host "$host" --port "$port" >"$logs/api.log" 2>&1 &
+"$python" "$root/reasoning_gym_environment.py" run-api \
+  --host "$host" --port "$port" >"$logs/api.log" 2>&1 &
 api=$!
 echo "launch: Atropos API on port $port, log $logs/api.log"
 for ((i = 0; i < wait_s * 5; i++)); do

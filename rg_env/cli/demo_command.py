@@ -155,7 +155,7 @@ async def _demo(
     """Run all parts; return what was counted, once they have ended."""
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     async with contextlib.AsyncExitStack() as stack:
-        api = await stack.enter_async_context(running_api())
+        api = await stack.enter_async_context(running_api(is_quick=True))
         server = await stack.enter_async_context(
             running_program(SERVER_PROGRAM, *_server_options(options))
         )

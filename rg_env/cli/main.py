@@ -31,6 +31,11 @@ COMMANDS = {
         "evaluate",
         "measure a model on fixed items",
     ),
+    "run-api": (
+        "rg_env.cli.run_api_command",
+        "run_api",
+        "the Atropos API, between environments and trainer",
+    ),
     "simulated-server": (
         "rg_env.cli.simulated_server_command",
         "simulated_server",

@@ -3,8 +3,8 @@
     async with running_api() as url:
         ...
 
-The child serves `atroposlib.api:app`, what `run-api` serves, but on this machine's
-loopback address and on a free port.
+The child serves what `run-api` serves, the framework's own or that of this project, but
+on this machine's loopback address and on a free port.
 """
 
 from __future__ import annotations
@@ -15,18 +15,24 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
+from rg_env import ending
 from rg_env.simulation.child_process import (
     announce,
     end_with_parent,
     running_program,
 )
+from rg_env.simulation.group_counter import GroupCounter
+from rg_env.trainer_api import api_server
 
 
 @contextlib.asynccontextmanager
 async def running_api(
-    port: int = 0, *, log_path: Path | None = None, is_counted: bool = False
+    port: int = 0,
+    *,
+    log_path: Path | None = None,
+    is_counted: bool = False,
+    is_quick: bool = False,
 ) -> AsyncIterator[str]:
     """Run the Atropos API while the context lasts.
 
@@ -35,6 +41,7 @@ async def running_api(
         log_path: File for what the API prints, overwritten; None for one without a
             name.
         is_counted: Whether `rg_env.simulation.group_counter` stands in front of it.
+        is_quick: Whether it is this project's `run-api`, not the framework's.
 
     Yields:
         The base URL, without a slash at its end.
@@ -42,7 +49,8 @@ async def running_api(
     Raises:
         ChildError: It ended or did not answer in time.
     """
-    argv = [f"--port={port}", *(["--counted"] if is_counted else [])]
+    argv = [f"--port={port}"]
+    argv += ["--counted"] * is_counted + ["--quick"] * is_quick
     module = "rg_env.simulation.api_process"
     async with running_program(module, *argv, log_path=log_path) as url:
         yield url
@@ -74,19 +82,15 @@ def main() -> int:
     parser.add_argument(
         "--counted", action="store_true", help="count the groups that it takes"
     )
+    parser.add_argument("--quick", action="store_true", help="this project's run-api")
     options = parser.parse_args()
     end_with_parent()
     listener = listen(options.port)
-
-    import uvicorn
-    from atroposlib.api import app
-
-    from rg_env.simulation.group_counter import GroupCounter
-
-    served: Any = GroupCounter(app) if options.counted else app
-    config = uvicorn.Config(served, log_level="warning", timeout_graceful_shutdown=1)
+    served = api_server.application(is_quick=options.quick)
+    if options.counted:
+        served = GroupCounter(served)
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}")
-    uvicorn.Server(config).run(sockets=[listener])
+    ending.run(api_server.serve(served, listener))
     return 0
 
 

@@ -28,6 +28,7 @@ async def trained_api(
     port: int = 0,
     log_path: Path | None = None,
     is_counted: bool = False,
+    is_quick: bool = False,
 ) -> AsyncIterator[tuple[str, StandInTrainer]]:
     """Run both while the context lasts.
 
@@ -37,6 +38,7 @@ async def trained_api(
         port: Of the API; 0 for a free one.
         log_path: For what the API prints.
         is_counted: Whether the API's groups are counted, see `group_counter`.
+        is_quick: Whether the API is this project's, not the framework's.
 
     Yields:
         The API's URL, and the trainer.
@@ -44,7 +46,9 @@ async def trained_api(
     Raises:
         ChildError: The API did not start.
     """
-    async with running_api(port, log_path=log_path, is_counted=is_counted) as url:
+    async with running_api(
+        port, log_path=log_path, is_counted=is_counted, is_quick=is_quick
+    ) as url:
         trainer = StandInTrainer(dataclasses.replace(config, api_url=url), on_step)
         training = asyncio.create_task(trainer.run(WITHOUT_END))
         try:

@@ -25,6 +25,7 @@ from rg_env.cli import (
     demo_options,
     doctor_command,
     options,
+    run_api_command,
     show_command,
     simulated_server_command,
     tasks_command,
@@ -39,6 +40,7 @@ FIELDS = [
 SMALL = {
     "demo": demo_options,
     "doctor": doctor_command,
+    "run-api": run_api_command,
     "show": show_command,
     "simulated-server": simulated_server_command,
     "tasks": tasks_command,
@@ -317,6 +319,8 @@ def test_an_option_that_is_given_twice_is_refused(command: str, option: str) -> 
         ("show", ["gcd", "--param", "x"], "NAME=VALUE"),
         ("show", ["gcd", "--param", "x=["], "no YAML value"),
         ("simulated-server", ["--port", "99999"], "from 0 to 65535"),
+        ("run-api", ["--port", "99999"], "from 0 to 65535"),
+        ("run-api", ["--host", " "], "--host"),
     ],
 )
 def test_a_wrong_command_line_says(

@@ -77,6 +77,10 @@ def simulated_server(folder, servers):
     return Terminal(folder, "simulated-server", "--port=0")
 
 
+def run_api(folder, servers):
+    return Terminal(folder, "run-api", "--host=127.0.0.1", "--port=0")
+
+
 LIVES = {
     "the demo starts": (demo, "Starting", interrupted),
     "the demo runs": (demo, has_dumped, interrupted),
@@ -87,6 +91,7 @@ LIVES = {
     "process": (process, "process ", interrupted),
     "evaluate": (evaluate, "evaluation ", interrupted),
     "doctor": (doctor, "doctor ", interrupted),
+    "run-api": (run_api, "ready on", interrupted),
     "simulated-server": (simulated_server, Terminal.has_started_others, interrupted),
 }
 """Name to the command, when it is to end, and how."""

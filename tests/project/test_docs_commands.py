@@ -17,6 +17,7 @@ from rg_env.cli import (
     doctor_command,
     option_table,
     options,
+    run_api_command,
     show_command,
     simulated_server_command,
     tasks_command,
@@ -29,6 +30,7 @@ OPTION = re.compile(r"--(env|openai)\.([a-z]\w*)")
 PARSERS = {
     "demo": demo_options,
     "doctor": doctor_command,
+    "run-api": run_api_command,
     "show": show_command,
     "simulated-server": simulated_server_command,
     "tasks": tasks_command,

@@ -36,14 +36,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pool": {"errors", "sandbox"},
     "items": {"errors", "yaml_text", "tasks", "answers", "pool"},
     "inference": {"answers", "errors", "off_loop", "patience", "retrying"},
-    "simulation": {"errors", "tasks", "items", "pool"},
+    "simulation": {"ending", "errors", "tasks", "items", "pool", "trainer_api"},
+    "trainer_api": set(),
     "reports": {"ending", "errors", "logs", "tasks", "answers", "rollouts", "items"},
     "atropos": LEAVES | PURE | {"pool", "items", "inference", "reports"},
-    "cli": LEAVES | PURE | {"pool", "items", "reports", "simulation", "atropos"},
+    "cli": LEAVES
+    | PURE
+    | {"pool", "items", "reports", "simulation", "atropos", "trainer_api"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 
-MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "simulation"}
+MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "simulation", "trainer_api"}
 LIGHT_ROOMS = LEAVES | PURE | {"sandbox", "pool", "items", "reports"}
 
 LOADS_THE_LIBRARY = "rg_env/items/library_preload.py"

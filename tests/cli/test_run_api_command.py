@@ -1,0 +1,40 @@
+"""`run-api` serves the Atropos API, and says in one sentence why it cannot."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from rg_env.cli.run_api_command import run_api
+from rg_env.errors import SettingError
+
+ENTRY = Path(__file__).resolve().parents[2] / "reasoning_gym_environment.py"
+GUARD_S = 60.0
+
+
+@pytest.mark.processes
+def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it():
+    with subprocess.Popen(
+        [sys.executable, ENTRY, "run-api", "--host", "127.0.0.1", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        url = process.stdout.readline().split()[-1]
+        with urllib.request.urlopen(f"{url}/status", timeout=GUARD_S) as reply:
+            assert json.load(reply) == {"current_step": 0, "queue_size": 0}
+        process.terminate()
+        assert process.wait(GUARD_S) == 128 + signal.SIGTERM
+
+
+def test_a_port_in_use_is_named_with_what_to_do():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        with pytest.raises(
+            SettingError, match=rf"--port: nothing can listen on {port}"
+        ):
+            run_api(None, ["--host", "127.0.0.1", "--port", port])
