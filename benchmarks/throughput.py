@@ -10,6 +10,9 @@ in fresh processes: A B A B. Contestants are
             constant scores: the limit of ours
     other   the file given as --against
 
+each with the API of this project's `run-api` and with that of the framework's, which
+reply the same.
+
 Simulated are the trainer, which takes batches and trains nothing, and the model: every
 request is answered after the same time with completions of the same length, or, with
 --hostile, with texts that attack scorers, the files that they leave counted. Shown are
@@ -54,6 +57,9 @@ FILES = {
     "ours": PROJECT / "reasoning_gym_environment.py",
     "null": HARNESS / "null_environment.py",
 }
+APIS = {"quick": "", "stock": ", stock API"}
+"""`run-api` of this project or of the framework, and what tables add to a name."""
+
 TRAINER_BOUND = {
     "latency_ms": 3000.0,
     "jitter": 0.5,
@@ -78,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--contestants", default="ours,null", help=f"among {', '.join(FILES)}")
     add("--against", type=Path, help="another file with the same command line")
+    add("--apis", default="quick,stock", help=f"among {', '.join(APIS)}")
     add("--rounds", type=int, default=2, help="A B A B is two")
     add("--latencies", type=numbers, default="0,50,500", help="in ms")
     add("--tokens", type=numbers, default="300", help="of a completion")
@@ -133,7 +140,7 @@ def contestants(options: argparse.Namespace) -> list[Contestant]:
     Raises:
         SystemExit: A name or a file does not exist.
     """
-    found = []
+    found: list[Contestant] = []
     shared, own = shlex.split(options.args), shlex.split(options.own_args)
     for name in options.contestants.split(","):
         if name not in FILES:
@@ -144,7 +151,15 @@ def contestants(options: argparse.Namespace) -> list[Contestant]:
             raise SystemExit(f"--against: there is no file {options.against}")
         other = options.against.resolve()
         found.append(Contestant("other", other, False, tuple(shared)))
-    return found
+    apis = options.apis.split(",")
+    for api in apis:
+        if api not in APIS:
+            raise SystemExit(f"--apis: {api!r} is none of {', '.join(APIS)}")
+    return [
+        dataclasses.replace(one, name=one.name + APIS[api], is_api_quick=api == "quick")
+        for api in apis
+        for one in found
+    ]
 
 
 def machine() -> dict[str, Any]:

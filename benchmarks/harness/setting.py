@@ -20,12 +20,14 @@ class Contestant:
         file: What `python FILE serve` is run with.
         shards: Whether it knows `--env.shard_index` and `--env.num_shards`.
         argv: Options of its own, after all others.
+        is_api_quick: Whether it feeds this project's `run-api`, not the framework's.
     """
 
     name: str
     file: Path
     shards: bool
     argv: tuple[str, ...] = ()
+    is_api_quick: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

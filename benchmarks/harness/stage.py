@@ -144,7 +144,10 @@ async def set_up(
         tell, control = Path(scratch) / "tell", folder / "control.jsonl"
         api, trainer = await start(
             trained_api(
-                _trainer_config(setting), log_path=folder / "api.log", is_counted=True
+                _trainer_config(setting),
+                log_path=folder / "api.log",
+                is_counted=True,
+                is_quick=contestant.is_api_quick,
             )
         )
         server = await start(

@@ -142,7 +142,25 @@ def test_turns_alternate_within_a_setting():
     names = [
         (t.contestant.name, t.setting.latency_ms) for t in throughput.plan(options)
     ]
-    assert names == [(n, ms) for ms in (0.0, 50.0) for n in ("ours", "null") * 2]
+    turns = ("ours", "null", "ours, stock API", "null, stock API") * 2
+    assert names == [(name, ms) for ms in (0.0, 50.0) for name in turns]
+
+
+def test_each_contestant_meets_the_api_that_its_name_says():
+    options = throughput.build_parser().parse_args(["--apis=stock,quick"])
+    found = {c.name: c.is_api_quick for c in throughput.contestants(options)}
+    assert found == {
+        "ours, stock API": False,
+        "null, stock API": False,
+        "ours": True,
+        "null": True,
+    }
+
+
+def test_an_unknown_api_is_refused():
+    options = throughput.build_parser().parse_args(["--apis=other"])
+    with pytest.raises(SystemExit, match="--apis: 'other'"):
+        throughput.contestants(options)
 
 
 def run_of(who, turn, groups_per_s):
@@ -201,7 +219,8 @@ def test_the_tables_show_every_number_in_80_columns():
 @pytest.mark.processes
 def test_the_null_environment_reaches_the_api_and_nothing_is_left(tmp_path):
     before = {child.pid for child in psutil.Process().children(recursive=True)}
-    argv = ["--contestants=null", "--latencies=0", "--rounds=1", "--seconds=1"]
+    argv = ["--contestants=null", "--apis=quick", "--latencies=0"]
+    argv += ["--rounds=1", "--seconds=1"]
     status = throughput.main([*argv, f"--json={tmp_path / 'found.json'}"])
     assert status == 0
     (run,) = json.loads((tmp_path / "found.json").read_text())["runs"]
