@@ -96,7 +96,7 @@ from rg_env.atropos.server_configs import server_list
 from rg_env.atropos.steps_due import steps_due
 from rg_env.errors import SettingError
 from rg_env.inference.generation import Inference
-from rg_env.inference.native_servers import SERVER_CLASSES, close_servers
+from rg_env.inference.native_servers import client_of, close_servers
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.start_look import StartLook
 from rg_env.items import worker_jobs
@@ -159,15 +159,20 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             SettingError: A setting cannot be used; nothing was begun.
         """
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
+        has_our_clients = self.has_our_clients()
         servers = server_list(
-            server_configs, tokenizer_name=config.tokenizer_name, slurm=slurm
+            server_configs,
+            tokenizer_name=config.tokenizer_name,
+            slurm=slurm,
+            of_one_type=not has_our_clients,
         )
-        start_checks.check_reasoning(config, servers[0].server_type)
+        self._server_types = [server.server_type for server in servers]
+        start_checks.check_reasoning(config, self._server_types, trains=False)
         start_checks.check_paths(config)
         check_network_variables()
         missing = process_rows.missing_folders(config)
-        if self.server_cls is BaseEnv.server_cls:  # no subclass names its own client
-            self.server_cls = SERVER_CLASSES[servers[0].server_type]
+        if has_our_clients:
+            self.server_cls = client_of
         rows = config.data_path_to_save_groups
         loaded = {
             server.tokenizer_name: "openai.tokenizer_name"
@@ -239,6 +244,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return what the command line starts from."""
         return defaults.env_config(), defaults.servers()
+
+    @classmethod
+    def has_our_clients(cls) -> bool:
+        """Say whether no subclass names a client of inference servers of its own."""
+        return cls.server_cls is BaseEnv.server_cls
 
     @classmethod
     def cli(cls) -> None:
@@ -341,9 +351,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 group is one rollout.
         """
         start_checks.check_can_train(
-            self.config.group_size, self._inference.server_type
+            self.config.group_size,
+            self._server_types,
+            has_our_clients=self.server_cls is client_of,
         )
-        self._is_run = True
+        start_checks.check_reasoning(self.config, self._server_types, trains=True)
+        self._inference.trains = self._is_run = True
         await self._live(self._serve(), trains=True)
 
     async def _serve(self) -> None:

@@ -26,6 +26,9 @@ LOOK_FOR_SERVER_S = (0.05, 0.2)
 LOOK_TIMEOUT_S = 5.0
 """For a page, of which none is generated."""
 
+FIND_ROUTE_WITHIN_S = 30.0
+"""For the short completions by which a server's route for token ids is found."""
+
 LOOK_FIRST_PAUSE_S = 1.0
 LOOK_LONGEST_PAUSE_S = 10.0
 """Between two looks at a server that is not there yet."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import json
 import socket
 import ssl
 import subprocess
@@ -102,13 +104,49 @@ def models(owner="openai", *names):
     return {"object": "list", "data": rows}
 
 
-def stock_vllm(answer=chat, **more):
+RECORDED = json.loads(
+    (Path(__file__).parent / "inference/recorded/vllm-0.32.0.json").read_text()
+)
+"""Request to what a stock vLLM 0.32.0 answered; recorded/record.py asked it."""
+
+
+def recorded(name):
+    """Return the status and the reply of a recorded request."""
+    return RECORDED[name]["status"], copy.deepcopy(RECORDED[name]["reply"])
+
+
+def completions(body, name="ids", **changes):
+    """Answer a request for token ids as the recorded server did, with `n` choices.
+
+    Args:
+        body: Of the request.
+        name: Which recorded reply.
+        changes: Fields of every choice, or of its `logprobs`, that are other.
+    """
+    if "prompt" not in body:
+        return recorded("no prompt")
+    if body["model"] != MODEL:
+        return recorded("unknown model")
+    _, reply = recorded(name)
+    choices = reply["choices"]
+    reply["choices"] = [copy.deepcopy(choices[i % 2]) for i in range(body["n"])]
+    for choice in reply["choices"]:
+        if choice["prompt_token_ids"] is not None:
+            choice["prompt_token_ids"] = body["prompt"]
+        for field, value in changes.items():
+            is_inner = field in (choice["logprobs"] or {})
+            (choice["logprobs"] if is_inner else choice)[field] = value
+    return reply
+
+
+def stock_vllm(answer=chat, complete=completions, **more):
     pages = {
         "GET /health": (200, ""),
-        "GET /version": {"version": "0.32.0"},
+        "GET /version": recorded("version"),
         "GET /v1/models": models("vllm"),
         "POST /v1/chat/completions": answer,
-        "POST /v1/completions": {},
+        "POST /v1/completions": complete,
+        "POST /inference/v1/generate": lambda body: recorded("tokens in, tokens out"),
     }
     return Odd(pages, **more)
 

@@ -123,6 +123,7 @@ def server_list(
     tokenizer_name: str,
     slurm: bool,
     environ: Mapping[str, str] | None = None,
+    of_one_type: bool = False,
 ) -> list[APIServerConfig]:
     """Return the servers of the run.
 
@@ -131,6 +132,7 @@ def server_list(
         tokenizer_name: For servers whose config names none.
         slurm: Whether the URLs come from the Slurm job.
         environ: Where Slurm's variables are; the process's own by default.
+        of_one_type: Whether one class of clients has to do for all.
 
     Returns:
         At least one config with a key; on Slurm one for each URL, like the first.
@@ -150,9 +152,10 @@ def server_list(
     for server in servers:
         check_server(server)
     types = sorted({server.server_type for server in servers})
-    if len(types) > 1:
+    if of_one_type and len(types) > 1:
         raise SettingError(
-            f"openai.server_type: all servers must have one type, found {types}"
+            "openai.server_type: all servers of a client of its own (`server_cls`) must"
+            f" have one type, found {types}"
         )
     if slurm:
         urls = slurm_urls(os.environ if environ is None else environ)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import wandb
 from pydantic import ValidationError
@@ -12,16 +12,16 @@ from pydantic import ValidationError
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.output_paths import check_file, check_folder
 from rg_env.errors import SettingError, shown
-from rg_env.inference.generation import TRAINABLE_TYPES
+from rg_env.inference.generation import TOKEN_TYPES
 from rg_env.items import mixture_file
 from rg_env.tasks.library import MIXTURE
 
 logger = logging.getLogger(__name__)
 
 CANNOT_TRAIN = (
-    "openai.server_type: {0!r} returns no token ids with log-probabilities, so it"
-    " cannot train; `serve` needs 'vllm' or 'sglang' ({0!r} works with `process` and"
-    " `evaluate`)"
+    "openai.server_type: a client of its own (`server_cls`) is asked for no token ids"
+    " with log-probabilities as {0!r}, so it cannot train; `serve` needs 'vllm' or"
+    " 'sglang' there ({0!r} works with `process` and `evaluate`)"
 )
 
 
@@ -57,30 +57,53 @@ def check_paths(config: ReasoningGymEnvConfig) -> None:
         check_folder("env.data_dir_to_save_evals", config.data_dir_to_save_evals)
 
 
-def check_can_train(group_size: int, server_type: str) -> None:
+def check_can_train(
+    group_size: int, server_types: Iterable[str], *, has_our_clients: bool
+) -> None:
     """Refuse to feed a trainer what it could not learn from.
+
+    Args:
+        group_size: Rollouts of a group.
+        server_types: Of the inference servers.
+        has_our_clients: Whether their clients are ours, which find out what a server
+            can do.
 
     Raises:
         SettingError: The setting and the reason.
     """
-    if server_type not in TRAINABLE_TYPES:
-        raise SettingError(CANNOT_TRAIN.format(server_type))
+    for server_type in server_types:
+        if not has_our_clients and server_type not in TOKEN_TYPES:
+            raise SettingError(CANNOT_TRAIN.format(server_type))
     if group_size < 2:
         raise SettingError(NO_SIGNAL)
 
 
-def check_reasoning(config: ReasoningGymEnvConfig, server_type: str) -> None:
+def check_reasoning(
+    config: ReasoningGymEnvConfig, server_types: Iterable[str], *, trains: bool
+) -> None:
     """Refuse to ask for reasoning where the server would not be told.
+
+    Args:
+        config: The settings.
+        server_types: Of the inference servers.
+        trains: Whether prompts are sent as token ids, whatever the server.
 
     Raises:
         SettingError: The setting and the reason.
     """
-    for name in REASONING:
-        if getattr(config, name) and server_type != "openai":
+    named = [name for name in REASONING if getattr(config, name)]
+    deaf = [kind for kind in server_types if kind != "openai"]
+    for name in named:
+        found = f"env.{name}: found {getattr(config, name)!r}, of which"
+        if deaf:
             raise SettingError(
-                f"env.{name}: found {getattr(config, name)!r}, of which a server of"
-                f" type {server_type!r} is not told; it is for openai.server_type"
-                " 'openai'"
+                f"{found} a server of type {deaf[0]!r} is not told; it is for"
+                " openai.server_type 'openai'"
+            )
+        if trains:
+            raise SettingError(
+                f"{found} no server is told in `serve`, where prompts are sent as token"
+                " ids; chat_template_kwargs in openai.extra_body reach the template"
             )
 
 

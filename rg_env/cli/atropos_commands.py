@@ -36,14 +36,17 @@ def _wandb_choice(command: Command, chosen: Mapping[str, Any], wanted: bool) -> 
     return False
 
 
-def _check(name: str, config: Any, server_type: str) -> None:
+def _check(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None:
     """Refuse settings that a command cannot work with, before anything is loaded.
 
     Raises:
         SettingError: The setting and the reason.
     """
     if name == "serve":
-        start_checks.check_can_train(config.group_size, server_type)
+        types = [server.server_type for server in servers]
+        ours = env_cls.has_our_clients()
+        start_checks.check_can_train(config.group_size, types, has_our_clients=ours)
+        start_checks.check_reasoning(config, types, trains=True)
     if name == "process":
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")
@@ -71,7 +74,7 @@ def _build(env_cls: Any, name: str, argv: Sequence[str]) -> Any:
         ENV, type(default_env), started_from.model_dump(), chosen.env
     )
     servers = options.build_servers(default_servers[0], chosen.openai)
-    _check(name, config, servers[0].server_type)
+    _check(name, config, servers, env_cls)
     use_wandb = _wandb_choice(command, chosen.env, config.use_wandb)
     config = config.model_copy(update={"use_wandb": use_wandb})
     env = env_cls(config, servers, slurm=chosen.slurm, testing=chosen.testing)

@@ -1,8 +1,8 @@
 """Completions from the inference servers: the one boundary to that network.
 
-Servers of type vllm and sglang return token ids and log-probabilities, through the
-host's managed server; those train. Servers of type openai and trl return text; their
-tokens come from our own tokenizer and they have no log-probabilities.
+To train, every server is asked for token ids and log-probabilities. Otherwise those of
+type vllm and sglang are, and those of type openai and trl for text: its tokens come
+from our own tokenizer and it has no log-probabilities.
 
 Whatever goes wrong with a request (refused, 500, timed out, malformed, too few
 choices) becomes `InferenceFailed`. A failed request is never a wrong answer.
@@ -29,15 +29,17 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
+from rg_env.inference.chat_replies import whole_text
 from rg_env.inference.connection_faults import describe
 from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError
 from rg_env.inference.native_replies import NativeReply, end_of, is_usable
+from rg_env.inference.native_servers import EndpointServer
 from rg_env.inference.prompts import Prompt
 from rg_env.off_loop import breathe, no_breath, off_loop
 from rg_env.retrying import tried_again
 
-TRAINABLE_TYPES = frozenset({"vllm", "sglang"})
-"""Server types whose replies carry what a trainer needs."""
+TOKEN_TYPES = frozenset({"vllm", "sglang"})
+"""Server types that are asked for token ids whatever they are for."""
 
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
@@ -133,8 +135,11 @@ class Inference:
     Args:
         server: The framework's `ServerManager`.
         tokenizer: The environment's tokenizer.
-        server_type: vllm, sglang, openai or trl.
+        server_type: vllm, sglang, openai or trl: of servers whose client does not say.
         on_retry: Told why a request failed that is tried again.
+
+    Attributes:
+        trains: Whether a trainer gets the completions.
     """
 
     def __init__(
@@ -146,13 +151,18 @@ class Inference:
     ) -> None:
         self._server = server
         self._tokenizer = tokenizer
-        self.server_type = server_type
+        self._server_type = server_type
         self._on_retry = on_retry
+        self.trains = False
+        for client in server.servers:
+            if isinstance(client, EndpointServer):
+                client.tokenizer = tokenizer
 
-    @property
-    def can_train(self) -> bool:
-        """Whether replies carry token ids and log-probabilities."""
-        return self.server_type in TRAINABLE_TYPES
+    def _gives_tokens(self, client: Any) -> bool:
+        """Say whether a server is asked for token ids."""
+        config = getattr(client, "config", None)
+        kind = getattr(config, "server_type", self._server_type)
+        return self.trains or kind in TOKEN_TYPES
 
     async def generate(
         self, prompt: Prompt, n: int, sampling: Sampling
@@ -215,7 +225,9 @@ class Inference:
         self, prompt: Prompt, n: int, sampling: Sampling
     ) -> list[Completion]:
         arguments = {"n": n, **dataclasses.asdict(sampling)}
-        ask = self._managed if self.can_train else self._text_only
+        # The framework itself asks in the one way or in the other.
+        some = any(map(self._gives_tokens, self._server.servers))
+        ask = self._managed if some else self._text_only
         while True:
             await self._some_server()
             try:
@@ -244,6 +256,8 @@ class Inference:
         async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
             if not isinstance(managed, ManagedServer):
                 return await _through_proxy(managed, prompt, arguments)
+            if not self._gives_tokens(managed.server):
+                return await self._chat(managed.server, prompt, arguments)
             reply = await managed.server.tokens_and_logprobs_completion(
                 input_ids=list(prompt.tokens), **arguments
             )
@@ -271,11 +285,19 @@ class Inference:
     async def _text_only(
         self, prompt: Prompt, arguments: dict[str, Any]
     ) -> list[Completion]:
-        reply = await self._server.chat_completion(
+        return await self._chat(self._server, prompt, arguments)
+
+    async def _chat(
+        self, server: Any, prompt: Prompt, arguments: dict[str, Any]
+    ) -> list[Completion]:
+        reply = await server.chat_completion(
             messages=[dict(message) for message in prompt.messages], **arguments
         )
         end = self._tokenizer.eos_token or ""
-        texts = [(c.message.content or "").removesuffix(end) for c in reply.choices]
+        texts = [
+            whole_text(choice, thinking_open=prompt.thinking_open).removesuffix(end)
+            for choice in reply.choices
+        ]
         if sum(map(len, texts)) <= FEW_CHARS:
             tokens = self._encoded(texts)
         else:

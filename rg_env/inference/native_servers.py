@@ -1,26 +1,30 @@
-"""The framework's clients of vLLM and SGLang, with a `/generate` that holds nobody up.
+"""The framework's clients, with token ids from whatever route a server has for them.
 
-Mends B23 of docs/host_defects.md. What they send and return is what the framework's own
-classes send and return; differs:
+Mends B23 of docs/host_defects.md. What is asked of `/generate` is what the framework's
+own classes ask; differs:
 
     connections     kept open, instead of one opened and closed for every request
-    replies         read by native_replies.py, long ones off the event loop
+    replies         read off the event loop where they are long
     timings         the newest `rolling_buffer_length` are kept, instead of all
-    health          of SGLang as of vLLM asked at `/health`; bounded in time
+    health          of every type asked at `/health`; bounded in time
+    openai, trl     give token ids as well, where the server has them
 
 Choosing a server and its limits stay the framework's; guarded_server.py says what is
-tried again.
+tried again, token_routes.py how token ids are asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
+import math
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from contextvars import Context
+from typing import Any, ClassVar
 
 import aiohttp
+import msgspec
+import openai
 import orjson
 from atroposlib.envs.server_handling.openai_server import OpenAIServer
 from atroposlib.envs.server_handling.server_baseline import APIServer
@@ -30,16 +34,41 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env import patience
 from rg_env.inference.connection_faults import describe
-from rg_env.inference.guarded_server import TRIAL_TEXT, GuardedServer
-from rg_env.inference.native_replies import (
-    Generated,
-    NativeReply,
-    is_usable,
-    read_sglang,
-    read_vllm,
+from rg_env.inference.guarded_server import (
+    TRIAL_TEXT,
+    TRIAL_TIMEOUT_S,
+    GuardedServer,
 )
+from rg_env.inference.native_replies import Generated, NativeReply, is_usable
 from rg_env.inference.reply_arrival import reply_has_come
-from rg_env.off_loop import breathe, no_breath, off_loop
+from rg_env.inference.reply_reasons import (
+    ABOUT_THE_REQUEST,
+    FORBIDDEN,
+    MAX_COMPLETION_TOKENS,
+    Reply,
+    is_about_the_model,
+    is_no_route,
+    read_refusal,
+    refusal_behind,
+    wants_another_limit,
+)
+from rg_env.inference.route_probe import (
+    PROBE_SAMPLING,
+    NoRouteError,
+    RouteFault,
+    UnfitRouteError,
+    check_prompt,
+    check_texts,
+    check_tokens,
+)
+from rg_env.inference.server_extras import (
+    extra_body_of,
+    headers_of,
+    sampling_extra_of,
+)
+from rg_env.inference.token_replies import MissingInReplyError
+from rg_env.inference.token_routes import ATROPOS, ROUTES, SGLANG, TokenRoute, url_of
+from rg_env.off_loop import breathe, off_loop
 
 SHORT_REPLY_BYTES = 2**17
 """A reply up to here is read in half a millisecond, in place."""
@@ -62,6 +91,16 @@ MISSES_IN_A_ROW = 3
 """Health checks without an answer after which what hangs at the server is given up."""
 
 
+NO_SUCH_REPLY = (
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    msgspec.MsgspecError,
+)
+"""What reading a reply raises that is of another form."""
+
+
 class UnusableReplyError(ValueError):
     """Not one completion of a reply is of use."""
 
@@ -80,6 +119,12 @@ async def _refuse_error(reply: aiohttp.ClientResponse) -> None:
     )
 
 
+def _have_seen(done: asyncio.Future[Any]) -> None:
+    """Look at what a future came to, which nobody may be waiting for any more."""
+    if not done.cancelled():
+        done.exception()
+
+
 class RecentTimings(APIServer):
     """A client that remembers its newest timings."""
 
@@ -94,31 +139,39 @@ class RecentTimings(APIServer):
 
 
 class NativeServer(GuardedServer, RecentTimings):
-    """A client of a server's own `/generate`."""
+    """A client that asks for token ids.
+
+    Attributes:
+        tokenizer: Of the model.
+        chats: Whether messages are what it is asked with, unless it is to train.
+    """
+
+    tokenizer: Any
+    chats: ClassVar[bool] = False
+    is_openai: ClassVar[bool] = False
+    routes: ClassVar[tuple[TokenRoute, ...]]
+    first_route: ClassVar[TokenRoute | None] = None
+    """The one that is asked without having been tried."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Build the framework's client; connects at the first request."""
         super().__init__(*args, **kwargs)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._route = self.first_route
+        self._finding: asyncio.Future[TokenRoute] | None = None
+        self._gives_tokens = not self.chats
 
-    @abstractmethod
-    def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
-        """Return the body of a request."""
+    # -- one request -------------------------------------------------------------------
 
-    @staticmethod
-    @abstractmethod
-    def _read_body(body: bytes, breathe: Callable[[], None] = no_breath) -> Generated:
-        """Read the body of a reply."""
-
-    async def _read(self, blocks: list[bytes]) -> Generated:
+    async def _read(self, route: TokenRoute, blocks: list[bytes]) -> Generated:
         """Read the body of a reply, a long one off the event loop.
 
         There, too, it is put together: one of 5 MB takes 16 ms.
         """
         if sum(map(len, blocks)) <= SHORT_REPLY_BYTES:
-            return self._read_body(b"".join(blocks))
-        return await off_loop(lambda: self._read_body(b"".join(blocks), breathe))
+            return route.read(b"".join(blocks))
+        return await off_loop(lambda: route.read(b"".join(blocks), breathe))
 
     def _take_prompt(self, arguments: dict[str, Any]) -> list[int]:
         """Remove the prompt from the arguments and return its tokens, with one BOS."""
@@ -138,15 +191,120 @@ class NativeServer(GuardedServer, RecentTimings):
                 # The semaphores of the framework limit what is under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
                 read_bufsize=READ_BUFFER_BYTES,
+                trust_env=self.is_openai,  # a proxy, as its chat client does
             )
         return self._session
 
     def _url(self, path: str) -> str:
-        return f"{self.config.base_url.replace('/v1', '')}{path}"
+        return url_of(self.config.base_url, path, is_openai=self.is_openai)
 
     def _headers(self) -> dict[str, str]:
         key = self.config.api_key
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        own = {"Authorization": f"Bearer {key}"} if key else {}
+        return own | headers_of(self.config)
+
+    async def _post(
+        self, route: TokenRoute, prompt: list[int], sampling: dict[str, Any]
+    ) -> list[bytes]:
+        """Ask a route; return the body of its reply."""
+        extra = sampling_extra_of(self.config)
+        body = route.body(prompt, sampling, self.config.model_name, extra)
+        async with self._connections().post(
+            self._url(route.path),
+            data=orjson.dumps(body),
+            headers=self._headers() | JSON_CONTENT,
+            timeout=aiohttp.ClientTimeout(total=self.config.timeout),
+        ) as response:
+            await _refuse_error(response)
+            return [block async for block in response.content.iter_any()]
+
+    async def _tokens_and_logprobs_completion_wrapper(
+        self, **kwargs: Any
+    ) -> NativeReply:
+        """Ask once; returns prompt tokens, tokens, logprobs and finish reasons."""
+        self._gives_tokens = True
+        prompt = self._take_prompt(kwargs)
+        kwargs.pop("model", None)
+        route = self._route or await self.find_route()
+        try:
+            blocks = await self._post(route, prompt, kwargs)
+        except aiohttp.ClientResponseError as error:
+            if not self._has_lost(route, error):
+                raise
+            try:
+                route = await self.find_route(anew=True)
+            except NoRouteError:
+                raise error from None
+            blocks = await self._post(route, prompt, kwargs)
+        await reply_has_come()
+        return prompt, *self._with_ends(await self._read(route, blocks), kwargs)
+
+    def _has_lost(self, route: TokenRoute, error: aiohttp.ClientResponseError) -> bool:
+        """Say whether a refusal means that the server has another route by now."""
+        about_model = is_about_the_model(read_refusal(error.status, error.message))
+        return len(self.routes) > 1 and is_no_route(error.status) and not about_model
+
+    def _with_ends(self, generated: Generated, sampling: dict[str, Any]) -> Generated:
+        """Add why completions ended, where a server does not say."""
+        return generated
+
+    # -- which route -------------------------------------------------------------------
+
+    async def find_route(self, *, anew: bool = False) -> TokenRoute:
+        """Return the first route that gives what a trainer needs.
+
+        Those who ask meanwhile wait for the same tries.
+
+        Args:
+            anew: Whether one that was found before is forgotten.
+
+        Raises:
+            NoRouteError: None does.
+            Exception: The server refuses, fails or is not there.
+        """
+        if self._finding is None or self._finding.done():
+            if self._route is not None and not anew:
+                return self._route
+            # Not in the context of the request that happens to begin it.
+            self._finding = Context().run(asyncio.ensure_future, self._try_routes())
+            self._finding.add_done_callback(
+                lambda done: done.cancelled() or done.exception()
+            )
+        return await asyncio.shield(self._finding)
+
+    async def _try_routes(self) -> TokenRoute:
+        faults = []
+        for route in self.routes:
+            try:
+                await asyncio.wait_for(self._try_route(route), TRIAL_TIMEOUT_S)
+            except aiohttp.ClientResponseError as error:
+                reply = read_refusal(error.status, error.message, self.config.api_key)
+                if not is_of_the_route(reply):
+                    raise
+                told = f"{reply.status} {reply.said}".rstrip()
+                faults.append(RouteFault(route, told, error))
+            except (MissingInReplyError, UnfitRouteError) as error:
+                faults.append(RouteFault(route, str(error), error))
+            except NO_SUCH_REPLY as error:
+                faults.append(RouteFault(route, "a reply of another form", error))
+            else:
+                self._route = route
+                return route
+        if all(getattr(f.error, "status", None) == FORBIDDEN for f in faults):
+            raise faults[0].error  # of the key
+        raise NoRouteError(faults)
+
+    async def _try_route(self, route: TokenRoute) -> None:
+        """Ask a route for little; raises where the reply is not of use."""
+        prompt = self.tokenizer.encode(TRIAL_TEXT)
+        body = b"".join(await self._post(route, prompt, dict(PROBE_SAMPLING)))
+        generated = route.read(body)
+        check_tokens(generated)
+        told = route.tell(orjson.loads(body))
+        check_prompt(prompt, told)
+        check_texts(self.tokenizer, generated, told)
+
+    # -- health ------------------------------------------------------------------------
 
     async def check_server_status_task(self, chat_completion: bool = True) -> None:
         """Look at the server's health for ever; one that is gone is left out."""
@@ -174,35 +332,25 @@ class NativeServer(GuardedServer, RecentTimings):
     async def _ask_little(self) -> None:
         if self.config.health_check:
             await self._check_health()
+        if not self._gives_tokens:
+            await super()._ask_little()
+            return
+        self._route = self.first_route  # it may have come back with another version
         tokens = self.tokenizer.encode(TRIAL_TEXT)
         reply = await self._tokens_and_logprobs_completion_wrapper(
             input_ids=tokens, n=1, max_tokens=1
         )
         self._refuse_unusable(reply)
 
-    def _refuse_unusable(self, reply: NativeReply) -> None:
-        if not any(map(is_usable, *reply[1:])):
+    def _refuse_unusable(self, reply: Any) -> None:
+        if isinstance(reply, tuple) and not any(map(is_usable, *reply[1:])):
             raise UnusableReplyError(f"none of {len(reply[1])} completions is usable")
-
-    async def _tokens_and_logprobs_completion_wrapper(
-        self, **kwargs: Any
-    ) -> NativeReply:
-        """Ask once; returns prompt tokens, tokens, logprobs and finish reasons."""
-        prompt = self._take_prompt(kwargs)
-        kwargs.pop("model", None)
-        async with self._connections().post(
-            self._url("/generate"),
-            data=orjson.dumps(self._request(prompt, kwargs)),
-            headers=self._headers() | JSON_CONTENT,
-            timeout=aiohttp.ClientTimeout(total=self.config.timeout),
-        ) as response:
-            await _refuse_error(response)
-            blocks = [block async for block in response.content.iter_any()]
-        await reply_has_come()
-        return prompt, *await self._read(blocks)
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""
+        if self._finding is not None and not self._finding.done():
+            self._finding.cancel()
+            await asyncio.gather(self._finding, return_exceptions=True)
         await super().close()
         if self._session is not None:
             await self._session.close()
@@ -210,40 +358,60 @@ class NativeServer(GuardedServer, RecentTimings):
 
 
 class NativeVllmServer(NativeServer, VLLMServer):
-    """The framework's client of the vLLM server that its example trainer runs."""
+    """The framework's client of vLLM: its example trainer's server, or a stock one."""
 
-    def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
-        for name in ("max_new_tokens", "max_completion_tokens"):
-            if name in sampling:
-                sampling["max_tokens"] = sampling.pop(name)
-        return {"prompt": {"prompt_token_ids": prompt}, "logprobs": 0, **sampling}
-
-    _read_body = staticmethod(read_vllm)
+    routes = ROUTES["vllm"]
+    first_route = ATROPOS
 
 
 class NativeSglangServer(NativeServer, SGLangServer):
     """The framework's client of SGLang."""
 
-    def _request(self, prompt: list[int], sampling: dict[str, Any]) -> dict[str, Any]:
-        if "max_tokens" in sampling:
-            sampling["max_new_tokens"] = sampling.pop("max_tokens")
-        return {
-            "input_ids": prompt,
-            "sampling_params": sampling,
-            "return_logprob": True,
-            "return_text_in_logprobs": False,
-        }
-
-    _read_body = staticmethod(read_sglang)
+    routes = ROUTES["sglang"]
+    first_route = SGLANG
 
 
-class TextServer(GuardedServer, RecentTimings, OpenAIServer):
-    """The framework's client of an endpoint of the OpenAI kind."""
+class EndpointServer(NativeServer):
+    """A client of an endpoint of the OpenAI kind, a stock vLLM among them.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Build the framework's client, which tries once."""
-        super().__init__(*args, **kwargs)
-        self.openai.max_retries = 0
+    The framework refuses to train with a client that is its `OpenAIServer`, whatever
+    the server gives, so this one is none and takes over what that one does in a chat.
+    """
+
+    chats = True
+    is_openai = True
+    routes = ROUTES["openai"]
+
+    def __init__(self, config: Any, reasoning_config: Any = None) -> None:
+        """Build the client, which tries once; `Inference` gives it its tokenizer."""
+        self.openai = openai.AsyncClient(
+            api_key=config.api_key,
+            base_url=config.base_url,
+            timeout=config.timeout,
+            default_headers=headers_of(config),
+            max_retries=0,
+        )
+        self._limit_name = "max_tokens"
+        super().__init__(config, reasoning_config=reasoning_config)
+
+    async def _chat_completion_wrapper(self, **kwargs: Any) -> Any:
+        extra = {**extra_body_of(self.config), **(kwargs.get("extra_body") or {})}
+        if extra:
+            kwargs["extra_body"] = extra
+        limit = kwargs.pop("max_tokens", None)
+        if limit is not None:
+            kwargs[self._limit_name] = limit
+        try:
+            return await OpenAIServer._chat_completion_wrapper(self, **kwargs)
+        except openai.BadRequestError as error:
+            reply = refusal_behind(error, self.config.api_key)
+            if "max_tokens" not in kwargs or not wants_another_limit(reply):
+                raise
+        self._limit_name = MAX_COMPLETION_TOKENS
+        kwargs[self._limit_name] = kwargs.pop("max_tokens")
+        return await OpenAIServer._chat_completion_wrapper(self, **kwargs)
+
+    _completion_wrapper = OpenAIServer._completion_wrapper
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""
@@ -251,17 +419,47 @@ class TextServer(GuardedServer, RecentTimings, OpenAIServer):
         await self.openai.close()
 
 
-class TrlServer(GuardedServer, RecentTimings, TrlVllmServer):
+class TrlServer(NativeServer, TrlVllmServer):
     """The framework's client of TRL's server."""
 
+    chats = True
+    routes = ROUTES["trl"]
 
-SERVER_CLASSES: dict[str, type[APIServer]] = {
+    async def _chat_completion_wrapper(self, **kwargs: Any) -> Any:
+        return await super()._chat_completion_wrapper(
+            **extra_body_of(self.config), **kwargs
+        )
+
+    def _with_ends(self, generated: Generated, sampling: dict[str, Any]) -> Generated:
+        end, limit = self.tokenizer.eos_token_id, sampling.get("max_tokens", math.inf)
+        ends = [
+            "length" if len(ids) >= limit and ids[-1] != end else "stop"
+            for ids in generated.tokens
+        ]
+        return generated._replace(finish_reasons=ends)
+
+
+SERVER_CLASSES: dict[str, type[NativeServer]] = {
     "vllm": NativeVllmServer,
     "sglang": NativeSglangServer,
-    "openai": TextServer,
+    "openai": EndpointServer,
     "trl": TrlServer,
 }
 """By `server_type`."""
+
+
+def client_of(config: Any, reasoning_config: Any = None) -> NativeServer:
+    """Return our client of a server; the framework calls this as it would a class."""
+    cls = SERVER_CLASSES[config.server_type]
+    return cls(config, reasoning_config=reasoning_config)
+
+
+def is_of_the_route(reply: Reply) -> bool:
+    """Say whether a refusal is of a route alone, so that another may be tried."""
+    if is_about_the_model(reply):
+        return False
+    # vLLM answers 403 at a route that is turned off, and so does a gateway.
+    return reply.status in ABOUT_THE_REQUEST | {FORBIDDEN} or is_no_route(reply.status)
 
 
 async def close_servers(servers: Iterable[Any]) -> None:

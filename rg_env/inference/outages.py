@@ -38,6 +38,8 @@ OTHER_REPLIES = frozenset(
         "IndexError",
         "JSONDecodeError",
         "KeyError",
+        "MissingInReplyError",
+        "NoRouteError",
         "TypeError",
         "UnusableReplyError",
         "ValidationError",

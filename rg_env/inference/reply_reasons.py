@@ -24,6 +24,11 @@ ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 
 PAYMENT_REQUIRED = 402
 FORBIDDEN = 403
+NO_ROUTE = frozenset({404, 405, 410, 501})
+"""Statuses of a server that does not have what is asked."""
+
+MAX_COMPLETION_TOKENS = "max_completion_tokens"
+"""What some models want the limit called."""
 
 _CONTEXT = re.compile(
     r"context.?(length|window|size)|max_model_len|maximum model length"
@@ -128,6 +133,18 @@ def refusal_behind(error: BaseException, key: str | None) -> Reply | None:
     return None
 
 
+def is_no_route(status: int) -> bool:
+    """Say whether a status is that of a server which does not have what is asked."""
+    return status in NO_ROUTE
+
+
+def wants_another_limit(reply: Reply | None) -> bool:
+    """Say whether a model takes `max_completion_tokens` in place of `max_tokens`."""
+    if reply is None or reply.parameter != "max_tokens":
+        return False
+    return MAX_COMPLETION_TOKENS in reply.said
+
+
 def is_about_the_model(reply: Reply) -> bool:
     """Say whether a server refuses a request because of the model's name."""
     if reply.status not in ABOUT_THE_REQUEST | {404}:
@@ -135,12 +152,11 @@ def is_about_the_model(reply: Reply) -> bool:
     return reply.parameter == "model" or _MODEL.search(reply.said) is not None
 
 
-def why_setting(url: str, model: str, reply: Reply) -> str | None:
+def why_setting(url: str, reply: Reply) -> str | None:
     """Return the sentence that names the setting at fault; None where none is.
 
     Args:
         url: The server's, as the user wrote it.
-        model: Its name, as the user wrote it.
         reply: What the server says.
     """
     told = f"{url} says {reply.status}: {reply.said or 'nothing more'}"
@@ -151,11 +167,6 @@ def why_setting(url: str, model: str, reply: Reply) -> str | None:
         )
     if reply.status not in ABOUT_THE_REQUEST:
         return None
-    if reply.parameter == "max_tokens" and "max_completion_tokens" in reply.said:
-        return (
-            f"openai.model_name: {model!r} takes no max_tokens, which every request of"
-            f" this environment has ({told}); use a model that takes max_tokens"
-        )
     if _CONTEXT.search(reply.said):
         return (
             "env.max_token_length: prompt and completion together are longer than the"

@@ -17,7 +17,7 @@ import dataclasses
 import ssl
 import urllib.request
 from collections.abc import Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,7 +33,15 @@ from rg_env.inference.connection_faults import (
     NO_TLS,
     fault_of,
 )
-from rg_env.inference.reply_reasons import Reply, parsed, read_refusal, why_key
+from rg_env.inference.reply_reasons import (
+    NO_ROUTE,
+    Reply,
+    parsed,
+    read_refusal,
+    why_key,
+)
+from rg_env.inference.route_probe import NoRouteError, UnfitRouteError
+from rg_env.inference.token_replies import TOKEN_IDS
 
 ROUTES = {
     "vllm": "/generate",
@@ -50,9 +58,7 @@ MOST_MODELS = 8
 """Named in a sentence."""
 
 FIRST_SERVER_FAULT = 500
-NOT_IMPLEMENTED = 501
 REFUSED_KEY = frozenset({401, 403})
-NO_ROUTE = frozenset({404, 405, 410, NOT_IMPLEMENTED})
 MOVED = frozenset({301, 302, 303})
 """Redirects at which a client asks without the body."""
 
@@ -61,8 +67,8 @@ LATER = frozenset({408, 425, 429})
 """Statuses of a server that is busy, and says nothing of the request."""
 
 SERVE_NEEDS = (
-    "`serve` needs token ids with log-probabilities, from the vLLM server of Atropos or"
-    " from SGLang"
+    "`serve` needs token ids with log-probabilities, as vLLM, SGLang and newer TRL"
+    " return them"
 )
 
 
@@ -115,11 +121,19 @@ class Pages:
 
     Args:
         key: Sent with each request.
+        headers: Likewise.
         by_proxy: Whether a proxy of the environment's variables is used.
     """
 
-    def __init__(self, key: str | None, *, by_proxy: bool) -> None:
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+    def __init__(
+        self,
+        key: str | None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        *,
+        by_proxy: bool,
+    ) -> None:
+        own = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = own | dict(headers)
         self._by_proxy = by_proxy
         self._session: aiohttp.ClientSession | None = None
 
@@ -202,10 +216,12 @@ class Kind:
     Attributes:
         words: For people.
         server_type: The setting that fits, None where it is no inference server.
+        is_vllm: Whether it is a stock vLLM.
     """
 
     words: str
     server_type: str | None = None
+    is_vllm: bool = False
 
 
 KIND_PAGES = (
@@ -236,7 +252,7 @@ def kind_of_server(pages: Mapping[str, Page]) -> Kind | None:
         return Kind("the server of TRL", "trl")
     version = pages["/version"].holds("version")
     if version is not None:
-        return Kind(f"stock vLLM {version}", "openai")
+        return Kind(f"stock vLLM {version}", "openai", is_vllm=True)
     if pages["/v1/models"].holds("data") is not None:
         return Kind("an endpoint of the OpenAI kind", "openai")
     if any(page.is_html for page in pages.values()):
@@ -300,6 +316,7 @@ class ServerLook:
         model: As the user wrote it.
         key: As the user wrote it.
         trains: Whether it is to serve a trainer.
+        headers: As the user wrote them.
     """
 
     url: str
@@ -307,6 +324,7 @@ class ServerLook:
     model: str
     key: str | None
     trains: bool
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def base(self) -> str:
@@ -358,7 +376,7 @@ class ServerLook:
         return self.server_type == "openai" and bool(urllib.request.getproxies())
 
     def _pages(self) -> Pages:
-        return Pages(self.key, by_proxy=self._by_proxy)
+        return Pages(self.key, self.headers, by_proxy=self._by_proxy)
 
     def _first_pages(self) -> dict[str, str]:
         root = root_of(self.url)
@@ -394,8 +412,17 @@ class ServerLook:
                 f"openai.base_url: {self.route} leads elsewhere ({posted.status}, to"
                 f" {posted.location}); write the address that it leads to"
             )
-        if posted.has_no_route:
+        if posted.has_no_route and not await self._has_another_route(pages):
             raise await self._no_route(pages, posted)
+
+    async def _has_another_route(self, pages: Pages) -> bool:
+        """Say whether this is a stock vLLM, whose completions give token ids."""
+        if self.server_type != "vllm":
+            return False
+        kind = await kind_at(pages, self.url)
+        if kind is None or kind.server_type != "openai":
+            return False
+        return self.trains or kind.is_vllm
 
     async def _no_route(self, pages: Pages, posted: Page) -> SettingError:
         """Return why the route is not there, and what to set."""
@@ -441,13 +468,31 @@ class ServerLook:
 
     def _advice(self, kind: Kind) -> str:
         fits = f"use --openai.server_type {kind.server_type}"
-        if kind.server_type in ("vllm", "sglang"):
-            return f"{kind.words}; {fits}"
-        if self.trains:
-            return (
-                f"{kind.words}; {fits} with `process` and `evaluate`, but {SERVE_NEEDS}"
-            )
         return f"{kind.words}; {fits}"
+
+    async def words(self) -> str:
+        """Return what the server looks like, for people."""
+        async with self._pages() as pages:
+            kind = await kind_at(pages, self.url)
+        return "a server" if kind is None else kind.words
+
+    async def why_no_tokens(self, error: NoRouteError) -> SettingError:
+        """Return the sentence about a server that gives no trainer what it needs.
+
+        Args:
+            error: What each of its routes came to.
+        """
+        words = await self.words()
+        if error.missing is None and isinstance(error.nearest.error, UnfitRouteError):
+            return SettingError(
+                f"{error.field}: {self.url} ({words}) cannot train:"
+                f" {error.nearest.route.path}: {error.nearest.reason}"
+            )
+        missing = error.missing or TOKEN_IDS
+        return SettingError(
+            f"openai.base_url: {self.url} ({words}) returns no {missing} ({error});"
+            f" {SERVE_NEEDS}; `process` and `evaluate` need none"
+        )
 
     def _check_kind(self, first: Mapping[str, Page]) -> None:
         """Refuse the one of two servers that both have `/generate`."""

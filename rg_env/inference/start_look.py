@@ -19,13 +19,18 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import aiohttp
+import msgspec
 import pydantic
 
 from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.inference.connection_faults import describe, fault_of
 from rg_env.inference.guarded_server import GuardedServer
-from rg_env.inference.native_servers import SERVER_CLASSES, UnusableReplyError
+from rg_env.inference.native_servers import (
+    SERVER_CLASSES,
+    NativeServer,
+    UnusableReplyError,
+)
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.reply_reasons import (
     Reply,
@@ -35,7 +40,15 @@ from rg_env.inference.reply_reasons import (
     why_refused,
     why_setting,
 )
-from rg_env.inference.server_look import LATER, REFUSED_KEY, NotThere, ServerLook
+from rg_env.inference.route_probe import NoRouteError
+from rg_env.inference.server_extras import headers_of
+from rg_env.inference.server_look import (
+    FIRST_SERVER_FAULT,
+    LATER,
+    REFUSED_KEY,
+    NotThere,
+    ServerLook,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +58,7 @@ OTHER_REPLIES = (
     TypeError,
     ValueError,
     aiohttp.ContentTypeError,
+    msgspec.MsgspecError,
     pydantic.ValidationError,
 )
 """What clients raise where a reply is well and of another form than theirs."""
@@ -53,7 +67,7 @@ OTHER_REPLIES = (
 class _Seen:
     """One server, and what has been seen of it."""
 
-    def __init__(self, server: GuardedServer) -> None:
+    def __init__(self, server: NativeServer) -> None:
         self.server = server
         self.looked = asyncio.Event()
         self.failed = asyncio.Event()
@@ -155,6 +169,8 @@ class StartLook:
         was_absent, absence = seen.absence is not None, None
         try:
             await self._look_of(seen.server).check()
+            if self._trains:
+                await self._find_route(seen.server)
         except NotThere as fault:
             absence = str(fault)
         except SettingError as error:
@@ -168,6 +184,32 @@ class StartLook:
         elif was_absent and absence is None:
             self._watch.note_presence()
 
+    async def _find_route(self, server: NativeServer) -> None:
+        """Find out how a server is asked for token ids, and say so.
+
+        Raises:
+            SettingError: It can never give what a trainer needs.
+            NotThere: It is there and does not answer yet.
+        """
+        look = self._look_of(server)
+        finding = server.find_route(anew=not server.has_answered)
+        try:
+            route = await asyncio.wait_for(finding, patience.FIND_ROUTE_WITHIN_S)
+        except NoRouteError as error:
+            raise await look.why_no_tokens(error) from error
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            reply = refusal_behind(error, server.config.api_key)
+            if reply is None or not 400 <= reply.status < FIRST_SERVER_FAULT:
+                raise NotThere(describe(error, server.config.api_key)) from error
+            self._read(server, reply)
+            return
+        logger.info(
+            "inference at %s (%s): token ids from %s",
+            server.config.base_url,
+            await look.words(),
+            route.words,
+        )
+
     def _look_of(self, server: GuardedServer) -> ServerLook:
         config = server.config
         return ServerLook(
@@ -176,6 +218,7 @@ class StartLook:
             config.model_name,
             config.api_key,
             self._trains,
+            headers_of(config),
         )
 
     # -- replies -----------------------------------------------------------------------
@@ -187,8 +230,8 @@ class StartLook:
         reply = refusal_behind(error, server.config.api_key)
         if reply is not None:
             self._read(server, reply)
-        elif isinstance(error, UnusableReplyError):
-            pass  # of our form, and broken off, which may pass
+        elif isinstance(error, UnusableReplyError | NoRouteError):
+            pass  # of our form, and broken off, which may pass; or looked at anyway
         elif isinstance(error, OTHER_REPLIES) and fault_of(error) is None:
             self._count_other(server, error)
         for seen in self._seen:
@@ -196,11 +239,11 @@ class StartLook:
                 seen.failed.set()
 
     def _read(self, server: GuardedServer, reply: Reply) -> None:
-        url, model = server.config.base_url or "", server.config.model_name
-        sentence = why_setting(url, model, reply)
+        url = server.config.base_url or ""
+        sentence = why_setting(url, reply)
         if reply.status in REFUSED_KEY:
             sentence = why_key(url, reply)
-        elif server.config.server_type == "openai" and is_about_the_model(reply):
+        elif self._sends_model(server) and is_about_the_model(reply):
             self._begin(self._refuse_model(server, reply))
             return
         elif sentence is None and 400 <= reply.status < 500:
@@ -209,6 +252,11 @@ class StartLook:
                 sentence = why_refused(url, reply)
         if sentence is not None:
             self._refuse(SettingError(sentence))
+
+    @staticmethod
+    def _sends_model(server: GuardedServer) -> bool:
+        """Say whether requests name the model, which those to `/generate` do not."""
+        return server.config.server_type in ("openai", "vllm")
 
     def _count_other(self, server: GuardedServer, error: Exception) -> None:
         self._useless += 1

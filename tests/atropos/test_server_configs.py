@@ -78,8 +78,8 @@ def test_a_machine_without_slurm_is_told_what_to_do(monkeypatch, tmp_path):
         slurm_urls(JOB)
 
 
-def listed(*configs):
-    return server_list(list(configs), tokenizer_name="t", slurm=False)
+def listed(*configs, **how):
+    return server_list(list(configs), tokenizer_name="t", slurm=False, **how)
 
 
 def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():
@@ -116,9 +116,11 @@ def test_no_server_is_refused():
         listed()
 
 
-def test_servers_of_two_types_are_refused():
+def test_servers_of_two_types_are_refused_where_one_class_has_to_do_for_both():
+    both = server_config(), server_config(kind="sglang")
+    assert [server.server_type for server in listed(*both)] == ["vllm", "sglang"]
     with pytest.raises(SettingError, match=r"\['sglang', 'vllm'\]"):
-        listed(server_config(), server_config(kind="sglang"))
+        listed(*both, of_one_type=True)
 
 
 def test_a_server_without_a_url_is_refused():

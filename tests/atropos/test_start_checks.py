@@ -13,9 +13,9 @@ from rg_env.errors import SettingError
 
 
 def test_a_trainer_is_fed_no_groups_of_one() -> None:
-    start_checks.check_can_train(2, "vllm")
+    start_checks.check_can_train(2, ["vllm"], has_our_clients=True)
     with pytest.raises(SettingError, match="a group of one carries no signal"):
-        start_checks.check_can_train(1, "vllm")
+        start_checks.check_can_train(1, ["vllm"], has_our_clients=True)
 
 
 def test_a_group_of_one_ends_serve_from_python_too() -> None:
@@ -28,7 +28,7 @@ def test_a_group_of_one_ends_serve_from_python_too() -> None:
     ("argv", "expected"),
     [
         (["serve", "--env.group_size=1"], "carries no signal"),
-        (["serve", "--openai.server_type=trl"], "cannot train"),
+        (["serve", "--env.thinking_mode=true"], "is not told"),
         (["process", "--env.total_steps=-1"], "env.total_steps"),
         (["process", "--env.data_path_to_save_groups=None"], "needs a file"),
         (["evaluate", "--testing", "true"], "--testing: found true"),
@@ -78,7 +78,17 @@ def test_a_limit_that_leaves_no_room_is_not_blamed_on_the_tokenizer(
 
 
 def test_reasoning_is_asked_of_a_server_that_is_told() -> None:
-    start_checks.check_reasoning(env_config(reasoning_effort="high"), "openai")
+    config = env_config(reasoning_effort="high")
+    start_checks.check_reasoning(config, ["openai"], trains=False)
+    with pytest.raises(SettingError, match="chat_template_kwargs"):
+        start_checks.check_reasoning(config, ["openai"], trains=True)
+
+
+def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
+    start_checks.check_can_train(2, ["vllm", "sglang"], has_our_clients=False)
+    start_checks.check_can_train(2, ["openai", "trl"], has_our_clients=True)
+    with pytest.raises(SettingError, match=r"'openai'.*cannot train"):
+        start_checks.check_can_train(2, ["openai"], has_our_clients=False)
 
 
 @pytest.mark.parametrize(

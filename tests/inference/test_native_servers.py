@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import threading
 import weakref
@@ -10,17 +11,19 @@ import aiohttp
 import pytest
 from aiohttp import web
 from atroposlib.envs.server_handling.managed_server import ManagedServer
-from atroposlib.envs.server_handling.openai_server import OpenAIServer
 from atroposlib.envs.server_handling.server_manager import ServerManager
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 from parts import RIGHT, TOKENIZER, WRONG, build_env, server_config, vllm_reply
 
-from rg_env.inference import native_replies
 from rg_env.inference import prompts as prompts_module
 from rg_env.inference.generation import Inference, Sampling
-from rg_env.inference.native_servers import SERVER_CLASSES, NativeServer
+from rg_env.inference.native_servers import (
+    SERVER_CLASSES,
+    EndpointServer,
+    NativeServer,
+)
 from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.reply_arrival import tell_of_replies
 from rg_env.simulation.inference_server import serve_app
@@ -236,13 +239,14 @@ def test_a_client_works_in_one_event_loop_after_another():
 @KINDS
 def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
     order = []
-    read = getattr(native_replies, f"read_{kind}")
+    route = SERVER_CLASSES[kind].first_route
 
     def watched(reply):
         order.append("read")
-        return read(reply)
+        return route.read(reply)
 
-    monkeypatch.setattr(SERVER_CLASSES[kind], "_read_body", staticmethod(watched))
+    reading = dataclasses.replace(route, read=watched)
+    monkeypatch.setattr(SERVER_CLASSES[kind], "first_route", reading)
 
     async def run():
         cls, nexts = SERVER_CLASSES[kind], []
@@ -286,13 +290,14 @@ def test_a_timer_that_is_left_over_keeps_nothing_of_who_asked():
 @pytest.mark.parametrize(("words", "is_off"), [(10, False), (20_000, True)])
 def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatch):
     threads = []
-    read = getattr(native_replies, f"read_{kind}")
+    route = SERVER_CLASSES[kind].first_route
 
     def watched(*args):
         threads.append(threading.current_thread())
-        return read(*args)
+        return route.read(*args)
 
-    monkeypatch.setattr(SERVER_CLASSES[kind], "_read_body", staticmethod(watched))
+    reading = dataclasses.replace(route, read=watched)
+    monkeypatch.setattr(SERVER_CLASSES[kind], "first_route", reading)
     texts = ["word " * words]
     answer, _ = asked(
         SERVER_CLASSES[kind], kind, lambda: SHAPES[kind](texts), {"input_ids": [5]}
@@ -324,7 +329,7 @@ def test_timings_are_kept_up_to_a_bound_and_still_shown(kind):
 
 @pytest.mark.parametrize(
     ("kind", "host"),
-    [*HOSTS.items(), ("openai", OpenAIServer), ("trl", TrlVllmServer)],
+    [*HOSTS.items(), ("openai", EndpointServer), ("trl", TrlVllmServer)],
 )
 def test_an_environment_gets_our_client_of_its_servers_type(kind, host):
     env = build_env(kind=kind)

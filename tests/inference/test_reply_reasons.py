@@ -22,7 +22,7 @@ def text_of(body):
 
 
 def why(status, body):
-    return why_setting(URL, "m", read_refusal(status, text_of(body)))
+    return why_setting(URL, read_refusal(status, text_of(body)))
 
 
 UNSUPPORTED = (
@@ -30,11 +30,6 @@ UNSUPPORTED = (
     " 'max_completion_tokens' instead."
 )
 CASES = {
-    "openai, another name of the limit": (
-        400,
-        refusal(UNSUPPORTED, "unsupported_parameter", "max_tokens"),
-        "openai.model_name: 'm' takes no max_tokens",
-    ),
     "openai, more than the model writes": (
         400,
         refusal("max_tokens is too large: 200000.", "invalid_value", "max_tokens"),

@@ -110,7 +110,6 @@ def test_a_server_that_fails_now_is_not_refused(status):
 # -- servers of another type -----------------------------------------------------------
 
 OF_ANOTHER_TYPE = [
-    ("vllm", stock_vllm, "stock vLLM 0.32.0; use --openai.server_type openai"),
     ("sglang", stock_vllm, "stock vLLM 0.32.0; use --openai.server_type openai"),
     ("trl", stock_vllm, "stock vLLM 0.32.0; use --openai.server_type openai"),
     ("vllm", sglang, "SGLang; use --openai.server_type sglang"),
@@ -130,9 +129,13 @@ def test_a_server_of_another_type_is_refused_with_the_type_that_fits(kind, odd, 
     assert repr(kind) in said
 
 
-def test_a_server_that_cannot_train_is_said_to_serve():
-    said = looked(stock_vllm(), trains=True)
-    assert "openai with `process` and `evaluate`, but `serve` needs" in said
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_stock_vllm_is_of_type_vllm_as_well(trains):
+    assert looked(stock_vllm(), "vllm", trains=trains) is None
+
+
+def test_an_endpoint_is_left_to_the_look_for_token_ids_where_it_is_to_train():
+    assert looked(openai_endpoint(), "vllm", trains=True) is None
 
 
 @pytest.mark.parametrize("kind", SUCH_SERVERS)

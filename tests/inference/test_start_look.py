@@ -38,6 +38,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.inference import circuit_breaker
+from rg_env.inference.generation import Sampling
 from rg_env.inference.native_servers import NativeVllmServer
 
 pytestmark = pytest.mark.slow
@@ -124,7 +125,6 @@ UNSUPPORTED = refusal(
 )
 NO_MODEL = {"object": "error", "message": "The model `m` does not exist.", "code": 404}
 OPENAI_REPLIES = {
-    "another limit": (400, UNSUPPORTED, "openai.model_name: "),
     "no model": (404, NO_MODEL, "openai.model_name: "),
     "context": (400, refusal("maximum context length is 9"), "env.max_token_length: "),
     "key": (401, refusal("Incorrect API key provided"), "openai.api_key: "),
@@ -195,7 +195,7 @@ def test_after_the_first_completion_the_same_reply_is_counted_and_logged(
 def test_one_wrong_server_of_several_is_named(tmp_path):
     async def run():
         right = atropos_vllm(vllm_reply([RIGHT, WRONG, RIGHT, WRONG]))
-        async with serving(right) as one, serving(stock_vllm()) as other:
+        async with serving(right) as one, serving(sglang()) as other:
             end = await ended(bare(one, other, folder=tmp_path))
             return end.replace(other, "OTHER"), right.bodies
 
@@ -212,20 +212,21 @@ def test_a_wrong_server_that_is_started_later_is_refused_then(tmp_path, logged):
             ended(bare(f"http://127.0.0.1:{port}", folder=tmp_path))
         )
         await until(lambda: "does not answer yet" in logged.text, "it is waited for")
-        async with serving(stock_vllm(), port):
+        async with serving(sglang(), port):
             return await running
 
-    assert asyncio.run(run()).startswith("openai.server_type: 'vllm' needs /generate")
+    assert asyncio.run(run()).startswith("openai.server_type: http://127.0.0.1")
     assert [r for r in logged.records if r.levelno >= logging.ERROR] == []
 
 
 def test_serve_ends_while_it_waits_for_the_api():
     async def run():
-        async with serving(stock_vllm()) as url:
-            env = bare(url, rollout_server_url=NOWHERE.removesuffix("/v1"))
+        async with serving(openai_endpoint()) as url:
+            api = NOWHERE.removesuffix("/v1")
+            env = bare(url, kind="openai", rollout_server_url=api)
             await asyncio.wait_for(env.env_manager(), GUARD_S)
 
-    with pytest.raises(SettingError, match="but `serve` needs"):
+    with pytest.raises(SettingError, match=r"returns no token ids .*; `serve` needs"):
         asyncio.run(run())
 
 
@@ -330,20 +331,34 @@ def sentence_of(command, odd, folder, capsys, kind="vllm", **changes):
 
 @pytest.mark.processes
 @pytest.mark.parametrize("command", ["serve", "process", "evaluate"])
-def test_a_command_at_stock_vllm_ends_with_one_sentence(command, tmp_path, capsys):
-    status, said = sentence_of(command, stock_vllm(), tmp_path, capsys)
+def test_a_command_at_another_server_ends_with_one_sentence(command, tmp_path, capsys):
+    status, said = sentence_of(command, sglang(), tmp_path, capsys)
     assert status == 2 and said.count("error: ") == 1
-    assert "error: openai.server_type: 'vllm' needs /generate" in said
+    assert "error: openai.server_type: " in said and "looks like SGLang" in said
     assert "Traceback" not in said and "does not answer" not in said
 
 
-@pytest.mark.processes
-def test_an_evaluation_of_a_model_without_max_tokens_ends_with_one_sentence(
-    tmp_path, capsys
-):
-    odd = openai_endpoint(always(400, UNSUPPORTED))
-    status, said = sentence_of("evaluate", odd, tmp_path, capsys, "openai")
-    assert status == 2 and "takes no max_tokens" in said and "Traceback" not in said
+def test_a_model_that_takes_another_limit_is_asked_with_that(tmp_path):
+    def reply(body):
+        return (400, UNSUPPORTED) if "max_tokens" in body else chat(body)
+
+    odd = openai_endpoint(reply)
+
+    async def run():
+        async with serving(odd) as url:
+            env = bare(url, kind="openai", folder=tmp_path)
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            made = [
+                await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+                for _ in range(2)
+            ]
+            await env.close()
+            return made
+
+    made = asyncio.run(run())
+    assert [len(group) for group in made] == [2, 2]
+    limits = ["max_completion_tokens" in body for body in odd.bodies]
+    assert limits == [False, True, True]
 
 
 @pytest.mark.processes

@@ -17,7 +17,7 @@ from rg_env.atropos.checked_settings import DATA_DUMPS, CheckedSettings
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli import atropos_options, options
 from rg_env.cli.option_table import describe
-from rg_env.inference.generation import TRAINABLE_TYPES
+from rg_env.inference.generation import TOKEN_TYPES
 from rg_env.inference.native_servers import SERVER_CLASSES
 from rg_env.items import mixture_file, worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
@@ -102,7 +102,7 @@ def test_the_table_of_server_fields_is_complete_and_has_what_they_start_as():
 def test_the_table_of_server_types_says_which_can_train():
     rows = {codes(row[0])[0]: row[2] for row in table("`server_type`")}
     assert rows == {
-        kind: "yes" if kind in TRAINABLE_TYPES else "no" for kind in SERVER_CLASSES
+        kind: "yes" if kind in TOKEN_TYPES else "no" for kind in SERVER_CLASSES
     }
 
 
