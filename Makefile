@@ -12,7 +12,7 @@ REQUIREMENTS := requirements.txt requirements-dev.txt constraints.txt
 SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 
 .DEFAULT_GOAL := help
-.PHONY: demo test quick check bench pictures lock clean help FORCE
+.PHONY: demo test quick check bench pictures try-vllm lock clean help FORCE
 
 demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
@@ -37,6 +37,9 @@ bench: $(STAMP) ## measure serve beside a null environment (ARGS="--against FILE
 pictures: $(STAMP) ## remake the pictures of the documents (needs chromium)
 	@$(PY) -m rg_env.simulation.make_pictures
 
+try-vllm: $(STAMP) ## try a real `vllm serve` without a GPU (3.5 GB; ARGS="--python PATH")
+	@$(PY) examples/try_vllm/try_vllm.py $(ARGS)
+
 lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
 	@echo "Resolving for Python 3.10 and newer (about half a minute)."
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
@@ -56,7 +59,7 @@ clean: ## remove .venv and caches; keeps data_dumps
 	@find . -name __pycache__ -not -path './reasoning-gym/*' -prune -exec rm -rf {} +
 
 help: ## show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 	@echo "PYTHON=python3.12 chooses the Python that .venv is made with."
 
 # An existing .venv keeps its Python unless another one is asked for by name.

@@ -98,6 +98,7 @@ from rg_env.errors import SettingError
 from rg_env.inference.generation import Inference
 from rg_env.inference.native_servers import client_of, close_servers
 from rg_env.inference.outages import OutageWatch
+from rg_env.inference.server_extras import sampling_extra_of, template_kwargs_of
 from rg_env.inference.start_look import StartLook
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S, NoItems
@@ -188,6 +189,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             logger.info(
                 "%s exists: rows go to %s", rows, config.data_path_to_save_groups
             )
+        self._extra = sampling_extra_of(servers[0])
+        self._template_kwargs = template_kwargs_of(servers[0])
         self._build_collaborators(servers[0].server_type)
 
     def _build_collaborators(self, server_type: str) -> None:
@@ -202,7 +205,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.server, self.tokenizer, server_type, on_retry=self._watch.note_retry
         )
         self._requests = RolloutRequests(
-            config, self.tokenizer, self._inference, self._watch
+            config,
+            self.tokenizer,
+            self._inference,
+            self._watch,
+            self._template_kwargs,
         )
         self._dumps = Dumps(
             Path(config.data_dumps_dir),
@@ -221,6 +228,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.metrics,
             self._feedback,
             self._versions,
+            self._sampled_with,
         )
         self._groups = GroupsInFlight(self, self.ledger, self._note_error)
         # The framework's names for the same.
@@ -640,6 +648,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if not rollout_group_data:
             return None
         return await self._scoring.trainer_group(rollout_group_data, self.limit_tokens)
+
+    def _sampled_with(self) -> dict[str, Any]:
+        own = {"temperature": self.config.temperature, "top_p": self.config.top_p}
+        return own | self._extra
 
     def _versions(self) -> dict[str, str]:
         versions = {"atroposlib": FRAMEWORK_VERSION}

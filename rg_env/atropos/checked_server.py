@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from rg_env.atropos.http_urls import check_url
+from rg_env.atropos.request_extras import (
+    TEMPLATE_KWARGS,
+    check_extra_body,
+    check_headers,
+)
 from rg_env.atropos.setting_checks import CheckedModel
 
 A_WEEK_S = 7 * 24 * 3600
@@ -22,7 +27,7 @@ class CheckedServer(CheckedModel):
 
     base_url: str | None = Field(default="", description="Where it is")
     server_type: Literal["openai", "trl", "sglang", "vllm"] = Field(
-        default="openai", description="What it is; vllm and sglang can train"
+        default="openai", description="What it is"
     )
     timeout: int = Field(
         default=1200, ge=1, le=A_WEEK_S, description="Seconds for one request"
@@ -40,9 +45,38 @@ class CheckedServer(CheckedModel):
         description="Timings kept for the statistics of Atropos",
     )
 
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="Headers of every request, beside the key"
+    )
+    extra_body: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Fields of every request's body, as top_k, stop, seed",
+    )
+
     @field_validator("base_url")
     @classmethod
     def _is_url(cls, url: str | None) -> str | None:
         if url:
             check_url(url, "/v1")
         return url
+
+    @field_validator("headers", mode="before")
+    @classmethod
+    def _are_headers(cls, headers: object) -> object:
+        check_headers(headers)
+        return headers
+
+    @field_validator("extra_body", mode="before")
+    @classmethod
+    def _is_extra(cls, extra: object) -> object:
+        check_extra_body(extra)
+        return extra
+
+    @model_validator(mode="after")
+    def _renders_no_template_for_trl(self) -> CheckedServer:
+        if self.server_type == "trl" and TEMPLATE_KWARGS in self.extra_body:
+            raise ValueError(
+                f"extra_body: found {TEMPLATE_KWARGS}, of which a server of type 'trl'"
+                " is not told"
+            )
+        return self

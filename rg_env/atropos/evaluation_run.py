@@ -131,6 +131,8 @@ def write_settings(folder: Path, config: Any, servers: Iterable[Any]) -> None:
     }
     for server in settings["openai"]:
         server["api_key"] = ""
+        if "headers" in server:
+            server["headers"] = dict.fromkeys(server["headers"], "")
     text = yaml.safe_dump(settings, sort_keys=False)
     (folder / "evaluate_config.yaml").write_text(text, encoding="utf-8")
 

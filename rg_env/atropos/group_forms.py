@@ -148,7 +148,7 @@ def build_trainer_group(
     record: GroupRecord,
     overrides: list[dict[str, Any]],
     *,
-    temperature: float,
+    sampling: Mapping[str, Any],
     with_messages: bool,
 ) -> dict[str, Any]:
     """Return what the trainer gets, and what makes the rows of `process` useful.
@@ -163,7 +163,7 @@ def build_trainer_group(
         "inference_logprobs": None if None in logprobs else logprobs,
         "overrides": overrides,
         "group_overrides": {},
-        "generation_params": {"temperature": temperature},
+        "generation_params": dict(sampling),
         "task": record.task,
         "gold_answer": record.gold_answer,
         "answers": [rollout.answer for rollout in record.rollouts],

@@ -32,6 +32,7 @@ class GroupScoring:
         metrics: Counts it.
         feedback: Moves levels and weights by it.
         versions: Returns the versions that a dumped line names.
+        sampling: What the trainer is told that completions are sampled with.
 
     Attributes:
         scores_since_log: Scores in [0, 1] since W&B was last written.
@@ -47,6 +48,7 @@ class GroupScoring:
         metrics: Metrics,
         feedback: Feedback,
         versions: Callable[[], Mapping[str, str]],
+        sampling: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._config = config
         self._scorer = scorer
@@ -54,6 +56,7 @@ class GroupScoring:
         self._metrics = metrics
         self._feedback = feedback
         self._versions = versions
+        self._sampling = sampling
         self.scores_since_log: list[float] = []
         self.correct_since_log: list[float] = []
 
@@ -94,7 +97,7 @@ class GroupScoring:
             rollouts,
             record,
             overrides,
-            temperature=self._config.temperature,
+            sampling=self._sampling(),
             with_messages=self._config.include_messages,
         )
 

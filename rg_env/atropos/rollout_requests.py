@@ -25,6 +25,7 @@ class RolloutRequests:
         tokenizer: The environment's tokenizer.
         inference: Asks the servers.
         watch: Ends a request when it is time to give up on the servers.
+        template_kwargs: What the chat template is given beside the messages.
     """
 
     def __init__(
@@ -33,12 +34,14 @@ class RolloutRequests:
         tokenizer: Any,
         inference: Inference,
         watch: OutageWatch,
+        template_kwargs: Mapping[str, Any],
     ) -> None:
         self._config = config
         self._tokenizer = tokenizer
         self._inference = inference
         self._watch = watch
-        self._prompts = Prompts(tokenizer)
+        self._template_kwargs = template_kwargs
+        self._prompts = Prompts(tokenizer, template_kwargs)
 
     def messages(self, question: str) -> tuple[Message, Message]:
         """Return the system and the user message of a question."""
@@ -60,7 +63,11 @@ class RolloutRequests:
         Raises:
             SettingError: The shortest question reaches it.
         """
-        shortest = len(render_prompt(self._tokenizer, self.messages("?")).tokens)
+        shortest = len(
+            render_prompt(
+                self._tokenizer, self.messages("?"), self._template_kwargs
+            ).tokens
+        )
         if shortest < limit_tokens:
             return
         is_ours = self._config.max_token_length == limit_tokens

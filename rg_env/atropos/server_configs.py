@@ -19,6 +19,7 @@ from atroposlib.envs.server_handling.server_manager import (
 
 from rg_env.atropos.server_settings import check_server
 from rg_env.errors import SettingError
+from rg_env.inference.server_extras import extra_body_of
 
 PLACEHOLDER_KEY = "x"
 GPUS_PER_NODE = 8
@@ -138,8 +139,8 @@ def server_list(
         At least one config with a key; on Slurm one for each URL, like the first.
 
     Raises:
-        SettingError: There is no server, their types differ, or Slurm's variables are
-            unusable.
+        SettingError: There is no server, they differ in what must be one, or Slurm's
+            variables are unusable.
     """
     given = [configs] if isinstance(configs, ServerBaseline) else list(configs)
     servers = [
@@ -151,6 +152,11 @@ def server_list(
         )
     for server in servers:
         check_server(server)
+    if any(extra_body_of(s) != extra_body_of(servers[0]) for s in servers[1:]):
+        raise SettingError(
+            "openai.extra_body: all servers must have the same, since a trainer is told"
+            " once what is sampled with"
+        )
     types = sorted({server.server_type for server in servers})
     if of_one_type and len(types) > 1:
         raise SettingError(

@@ -99,6 +99,7 @@ SERVER_GROUP = OptionGroup(
         *("base_url", "server_type", "model_name", "api_key", "tokenizer_name"),
         *("timeout", "num_max_requests_at_once", "num_requests_for_eval"),
         *("health_check", "n_kwarg_is_ignored", "rolling_buffer_length"),
+        *("headers", "extra_body"),
     ),
 )
 
@@ -121,7 +122,7 @@ TEXTS = {
     "reasoning_effort": "none, minimal, low, medium, high or xhigh, for such APIs",
     "max_reasoning_tokens": "1024 to 32000, for such APIs",
     "base_url": "Where it is",
-    "server_type": "What it is; vllm and sglang can train",
+    "server_type": "What it is; openai is any server of that protocol",
     "model_name": "The model that is asked for",
     "api_key": "Its key",
     "timeout": "Seconds that a request may take",

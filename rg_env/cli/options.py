@@ -59,6 +59,11 @@ class Options:
     ignored: tuple[str, ...] = ()
 
 
+def _shown(field: str, text: str) -> str:
+    """Return a text as a sentence repeats it; what may hold a key is not."""
+    return "the text" if field == f"{OPENAI}.headers" else shown(text)
+
+
 def _parse(field: str, option: Option, text: str) -> Any:
     """Return the value of a field from the command line, for pydantic to check."""
     if text in ("None", "none", "null"):
@@ -74,7 +79,7 @@ def _parse(field: str, option: Option, text: str) -> Any:
             return yaml_text.load(text)
         except YamlFault as fault:
             raise SettingError(
-                f"{field}: {shown(text)} is no YAML value: {fault}"
+                f"{field}: {_shown(field, text)} is no YAML value: {fault}"
             ) from fault
     return text
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from atroposlib.envs.server_handling.managed_server import ManagedServer
@@ -33,13 +35,36 @@ class Prompt:
     thinking_open: bool
 
 
-def render_prompt(tokenizer: Any, messages: Sequence[Message]) -> Prompt:
+class _Templating:
+    """A tokenizer's chat template with arguments of its own.
+
+    Args:
+        tokenizer: Whose it is.
+        template_kwargs: The arguments.
+    """
+
+    def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
+        render = tokenizer.apply_chat_template
+        self.apply_chat_template = functools.partial(render, **template_kwargs)
+
+
+def render_prompt(
+    tokenizer: Any,
+    messages: Sequence[Message],
+    template_kwargs: Mapping[str, Any] = MappingProxyType({}),
+) -> Prompt:
     """Render messages as the framework's managed server does, and count their tokens.
 
     Template and tokenizer may both put a BOS; the servers take one of them off, and so
     does the count here.
+
+    Args:
+        tokenizer: The environment's tokenizer.
+        messages: System and user.
+        template_kwargs: What the chat template is given beside them.
     """
-    managed = ManagedServer(None, tokenizer)
+    templating = _Templating(tokenizer, template_kwargs) if template_kwargs else None
+    managed = ManagedServer(None, templating or tokenizer)
     text: str = managed._convert_messages_to_prompt(list(messages))
     tokens = tokenizer.encode(text, add_special_tokens=True)
     if len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]:
@@ -52,10 +77,16 @@ class Prompts:
 
     Args:
         tokenizer: The environment's tokenizer.
+        template_kwargs: What the chat template is given beside the messages.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        template_kwargs: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self._tokenizer = tokenizer
+        self._more = (template_kwargs,) if template_kwargs else ()
         self._newest: OrderedDict[str, Prompt] = OrderedDict()
 
     async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
@@ -64,10 +95,10 @@ class Prompts:
         key = repr(plain)
         prompt = self._newest.pop(key, None)
         if prompt is None and len(key) <= SHORT_PROMPT_CHARS:
-            prompt = render_prompt(self._tokenizer, plain)
+            prompt = render_prompt(self._tokenizer, plain, *self._more)
             await asyncio.sleep(0)  # several in a row must not add up
         elif prompt is None:
-            prompt = await off_loop(render_prompt, self._tokenizer, plain)
+            prompt = await off_loop(render_prompt, self._tokenizer, plain, *self._more)
         self._newest[key] = prompt
         if len(self._newest) > MAX_PROMPTS:
             self._newest.popitem(last=False)

@@ -51,6 +51,8 @@ from rg_env.simulation.told_answers import ToldAnswers
 MAX_BODY_BYTES = 64 * 1024**2
 DEFAULT_MAX_TOKENS = 1024
 MODEL_NAME = "simulated-policy"
+VERSION = "0.0.0+simulated"
+TRIAL_TOKENS = 8
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -105,7 +107,7 @@ class InferenceServer:
         counts: What was asked and answered.
         faults: What went wrong on purpose.
         arrivals: When each request for completions came, on the monotonic clock.
-        trials: Requests so far for one token, which no item asks for.
+        trials: Requests so far for so few tokens as no item asks for.
         runs: While it is not set everything hangs, health too, as in a stopped process.
     """
 
@@ -138,6 +140,10 @@ class InferenceServer:
         """Name the one model."""
         model = {"id": MODEL_NAME, "object": "model"}
         return web.json_response({"object": "list", "data": [model]})
+
+    async def version(self, request: web.Request) -> web.Response:
+        """Name the version, as vLLM does."""
+        return web.json_response({"version": VERSION})
 
     async def stats(self, request: web.Request) -> web.Response:
         """Return everything that is counted."""
@@ -195,7 +201,7 @@ class InferenceServer:
         arrived: float,
     ) -> web.StreamResponse:
         self.arrivals.append(arrived)
-        self.trials += all(ask.max_tokens == 1 for ask in asks)
+        self.trials += all(ask.max_tokens <= TRIAL_TOKENS for ask in asks)
         await self.runs.wait()
         fault = self.faults.next_fault()
         spoilt = await faults.spoil(request, fault)
@@ -275,6 +281,7 @@ def build_app(server: InferenceServer) -> web.Application:
             web.get("/stats", server.stats),
             web.post("/simulation/hold", server.hold),
             web.get("/v1/models", server.models),
+            web.get("/version", server.version),
             web.post("/generate", server.generate),
             web.post("/generate/", server.generate_trl),
             web.post("/v1/completions", server.complete),

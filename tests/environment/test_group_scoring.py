@@ -55,7 +55,7 @@ def test_messages_travel_with_the_group_only_when_asked_for():
 
 def test_the_temperature_travels_with_the_group():
     group = scored([rollout(RIGHT), rollout(WRONG)], temperature=0.6)
-    assert group["generation_params"] == {"temperature": 0.6}
+    assert group["generation_params"] == {"temperature": 0.6, "top_p": 1.0}
 
 
 def test_a_scorer_that_raises_is_a_wrong_answer_with_its_reason():

@@ -1,9 +1,10 @@
-"""As a server of OpenAI's protocol is asked, for texts.
+"""As a server of OpenAI's protocol is asked, for texts, and as vLLM extends it.
 
-    POST /v1/completions        {"prompt": "..", ...}
+    POST /v1/completions        {"prompt": "..", "return_token_ids": true, ...}
     POST /v1/chat/completions   {"messages": [..], ...}
 
-Shapes as the client of atroposlib 0.4.0 reads them. `stream` is refused.
+Shapes as openai's client reads them, and those of a stock vLLM 0.32.0 where token ids
+are asked for. `stream` is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rg_env.simulation.chatml import build_prompt
-from rg_env.simulation.generation import Generation
+from rg_env.simulation.generation import Generation, encode_number
 from rg_env.simulation.protocols.protocol import (
     MAX_CHOICES,
     MAX_TOKENS,
@@ -21,6 +22,7 @@ from rg_env.simulation.protocols.protocol import (
     BadRequest,
     Body,
     InferenceProtocol,
+    encode_id,
     read_int,
     read_prompt,
 )
@@ -58,7 +60,7 @@ def _read_message(message: Any) -> tuple[str, str]:
 
 
 def _shape_as(
-    kind: str, shape_choice: Callable[[Generation], Body]
+    kind: str, shape_choice: Callable[[Body, Generation], Body]
 ) -> Callable[[Body, Sequence[Answer]], Any]:
     def shape(body: Body, answers: Sequence[Answer]) -> Any:
         (answer,) = answers
@@ -74,9 +76,10 @@ def _shape_as(
             "choices": [
                 {
                     "index": index,
-                    **shape_choice(generation),
                     "logprobs": None,
                     "finish_reason": generation.finish_reason,
+                    **shape_choice(body, generation),
+                    **_told_prompt(body, answer),
                 }
                 for index, generation in enumerate(made)
             ],
@@ -90,16 +93,50 @@ def _shape_as(
     return shape
 
 
-def _shape_text(generation: Generation) -> Body:
-    return {"text": generation.encode_text()}
+def _encode_logprob(token: int | str, logprob: float | None) -> bytes:
+    return encode_number(logprob)
 
 
-def _shape_message(generation: Generation) -> Body:
+def _encode_as_token(token: int | str, logprob: float | None) -> bytes:
+    return b'"token_id:%s"' % str(token).encode()
+
+
+def _told_prompt(body: Body, answer: Answer) -> Body:
+    is_asked = body.get("return_token_ids") and "prompt" in body
+    return {"prompt_token_ids": answer.prompt_ids} if is_asked else {}
+
+
+def _shape_text(body: Body, generation: Generation) -> Body:
+    shaped: Body = {"text": generation.encode_text()}
+    if body.get("return_token_ids"):
+        shaped["token_ids"] = generation.encode_tokens(encode_id)
+    if body.get("logprobs") is not None:
+        scored: Body = {"token_logprobs": generation.encode_tokens(_encode_logprob)}
+        if body.get("return_tokens_as_token_ids"):
+            scored["tokens"] = generation.encode_tokens(_encode_as_token)
+        shaped["logprobs"] = scored
+    return shaped
+
+
+def _shape_message(body: Body, generation: Generation) -> Body:
     return {"message": {"role": "assistant", "content": generation.encode_text()}}
 
 
+_WITHOUT_LOGPROBS = {
+    "choices": [
+        {"text": "", "token_ids": [1], "logprobs": None, "finish_reason": "stop"}
+    ]
+}
+
 COMPLETION = InferenceProtocol(
-    _read_completion, _shape_as("text_completion", _shape_text), sends_tokens=False
+    _read_completion,
+    _shape_as("text_completion", _shape_text),
+    sends_tokens=True,
+    broken={
+        "wrong_shape": {"choices": 3},
+        "empty_object": {},
+        "no_logprobs": _WITHOUT_LOGPROBS,
+    },
 )
 CHAT = InferenceProtocol(
     _read_chat, _shape_as("chat.completion", _shape_message), sends_tokens=False

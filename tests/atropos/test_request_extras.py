@@ -1,0 +1,181 @@
+"""Headers and fields of the body that the settings add to requests."""
+
+import asyncio
+import json
+
+import pytest
+from odd_servers import MODEL, Odd, chat, serving, stock_vllm
+from parts import NOWHERE, TOKENIZER, build_env, env_config, options_of, run_main
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import evaluation_run, setting_sentences
+from rg_env.atropos.server_configs import server_list
+from rg_env.atropos.server_settings import ServerSettings
+from rg_env.errors import SettingError
+from rg_env.inference.generation import Sampling
+from rg_env.inference.prompts import render_prompt
+
+SECRET = "sk-very-secret"
+
+
+def settings_of(url=NOWHERE, kind="openai", **changes):
+    given = {
+        "base_url": url if url.endswith("/v1") else f"{url}/v1",
+        "model_name": MODEL,
+        "api_key": "x",
+        "server_type": kind,
+        "tokenizer_name": TOKENIZER,
+        "health_check": False,
+    }
+    return setting_sentences.build("openai", ServerSettings, given | changes)
+
+
+REFUSED = {
+    "a field of ours": ({"extra_body": {"temperature": 0.5}}, "set env.temperature"),
+    "the limit": ({"extra_body": {"max_tokens": 5}}, "set env.max_token_length"),
+    "n": ({"extra_body": {"n": 5}}, "set env.group_size"),
+    "what a reply is": ({"extra_body": {"stream": True}}, "every request sets itself"),
+    "no JSON": ({"extra_body": {"a": {1, 2}}}, "no JSON"),
+    "no number": ({"extra_body": {"a": float("nan")}}, "no JSON"),
+    "no map": ({"extra_body": [1]}, "allowed is a map"),
+    "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "allowed is a map"),
+    "a header of ours": ({"headers": {"Content-Type": "x"}}, "sets itself"),
+    "no header": ({"headers": {"a b": "x"}}, "names of HTTP"),
+    "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "ASCII line"),
+    "a number": ({"headers": {"a": 5}}, "in quotes"),
+    "text": ({"headers": f"a: {SECRET}"}, "allowed is a map"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_no_request_may_carry_is_refused_without_a_secret(case):
+    changes, said = REFUSED[case]
+    with pytest.raises(SettingError, match=said) as refused:
+        settings_of(**changes)
+    assert str(refused.value).startswith(f"openai.{next(iter(changes))}: ")
+    assert SECRET not in str(refused.value)
+
+
+def test_a_command_line_that_is_no_yaml_does_not_repeat_a_header(capsys):
+    argv = [*options_of(), f"--openai.headers={{a: [{SECRET}"]
+    assert run_main(["serve", *argv]) == 2
+    said = capsys.readouterr().err
+    assert "openai.headers: the text is no YAML" in said and SECRET not in said
+
+
+def test_template_arguments_are_not_for_trl():
+    extra = {"chat_template_kwargs": {"enable_thinking": True}}
+    with pytest.raises(SettingError, match=r"^openai\.extra_body: .*'trl'"):
+        settings_of(kind="trl", extra_body=extra)
+
+
+def test_servers_that_sample_differently_are_refused():
+    two = [settings_of(extra_body={"top_k": k}) for k in (5, 6)]
+    with pytest.raises(SettingError, match=r"openai\.extra_body: all servers"):
+        server_list(two, tokenizer_name="t", slurm=False)
+
+
+# -- what is sent ----------------------------------------------------------------------
+
+
+class Heard(Odd):
+    """An odd server that remembers headers."""
+
+    def __init__(self, odd):
+        super().__init__(odd.replies)
+        self.headers = []
+
+    async def answer(self, request):
+        self.headers.append(request.headers.get("X-Team"))
+        return await super().answer(request)
+
+
+EXTRA = {"top_k": 5, "stop": ["a"], "chat_template_kwargs": {"thinking": False}}
+
+
+def generated(odd, *, trains, kind="openai"):
+    """Ask for two completions with headers and extra fields; return what was heard."""
+    heard = Heard(odd)
+
+    async def run():
+        async with serving(heard) as url:
+            more = {"headers": {"X-Team": "blue"}, "extra_body": EXTRA}
+            env = ReasoningGymEnv(env_config(), [settings_of(url, kind, **more)])
+            env._inference.trains = trains
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+            await env.close()
+
+    asyncio.run(run())
+    assert set(heard.headers) == {"blue"}
+    return heard.bodies[-1]
+
+
+def test_a_chat_is_asked_with_all_of_it():
+    body = generated(stock_vllm(), trains=False)
+    assert body.items() >= EXTRA.items() and "messages" in body
+
+
+@pytest.mark.parametrize("kind", ["openai", "vllm"])
+def test_token_ids_are_asked_for_with_what_is_sampling(kind):
+    body = generated(stock_vllm(), trains=True, kind=kind)
+    assert (body["top_k"], body["stop"]) == (5, ["a"])
+    assert "chat_template_kwargs" not in body and "prompt" in body
+
+
+def test_sglang_gets_it_among_its_sampling():
+    ids = {
+        "output_token_logprobs": [[-0.5, 7, None]],
+        "finish_reason": {"type": "stop"},
+    }
+    reply = [{"text": "", "meta_info": ids}] * 2
+    odd = Odd({"POST /generate": lambda body: reply})
+    body = generated(odd, trains=False, kind="sglang")
+    assert body["sampling_params"]["top_k"] == 5
+
+
+def test_the_template_is_given_its_arguments():
+    env = build_env()
+    env.tokenizer.chat_template = "{{ thinking }}{% for m in messages %}|{% endfor %}"
+    prompt = render_prompt(
+        env.tokenizer, [{"role": "user", "content": "a"}], EXTRA["chat_template_kwargs"]
+    )
+    assert env.tokenizer.decode(list(prompt.tokens)) == "False|"
+    asyncio.run(env.close())
+
+
+def test_the_trainer_is_told_what_is_sampled_with():
+    env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
+    told = env._sampled_with()
+    asyncio.run(env.close())
+    assert told == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
+
+
+def test_results_of_an_evaluation_hold_no_header(tmp_path):
+    env = ReasoningGymEnv(env_config(), [settings_of(headers={"X-Key": SECRET})])
+    evaluation_run.write_settings(tmp_path, env.config, env.server.servers)
+    asyncio.run(env.close())
+    written = (tmp_path / "evaluate_config.yaml").read_text()
+    assert "X-Key" in written and SECRET not in written
+
+
+def test_a_chat_of_a_server_that_thinks_aside_has_its_thinking(tmp_path):
+    def thinking(body):
+        reply = chat(body)
+        for choice in reply["choices"]:
+            choice["message"] = {**choice["message"], "reasoning": "2 + 2"}
+        return reply
+
+    async def run():
+        async with serving(stock_vllm(thinking)) as url:
+            env = ReasoningGymEnv(env_config(), [settings_of(url)])
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            made = await env._inference.generate(
+                prompt, 2, Sampling(9, 1.0, 1.0, "train")
+            )
+            await env.close()
+            return made
+
+    texts = [made.text for made in asyncio.run(run())]
+    assert texts == ["<think>2 + 2</think><answer>x</answer>"] * 2
+    assert json.dumps(texts)
