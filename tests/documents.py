@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGES = [README, CONTRIBUTING, *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = sorted((ROOT / "examples").iterdir())
+EXAMPLES = sorted(p for p in (ROOT / "examples").iterdir() if p.is_file())
 DOCUMENTS = [*PAGES, ROOT / "CHANGELOG.md", *EXAMPLES]
 
 

@@ -6,7 +6,6 @@ from atroposlib.envs.base import EvalHandlingEnum
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.server_settings import ServerSettings
 
 MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 
@@ -45,7 +44,7 @@ def servers() -> list[APIServerConfig]:
     the framework's default raised an error at the first item.
     """
     return [
-        ServerSettings(
+        APIServerConfig(
             model_name=MODEL,
             base_url="http://localhost:9004/v1",
             api_key="x",

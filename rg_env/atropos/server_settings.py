@@ -26,6 +26,12 @@ def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
     return ServerSettings if kind is APIServerConfig else kind
 
 
+def with_checks(server: APIServerConfig) -> APIServerConfig:
+    """Return a config with the fields that the framework's own class leaves out."""
+    kind = checked_kind(type(server))
+    return server if kind is type(server) else kind(**server.model_dump())
+
+
 def check_server(server: APIServerConfig) -> None:
     """Refuse values that no server can be asked with, in a config of the framework's.
 

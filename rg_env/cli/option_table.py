@@ -22,6 +22,7 @@ from typing import Any
 from rg_env.cli.option_groups import SERVER_TEXTS, TEXTS
 
 if typing.TYPE_CHECKING:
+    from atroposlib.envs.server_handling.server_manager import APIServerConfig
     from pydantic import BaseModel
 
 ENV, OPENAI = "env", "openai"
@@ -112,10 +113,13 @@ def _describe_model(
     return tuple(options)
 
 
-def describe(env: BaseModel, server: BaseModel) -> OptionTable:
+def describe(env: BaseModel, server: APIServerConfig) -> OptionTable:
     """Return the table of two models, with what a command starts from."""
+    from rg_env.atropos.server_settings import with_checks
+
+    texts = {**TEXTS, **SERVER_TEXTS}
     return OptionTable(
-        _describe_model(env, TEXTS), _describe_model(server, {**TEXTS, **SERVER_TEXTS})
+        _describe_model(env, TEXTS), _describe_model(with_checks(server), texts)
     )
 
 

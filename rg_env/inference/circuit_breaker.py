@@ -93,6 +93,11 @@ class Circuit:
         until = self._clock() + min(max(seconds, 0.0), LONGEST_REST_S)
         self._rests_until = max(self._rests_until, until)
 
+    def hasten_trial(self) -> None:
+        """Try the server soon, since there is a sign that it is there again."""
+        self._trial_at = self._clock()
+        self._pause_s = FIRST_PAUSE_S
+
     def begin_trial(self) -> bool:
         """Say whether to try the server now; only one trial runs at a time."""
         due = max(self._trial_at, self._rests_until)

@@ -312,6 +312,8 @@ class NativeServer(GuardedServer, RecentTimings):
         while True:
             try:
                 await self._check_health()
+                if missed:
+                    self.circuit.hasten_trial()
                 missed = 0
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 missed += 1

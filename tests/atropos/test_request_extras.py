@@ -1,7 +1,6 @@
 """Headers and fields of the body that the settings add to requests."""
 
 import asyncio
-import json
 
 import pytest
 from odd_servers import MODEL, Odd, chat, serving, stock_vllm
@@ -159,7 +158,7 @@ def test_results_of_an_evaluation_hold_no_header(tmp_path):
     assert "X-Key" in written and SECRET not in written
 
 
-def test_a_chat_of_a_server_that_thinks_aside_has_its_thinking(tmp_path):
+def test_a_chat_of_a_server_that_thinks_aside_has_its_thinking():
     def thinking(body):
         reply = chat(body)
         for choice in reply["choices"]:
@@ -178,4 +177,3 @@ def test_a_chat_of_a_server_that_thinks_aside_has_its_thinking(tmp_path):
 
     texts = [made.text for made in asyncio.run(run())]
     assert texts == ["<think>2 + 2</think><answer>x</answer>"] * 2
-    assert json.dumps(texts)

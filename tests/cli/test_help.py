@@ -7,11 +7,11 @@ import sys
 
 import pytest
 from atroposlib.envs.base import BaseEnvConfig
-from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from parts import ENTRY, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos import defaults
+from rg_env.atropos.server_settings import ServerSettings
 from rg_env.cli import option_table
 from rg_env.cli.option_groups import GROUPS, SERVER_GROUP
 
@@ -41,7 +41,7 @@ def test_a_table_of_another_framework_is_not_used(
 def test_every_option_stands_in_one_group() -> None:
     grouped = [name for group in GROUPS for name in group.names]
     assert sorted(grouped) == sorted(ReasoningGymEnvConfig.model_fields)
-    assert sorted(SERVER_GROUP.names) == sorted(APIServerConfig.model_fields)
+    assert sorted(SERVER_GROUP.names) == sorted(ServerSettings.model_fields)
 
 
 def test_the_options_of_atropos_come_after_our_own(

@@ -131,9 +131,9 @@ def test_every_test_named_in_a_sample_exists():
 
 def test_every_make_word_is_a_target():
     makefile = text_of(ROOT / "Makefile")
-    targets = set(re.findall(r"^([a-z]+):", makefile, re.M))
-    used = re.findall(r"^make (\w+)", "\n".join(blocks("bash")), re.M)
-    used += re.findall(r"`make (\w+)", text_of(*PAGES))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    used = re.findall(r"^make ([\w-]+)", "\n".join(blocks("bash")), re.M)
+    used += re.findall(r"`make ([\w-]+)", text_of(*PAGES))
     assert {"demo", "test"} <= set(used) <= targets
 
 

@@ -8,17 +8,18 @@ from enum import Enum
 
 import pytest
 import yaml
-from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from documents import EXAMPLES, README, ROOT, blocks, codes, name_of, table, text_of
 from parts import GUARD_S
 
 from rg_env.atropos import defaults
 from rg_env.atropos.checked_settings import DATA_DUMPS, CheckedSettings
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.server_settings import ServerSettings, with_checks
 from rg_env.cli import atropos_options, options
 from rg_env.cli.option_table import describe
 from rg_env.inference.generation import TOKEN_TYPES
 from rg_env.inference.native_servers import SERVER_CLASSES
+from rg_env.inference.token_routes import ROUTES
 from rg_env.items import mixture_file, worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.level_settings import build_rules
@@ -92,18 +93,29 @@ def test_the_readme_has_ten_settings_with_what_the_commands_start_from():
 
 
 def test_the_table_of_server_fields_is_complete_and_has_what_they_start_as():
-    (start,) = defaults.servers()
+    start = with_checks(defaults.servers()[0])
     rows = {codes(row[0])[0]: codes(row[1])[0] for row in table("Server field")}
     assert rows == {
-        name: str(getattr(start, name)) for name in APIServerConfig.model_fields
+        name: str(getattr(start, name)) for name in ServerSettings.model_fields
     }
 
 
-def test_the_table_of_server_types_says_which_can_train():
-    rows = {codes(row[0])[0]: row[2] for row in table("`server_type`")}
-    assert rows == {
-        kind: "yes" if kind in TOKEN_TYPES else "no" for kind in SERVER_CLASSES
+def test_the_table_of_server_types_says_which_always_give_token_ids():
+    rows = {codes(row[0])[0]: row[2:] for row in table("`server_type`")}
+    assert set(rows) == set(SERVER_CLASSES)
+    for kind, (trains, otherwise) in rows.items():
+        assert (trains == "yes") == (kind in TOKEN_TYPES)
+        assert otherwise.endswith("ids" if kind in TOKEN_TYPES else "chat")
+
+
+def test_the_table_of_routes_names_those_of_each_type():
+    but_one = set(SERVER_CLASSES) - {"trl"}
+    rows = {
+        (codes(route)[0], kind)
+        for route, _, kinds in table("Route")
+        for kind in (but_one if kinds.startswith("all but") else codes(kinds))
     }
+    assert rows == {(r.path, kind) for kind, found in ROUTES.items() for r in found}
 
 
 # -- YAML ------------------------------------------------------------------------------
