@@ -160,7 +160,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             SettingError: A setting cannot be used; nothing was begun.
         """
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
-        has_our_clients = self.has_our_clients()
+        # No subclass names a client of its own, nor does one that is built by hand.
+        has_our_clients = self.server_cls is BaseEnv.server_cls
         servers = server_list(
             server_configs,
             tokenizer_name=config.tokenizer_name,
@@ -252,11 +253,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return what the command line starts from."""
         return defaults.env_config(), defaults.servers()
-
-    @classmethod
-    def has_our_clients(cls) -> bool:
-        """Say whether no subclass names a client of inference servers of its own."""
-        return cls.server_cls is BaseEnv.server_cls
 
     @classmethod
     def cli(cls) -> None:

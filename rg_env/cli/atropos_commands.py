@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from atroposlib.envs.base import BaseEnv
+
 from rg_env.atropos import start_checks
 from rg_env.cli import options
 from rg_env.cli.atropos_options import COMMANDS, Command, parse
@@ -44,7 +46,7 @@ def _check(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None
     """
     if name == "serve":
         types = [server.server_type for server in servers]
-        ours = env_cls.has_our_clients()
+        ours = env_cls.server_cls is BaseEnv.server_cls
         start_checks.check_can_train(config.group_size, types, has_our_clients=ours)
         start_checks.check_reasoning(config, types, trains=True)
     if name == "process":

@@ -35,6 +35,7 @@ from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError
 from rg_env.inference.native_replies import NativeReply, end_of, is_usable
 from rg_env.inference.native_servers import EndpointServer
 from rg_env.inference.prompts import Prompt
+from rg_env.inference.server_extras import secrets_of
 from rg_env.off_loop import breathe, no_breath, off_loop
 from rg_env.retrying import tried_again
 
@@ -241,7 +242,7 @@ class Inference:
 
     def _describe(self, error: Exception) -> str:
         configs = [getattr(server, "config", None) for server in self._server.servers]
-        keys = [getattr(config, "api_key", None) for config in configs]
+        keys = [secret for config in configs for secret in secrets_of(config)]
         return describe(_root_cause(error), *keys)
 
     async def _managed(

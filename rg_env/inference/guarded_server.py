@@ -27,6 +27,7 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 from rg_env.inference.circuit_breaker import Circuit
 from rg_env.inference.connection_faults import describe
 from rg_env.inference.reply_reasons import ABOUT_THE_REQUEST
+from rg_env.inference.server_extras import secrets_of
 
 BUSY = 429
 UNAVAILABLE = 503
@@ -146,7 +147,7 @@ class GuardedServer(APIServer):
         if status == BUSY or is_busy:
             self.circuit.rest(retry_after_s(asked_to_wait, datetime.now(timezone.utc)))
         elif status not in ABOUT_THE_REQUEST:
-            self.circuit.note_failure(describe(error, self.config.api_key))
+            self.circuit.note_failure(describe(error, *secrets_of(self.config)))
         self.on_failure(self, error)
 
     async def _ask_once(

@@ -1,7 +1,7 @@
 """The framework's clients, with token ids from whatever route a server has for them.
 
-Mends B23 of docs/host_defects.md. What is asked of `/generate` is what the framework's
-own classes ask; differs:
+Mends B23 and B25 of docs/host_defects.md. What is asked of `/generate` is what the
+framework's own classes ask; differs:
 
     connections     kept open, instead of one opened and closed for every request
     replies         read off the event loop where they are long
@@ -16,9 +16,11 @@ tried again, token_routes.py how token ids are asked for.
 from __future__ import annotations
 
 import asyncio
+import itertools
+import logging
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import Context
 from typing import Any, ClassVar
 
@@ -57,6 +59,7 @@ from rg_env.inference.route_probe import (
     NoRouteError,
     RouteFault,
     UnfitRouteError,
+    check_ends,
     check_prompt,
     check_texts,
     check_tokens,
@@ -65,10 +68,13 @@ from rg_env.inference.server_extras import (
     extra_body_of,
     headers_of,
     sampling_extra_of,
+    secrets_of,
 )
 from rg_env.inference.token_replies import MissingInReplyError
 from rg_env.inference.token_routes import ATROPOS, ROUTES, SGLANG, TokenRoute, url_of
 from rg_env.off_loop import breathe, off_loop
+
+logger = logging.getLogger(__name__)
 
 SHORT_REPLY_BYTES = 2**17
 """A reply up to here is read in half a millisecond, in place."""
@@ -119,6 +125,13 @@ async def _refuse_error(reply: aiohttp.ClientResponse) -> None:
     )
 
 
+def _joined(read: list[Generated]) -> Generated:
+    """Return the completions of several replies as those of one."""
+    tokens, logprobs, ends = zip(*read, strict=True)
+    join = itertools.chain.from_iterable
+    return Generated(list(join(tokens)), list(join(logprobs)), list(join(ends)))
+
+
 def _have_seen(done: asyncio.Future[Any]) -> None:
     """Look at what a future came to, which nobody may be waiting for any more."""
     if not done.cancelled():
@@ -161,6 +174,7 @@ class NativeServer(GuardedServer, RecentTimings):
         self._route = self.first_route
         self._finding: asyncio.Future[TokenRoute] | None = None
         self._gives_tokens = not self.chats
+        self._ignores_n: bool = self.config.n_kwarg_is_ignored
 
     # -- one request -------------------------------------------------------------------
 
@@ -218,6 +232,23 @@ class NativeServer(GuardedServer, RecentTimings):
             await _refuse_error(response)
             return [block async for block in response.content.iter_any()]
 
+    async def _ask(
+        self, route: TokenRoute, prompt: list[int], sampling: dict[str, Any]
+    ) -> list[list[bytes]]:
+        """Ask a route; return the bodies of its replies, as a rule of one."""
+        n = sampling.get("n", 1)
+        if not self._ignores_n or n == 1:
+            return [await self._post(route, prompt, sampling)]
+        one = {**sampling, "n": 1}
+        asking = [
+            asyncio.ensure_future(self._post(route, prompt, one)) for _ in range(n)
+        ]
+        try:
+            return list(await asyncio.gather(*asking))
+        finally:
+            for request in asking:
+                request.cancel()
+
     async def _tokens_and_logprobs_completion_wrapper(
         self, **kwargs: Any
     ) -> NativeReply:
@@ -227,7 +258,7 @@ class NativeServer(GuardedServer, RecentTimings):
         kwargs.pop("model", None)
         route = self._route or await self.find_route()
         try:
-            blocks = await self._post(route, prompt, kwargs)
+            replies = await self._ask(route, prompt, kwargs)
         except aiohttp.ClientResponseError as error:
             if not self._has_lost(route, error):
                 raise
@@ -235,16 +266,19 @@ class NativeServer(GuardedServer, RecentTimings):
                 route = await self.find_route(anew=True)
             except NoRouteError:
                 raise error from None
-            blocks = await self._post(route, prompt, kwargs)
+            replies = await self._ask(route, prompt, kwargs)
         await reply_has_come()
-        return prompt, *self._with_ends(await self._read(route, blocks), kwargs)
+        read = [await self._read(route, blocks) for blocks in replies]
+        return prompt, *self._with_ends(_joined(read), kwargs)
 
     def _has_lost(self, route: TokenRoute, error: aiohttp.ClientResponseError) -> bool:
         """Say whether a refusal means that the server has another route by now."""
         about_model = is_about_the_model(read_refusal(error.status, error.message))
         return len(self.routes) > 1 and is_no_route(error.status) and not about_model
 
-    def _with_ends(self, generated: Generated, sampling: dict[str, Any]) -> Generated:
+    def _with_ends(
+        self, generated: Generated, sampling: Mapping[str, Any]
+    ) -> Generated:
         """Add why completions ended, where a server does not say."""
         return generated
 
@@ -278,11 +312,15 @@ class NativeServer(GuardedServer, RecentTimings):
             try:
                 await asyncio.wait_for(self._try_route(route), TRIAL_TIMEOUT_S)
             except aiohttp.ClientResponseError as error:
-                reply = read_refusal(error.status, error.message, self.config.api_key)
+                reply = read_refusal(
+                    error.status, error.message, *secrets_of(self.config)
+                )
                 if not is_of_the_route(reply):
                     raise
                 told = f"{reply.status} {reply.said}".rstrip()
                 faults.append(RouteFault(route, told, error))
+            except UnusableReplyError:  # broken off, which may pass
+                raise
             except (MissingInReplyError, UnfitRouteError) as error:
                 faults.append(RouteFault(route, str(error), error))
             except NO_SUCH_REPLY as error:
@@ -298,11 +336,20 @@ class NativeServer(GuardedServer, RecentTimings):
         """Ask a route for little; raises where the reply is not of use."""
         prompt = self.tokenizer.encode(TRIAL_TEXT)
         body = b"".join(await self._post(route, prompt, dict(PROBE_SAMPLING)))
-        generated = route.read(body)
+        generated = self._with_ends(route.read(body), PROBE_SAMPLING)
         check_tokens(generated)
+        check_ends(generated)
+        self._refuse_unusable((prompt, *generated))
         told = route.tell(orjson.loads(body))
         check_prompt(prompt, told)
         check_texts(self.tokenizer, generated, told)
+        if len(generated.tokens) < PROBE_SAMPLING["n"] and not self._ignores_n:
+            logger.warning(
+                "%s returns one completion whatever n is: it is asked as often as there"
+                " are rollouts",
+                self.config.base_url,
+            )
+            self._ignores_n = True
 
     # -- health ------------------------------------------------------------------------
 
@@ -318,7 +365,7 @@ class NativeServer(GuardedServer, RecentTimings):
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 missed += 1
                 if missed >= MISSES_IN_A_ROW:
-                    self.lose(describe(error))
+                    self.lose(describe(error, *secrets_of(self.config)))
             await asyncio.sleep(HEALTH_EVERY_S)
 
     async def _check_health(self) -> None:
@@ -406,7 +453,7 @@ class EndpointServer(NativeServer):
         try:
             return await OpenAIServer._chat_completion_wrapper(self, **kwargs)
         except openai.BadRequestError as error:
-            reply = refusal_behind(error, self.config.api_key)
+            reply = refusal_behind(error, *secrets_of(self.config))
             if "max_tokens" not in kwargs or not wants_another_limit(reply):
                 raise
         self._limit_name = MAX_COMPLETION_TOKENS
@@ -432,7 +479,9 @@ class TrlServer(NativeServer, TrlVllmServer):
             **extra_body_of(self.config), **kwargs
         )
 
-    def _with_ends(self, generated: Generated, sampling: dict[str, Any]) -> Generated:
+    def _with_ends(
+        self, generated: Generated, sampling: Mapping[str, Any]
+    ) -> Generated:
         end, limit = self.tokenizer.eos_token_id, sampling.get("max_tokens", math.inf)
         ends = [
             "length" if len(ids) >= limit and ids[-1] != end else "stop"

@@ -107,29 +107,31 @@ def _parameter(body: Any, said: str) -> str | None:
     return next(filter(None, found.groups()), None) if found else None
 
 
-def read_refusal(status: int, text: str, key: str | None = None) -> Reply:
+def read_refusal(status: int, text: str, *keys: str | None) -> Reply:
     """Read a reply that refuses a request.
 
     Args:
         status: Of HTTP.
         text: The body.
-        key: What the request was sent with; it is never repeated.
+        keys: What the request was sent with; they are never repeated.
     """
     body = parsed(text)
     title = _TITLE.search(text)
     said = _message(body) or (title[1] if title else "" if "<" in text[:50] else text)
-    said = " ".join(without_key(said, key).split()).rstrip(".")
+    for key in keys:
+        said = without_key(said, key)
+    said = " ".join(said.split()).rstrip(".")
     return Reply(status, said[:LONGEST_SAID], _parameter(body, said))
 
 
-def refusal_behind(error: BaseException, key: str | None) -> Reply | None:
+def refusal_behind(error: BaseException, *keys: str | None) -> Reply | None:
     """Return the reply behind an error of a client, None where there is none."""
     status, response = (getattr(error, k, None) for k in ("status_code", "response"))
     if isinstance(status, int) and response is not None:  # an error of openai
-        return read_refusal(status, response.text, key)
+        return read_refusal(status, response.text, *keys)
     is_http = not isinstance(error.__cause__, HttpProcessingError)
     if isinstance(error, ClientResponseError) and is_http:
-        return read_refusal(error.status, error.message, key)
+        return read_refusal(error.status, error.message, *keys)
     return None
 
 

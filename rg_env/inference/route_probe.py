@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rg_env.inference.native_replies import Generated
+from rg_env.inference.native_replies import Generated, end_of
 from rg_env.inference.token_replies import LOGPROBS, TOKEN_IDS, MissingInReplyError
 from rg_env.inference.token_routes import TokenRoute, Told
 
@@ -101,6 +101,16 @@ def check_tokens(generated: Generated) -> None:
             )
 
 
+def check_ends(generated: Generated) -> None:
+    """Refuse completions of which is not said why they ended.
+
+    Raises:
+        UnfitRouteError: It is said of none.
+    """
+    if all(end_of(reason) is None for reason in generated.finish_reasons):
+        raise UnfitRouteError("its completions have no finish_reason")
+
+
 def check_prompt(prompt: Sequence[int], told: Told) -> None:
     """Refuse a server that changed the prompt.
 
@@ -130,9 +140,15 @@ def check_texts(tokenizer: Any, generated: Generated, told: Told) -> None:
     """
     if not told.texts:
         return
-    decoded = [
-        tokenizer.decode(ids, skip_special_tokens=True) for ids in generated.tokens
-    ]
+    try:
+        decoded = [
+            tokenizer.decode(ids, skip_special_tokens=True) for ids in generated.tokens
+        ]
+    except Exception as error:  # as many kinds as tokenizers
+        raise UnfitRouteError(
+            "its token ids are none of our tokenizer's; name that of its model",
+            "env.tokenizer_name",
+        ) from error
     both = [
         (ours, theirs)
         for ours, theirs in zip(decoded, told.texts, strict=False)

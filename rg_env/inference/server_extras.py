@@ -21,6 +21,13 @@ def extra_body_of(config: Any) -> dict[str, Any]:
     return dict(getattr(config, "extra_body", None) or {})
 
 
+def secrets_of(config: Any) -> list[str]:
+    """Return what no line may repeat of a server's settings: key and headers."""
+    values = list(headers_of(config).values())
+    tokens = [value.removeprefix("Bearer ") for value in values]
+    return [getattr(config, "api_key", None) or "", *values, *tokens]
+
+
 def sampling_extra_of(config: Any) -> dict[str, Any]:
     """Return the same without what a prompt is rendered with."""
     extra = extra_body_of(config)

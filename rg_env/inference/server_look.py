@@ -405,7 +405,8 @@ class ServerLook:
         # Some servers do not answer GET where they answer POST.
         posted = await pages.post_nothing(self.route)
         if posted.status in REFUSED_KEY:
-            refusal = read_refusal(posted.status, posted.text, self.key)
+            secrets = (self.key, *self.headers.values())
+            refusal = read_refusal(posted.status, posted.text, *secrets)
             raise SettingError(why_key(self.url, refusal))
         if posted.status in MOVED:
             raise SettingError(

@@ -41,7 +41,7 @@ from rg_env.inference.reply_reasons import (
     why_setting,
 )
 from rg_env.inference.route_probe import NoRouteError
-from rg_env.inference.server_extras import headers_of
+from rg_env.inference.server_extras import headers_of, secrets_of
 from rg_env.inference.server_look import (
     FIRST_SERVER_FAULT,
     LATER,
@@ -197,10 +197,15 @@ class StartLook:
             route = await asyncio.wait_for(finding, patience.FIND_ROUTE_WITHIN_S)
         except NoRouteError as error:
             raise await look.why_no_tokens(error) from error
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
-            reply = refusal_behind(error, server.config.api_key)
+        except (
+            aiohttp.ClientError,
+            asyncio.TimeoutError,
+            OSError,
+            UnusableReplyError,
+        ) as error:
+            reply = refusal_behind(error, *secrets_of(server.config))
             if reply is None or not 400 <= reply.status < FIRST_SERVER_FAULT:
-                raise NotThere(describe(error, server.config.api_key)) from error
+                raise NotThere(describe(error, *secrets_of(server.config))) from error
             self._read(server, reply)
             return
         logger.info(
@@ -227,7 +232,7 @@ class StartLook:
         """A request failed; end the start if the next one has to fail as well."""
         if self._end is None or self._has_begun:
             return
-        reply = refusal_behind(error, server.config.api_key)
+        reply = refusal_behind(error, *secrets_of(server.config))
         if reply is not None:
             self._read(server, reply)
         elif isinstance(error, UnusableReplyError | NoRouteError):
@@ -262,7 +267,7 @@ class StartLook:
         self._useless += 1
         if self._useless < patience.REFUSALS_BEFORE_FIRST_ANSWER:
             return
-        config, told = server.config, describe(error, server.config.api_key)
+        config, told = server.config, describe(error, *secrets_of(server.config))
         self._refuse(
             SettingError(
                 f"openai.server_type: {config.base_url} answers, but not as a server of"

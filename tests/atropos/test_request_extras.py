@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from odd_servers import MODEL, Odd, chat, serving, stock_vllm
+from odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
 from parts import NOWHERE, TOKENIZER, build_env, env_config, options_of, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv
@@ -11,7 +11,7 @@ from rg_env.atropos import evaluation_run, setting_sentences
 from rg_env.atropos.server_configs import server_list
 from rg_env.atropos.server_settings import ServerSettings
 from rg_env.errors import SettingError
-from rg_env.inference.generation import Sampling
+from rg_env.inference.generation import InferenceFailed, Sampling
 from rg_env.inference.prompts import render_prompt
 
 SECRET = "sk-very-secret"
@@ -72,6 +72,23 @@ def test_servers_that_sample_differently_are_refused():
     two = [settings_of(extra_body={"top_k": k}) for k in (5, 6)]
     with pytest.raises(SettingError, match=r"openai\.extra_body: all servers"):
         server_list(two, tokenizer_name="t", slurm=False)
+
+
+def test_a_server_that_repeats_a_header_is_not_repeated(logged):
+    said = (401, refusal(f"no such team: {SECRET}"))
+    odd = Odd({}, otherwise=said)
+
+    async def run():
+        async with serving(odd) as url:
+            headers = {"Authorization": f"Bearer {SECRET}"}
+            env = ReasoningGymEnv(env_config(), [settings_of(url, headers=headers)])
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            with pytest.raises(InferenceFailed, match="no such team") as failed:
+                await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+            await env.close()
+            return str(failed.value)
+
+    assert SECRET not in asyncio.run(run()) + logged.text
 
 
 # -- what is sent ----------------------------------------------------------------------

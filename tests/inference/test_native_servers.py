@@ -15,8 +15,17 @@ from atroposlib.envs.server_handling.server_manager import ServerManager
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
-from parts import RIGHT, TOKENIZER, WRONG, build_env, server_config, vllm_reply
+from parts import (
+    RIGHT,
+    TOKENIZER,
+    WRONG,
+    build_env,
+    server_config,
+    until,
+    vllm_reply,
+)
 
+from rg_env.inference import native_servers
 from rg_env.inference import prompts as prompts_module
 from rg_env.inference.generation import Inference, Sampling
 from rg_env.inference.native_servers import (
@@ -304,6 +313,29 @@ def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatc
     )
     assert [t is not threading.main_thread() for t in threads] == [is_off]
     assert len(answer[1][0]) > words
+
+
+def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
+    monkeypatch.setattr(native_servers, "HEALTH_EVERY_S", 0.01)
+    is_well = [False]
+
+    async def health(request):
+        return web.Response(status=200 if is_well[0] else 500)
+
+    async def run():
+        app = web.Application()
+        app.add_routes([web.get("/health", health)])
+        async with serve_app(app) as url, client_of(EndpointServer, "openai", url) as c:
+            check = asyncio.ensure_future(c.check_server_status_task())
+            await until(lambda: c.circuit.is_open, "it is left out")
+            for _ in range(9):  # its pause grows to a minute
+                c.circuit.end_trial(passed=False)
+            assert not c.circuit.begin_trial()
+            is_well[0] = True
+            await until(c.circuit.begin_trial, "it is tried")
+            check.cancel()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("kind", SERVER_CLASSES)

@@ -15,12 +15,13 @@ from odd_servers import (
     serving,
     stock_vllm,
 )
-from parts import TOKENIZER, server_config
+from parts import TOKENIZER, env_config, server_config
 from transformers import AutoTokenizer
 
+from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.errors import SettingError
 from rg_env.inference.generation import Inference, Sampling
-from rg_env.inference.native_servers import client_of
+from rg_env.inference.native_servers import UnusableReplyError, client_of
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.route_probe import NoRouteError
 from rg_env.inference.server_look import ServerLook
@@ -220,6 +221,7 @@ def test_what_is_missing_is_named(case):
 
 UNFIT = {
     "a logit": ({"token_logprobs": [7.5] * 8}, "above 0", "openai.base_url"),
+    "no end": ({"finish_reason": None}, "no finish_reason", "openai.base_url"),
     "another prompt": ({"prompt_token_ids": [1]}, "tokens of the prompt", "openai."),
     "another text": ({"text": "quite another"}, "to our tokenizer", "env.tokenizer"),
 }
@@ -234,6 +236,24 @@ def test_what_would_be_wrong_to_learn_from_is_refused_with_the_setting(case):
         odd = stock_vllm(complete=lambda body: reply)
     fault = fault_of(odd)
     assert said in str(fault) and fault.field.startswith(field)
+
+
+def test_a_server_that_ignores_n_is_asked_as_often(logged):
+    odd = stock_vllm(complete=lambda body: completions({**body, "n": 1}))
+    _, ids, logprobs, ends = asked(odd, times=2)
+    assert ids == [IDS[0]["token_ids"]] * 3 and len(logprobs) == len(ends) == 3
+    assert [body["n"] for body in odd.bodies] == [2] + [1] * 6
+    assert "one completion whatever n is" in logged.text
+
+
+def test_a_completion_that_was_broken_off_says_nothing_of_the_route():
+    with pytest.raises(UnusableReplyError):
+        asked(with_changes(finish_reason="abort"))
+
+
+def test_ids_beyond_our_tokenizer_are_blamed_on_it():
+    fault = fault_of(with_changes(token_ids=[2**40] * 8))
+    assert fault.field == "env.tokenizer_name"
 
 
 def test_a_text_that_holds_its_end_back_is_of_the_same_tokens():
@@ -316,3 +336,45 @@ def test_a_completion_that_a_trainer_gets_is_what_the_server_said():
 )
 def test_a_route_is_below_the_url_of_the_settings(base, path, is_openai, url):
     assert url_of(base, path, is_openai=is_openai) == url
+
+
+# -- several kinds together ------------------------------------------------------------
+
+
+def bodies_of(trains):
+    """Have one environment ask a stock vLLM and an SGLang; return what they saw."""
+    ends = [stock_vllm(), Odd({"POST /generate": sglang_answer})]
+
+    async def run():
+        async with serving(ends[0]) as one, serving(ends[1]) as other:
+            kinds = zip((one, other), ("openai", "sglang"), strict=True)
+            configs = [
+                server_config(url, kind, model_name=MODEL, health_check=False)
+                for url, kind in kinds
+            ]
+            env = ReasoningGymEnv(env_config(), configs)
+            env._inference.trains = trains
+            prompt = Prompt([{"role": "user", "content": "2 + 2?"}], PROMPT, False)
+            asking = [
+                env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+                for _ in range(4)
+            ]
+            made = await asyncio.gather(*asking)
+            await env.close()
+            return made
+
+    return [c for group in asyncio.run(run()) for c in group], [e.bodies for e in ends]
+
+
+def test_servers_of_several_kinds_train_together():
+    made, (vllm, sglang) = bodies_of(trains=True)
+    assert all(completion.logprobs is not None for completion in made)
+    assert {body["n"] for body in vllm} == {2} and "prompt" in vllm[-1]
+    assert "input_ids" in sglang[-1]
+
+
+def test_otherwise_each_is_asked_in_its_own_way():
+    made, (vllm, sglang) = bodies_of(trains=False)
+    assert {c.logprobs is None for c in made} == {True, False}
+    assert all("messages" in body for body in vllm)
+    assert all("input_ids" in body for body in sglang)
