@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.inference.native_replies import Generated, Sequence
+from rg_env.inference.native_replies import Generated
 from rg_env.off_loop import no_breath
 
 TOKEN_ID = "token_id:"  # noqa: S105 - what a token is written as, no secret
@@ -45,7 +45,14 @@ class MissingInReplyError(ValueError):
 
 class _TokenLogprobs(msgspec.Struct):
     token_logprobs: list[float | None] | None = None
+
+
+class _TokensAsText(msgspec.Struct):
     tokens: list[str | None] | None = None
+
+
+class _Written(msgspec.Struct):
+    logprobs: _TokensAsText | None = None
 
 
 class _Scored(msgspec.Struct):
@@ -105,19 +112,22 @@ def _id_in(token: str | None) -> int:
     return int(digits)
 
 
-def _of_completion(choice: _Completion) -> Sequence:
-    logprobs = choice.logprobs
-    ids = choice.token_ids
-    if ids is None:
-        written = logprobs.tokens if logprobs is not None else None
-        if written is None:
+def _written_ids(body: bytes) -> list[list[int]]:
+    """Return the ids of a reply that writes them as its tokens."""
+    ids = []
+    for choice in _choices(body, _Written, no_breath):
+        if choice.logprobs is None or choice.logprobs.tokens is None:
             raise MissingInReplyError(TOKEN_IDS)
-        ids = list(map(_id_in, written))
+        ids.append(list(map(_id_in, choice.logprobs.tokens)))
+    return ids
+
+
+def _logprobs_of(choice: _Completion) -> list[Any]:
+    logprobs = choice.logprobs
     if logprobs is None or logprobs.token_logprobs is None:
         raise MissingInReplyError(LOGPROBS)
     # A null makes the completion unusable, which is seen where all of them are read.
-    found: list[Any] = logprobs.token_logprobs
-    return ids, found
+    return logprobs.token_logprobs
 
 
 def read_completions(body: bytes, breathe: Callable[[], None] = no_breath) -> Generated:
@@ -132,9 +142,11 @@ def read_completions(body: bytes, breathe: Callable[[], None] = no_breath) -> Ge
         Exception: It is none; as many kinds as there are ways to be wrong.
     """
     choices = _choices(body, _Completion, breathe)
-    both = [_of_completion(choice) for choice in choices]
+    ids = [choice.token_ids for choice in choices]
+    if None in ids:
+        ids = _written_ids(body)
     ends = [choice.finish_reason for choice in choices]
-    return Generated([ids for ids, _ in both], [told for _, told in both], ends)
+    return Generated(ids, list(map(_logprobs_of, choices)), ends)
 
 
 def read_tokens(body: bytes, breathe: Callable[[], None] = no_breath) -> Generated:
