@@ -15,7 +15,7 @@ from odd_servers import (
     serving,
     stock_vllm,
 )
-from parts import TOKENIZER, env_config, server_config
+from parts import ENTRY_OF_FOUR, TOKENIZER, Exact, env_config, server_config
 from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
@@ -317,6 +317,33 @@ def test_a_completion_that_a_trainer_gets_is_what_the_server_said():
         assert made.masks == [-100] * 3 + sent["token_ids"]
         assert made.logprobs == [1.0] * 3 + sent["logprobs"]["token_logprobs"]
         assert all(map(math.isfinite, made.logprobs))
+
+
+@pytest.mark.parametrize("kind", ["openai", "vllm"])
+def test_a_group_for_the_trainer_is_what_the_server_said(kind):
+    async def run():
+        async with serving(stock_vllm()) as url:
+            config = server_config(url, kind, model_name=MODEL, health_check=False)
+            env = ReasoningGymEnv(
+                env_config(ensure_scores_are_not_same=False, group_size=2), [config]
+            )
+            env._inference.trains = True
+            messages = env._requests.messages("2 + 2?")
+            prompt = await env._requests.prompt(messages)
+            item = messages, ENTRY_OF_FOUR, Exact()
+            group, _ = await env.collect_trajectories(item)
+            await env.close()
+            return list(prompt.tokens), group
+
+    prompt, group = asyncio.run(run())
+    rows = zip(
+        group["tokens"], group["masks"], group["inference_logprobs"], strict=True
+    )
+    for (tokens, masks, logprobs), sent in zip(rows, IDS, strict=True):
+        assert tokens == [*prompt, *sent["token_ids"]]
+        assert masks == [-100] * len(prompt) + sent["token_ids"]
+        told = sent["logprobs"]["token_logprobs"]
+        assert logprobs == [1.0] * len(prompt) + told
 
 
 # -- where it is -----------------------------------------------------------------------
