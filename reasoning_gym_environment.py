@@ -109,6 +109,7 @@ from rg_env.reports.evaluation_summary import summarise
 from rg_env.reports.metrics import Metrics
 from rg_env.reports.run_numbers import run_numbers
 from rg_env.rollouts.run_dumps import Dumps
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.tasks.feedback import Feedback
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
@@ -162,6 +163,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
         # No subclass names a client of its own, nor does one that is built by hand.
         has_our_clients = self.server_cls is BaseEnv.server_cls
+        has_tokenizer = config.tokenizer_name != start_checks.NO_TOKENIZER
+        if not has_tokenizer:  # one to count with, since the framework loads one
+            stand_in = {"tokenizer_name": str(TOKENIZER_FOLDER)}
+            config = config.model_copy(update=stand_in)
         servers = server_list(
             server_configs,
             tokenizer_name=config.tokenizer_name,
@@ -170,6 +175,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         self._server_types = [server.server_type for server in servers]
         start_checks.check_reasoning(config, self._server_types, trains=False)
+        if not has_tokenizer:
+            start_checks.check_texts_do(self._server_types, trains=False)
         start_checks.check_paths(config)
         check_network_variables()
         missing = process_rows.missing_folders(config)
@@ -186,6 +193,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.jsonl_writer: Any = process_rows.take_over(
             self.jsonl_writer, config, missing
         )
+        if not has_tokenizer:
+            self.config.tokenizer_name = start_checks.NO_TOKENIZER
+            if self.jsonl_writer is not None:
+                self.jsonl_writer.with_tokens = False
         if config.data_path_to_save_groups != rows:
             logger.info(
                 "%s exists: rows go to %s", rows, config.data_path_to_save_groups
@@ -360,6 +371,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             has_our_clients=self.server_cls is client_of,
         )
         start_checks.check_reasoning(self.config, self._server_types, trains=True)
+        if self.config.tokenizer_name == start_checks.NO_TOKENIZER:
+            start_checks.check_texts_do(self._server_types, trains=True)
         self._inference.trains = self._is_run = True
         await self._live(self._serve(), trains=True)
 

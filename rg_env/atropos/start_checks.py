@@ -30,6 +30,9 @@ NO_SIGNAL = (
     " within a group, so a group of one carries no signal (`process` may have such)"
 )
 
+NO_TOKENIZER = "none"
+"""What `env.tokenizer_name` is where only texts are wanted."""
+
 REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
 
 
@@ -76,6 +79,25 @@ def check_can_train(
             raise SettingError(CANNOT_TRAIN.format(server_type))
     if group_size < 2:
         raise SettingError(NO_SIGNAL)
+
+
+def check_texts_do(server_types: Iterable[str], *, trains: bool) -> None:
+    """Refuse to do without a tokenizer where tokens are asked for.
+
+    Args:
+        server_types: Of the inference servers.
+        trains: Whether a trainer gets the tokens.
+
+    Raises:
+        SettingError: They are.
+    """
+    needy = [kind for kind in server_types if kind != "openai"]
+    if trains or needy:
+        who = "`serve`" if trains else f"a server of type {needy[0]!r}"
+        raise SettingError(
+            f"env.tokenizer_name: found 'none'; {who} needs the tokenizer of the model"
+            " ('none' is for `process` and `evaluate` at servers of type 'openai')"
+        )
 
 
 def check_reasoning(

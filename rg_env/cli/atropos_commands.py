@@ -49,6 +49,8 @@ def _check(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None
         ours = env_cls.server_cls is BaseEnv.server_cls
         start_checks.check_can_train(config.group_size, types, has_our_clients=ours)
         start_checks.check_reasoning(config, types, trains=True)
+        if config.tokenizer_name == start_checks.NO_TOKENIZER:
+            start_checks.check_texts_do(types, trains=True)
     if name == "process":
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")

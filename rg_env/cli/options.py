@@ -67,7 +67,8 @@ def _shown(field: str, text: str) -> str:
 def _parse(field: str, option: Option, text: str) -> Any:
     """Return the value of a field from the command line, for pydantic to check."""
     if text in ("None", "none", "null"):
-        return None
+        # There the word is a value of its own.
+        return "none" if option.name == "tokenizer_name" else None
     if not text.strip():
         raise SettingError(f"{field}: a value is needed, found {text!r}")
     kinds = option.kinds

@@ -30,12 +30,14 @@ class RowWriter:
         path: The file.
         rows: Rows written.
         rows_lost: Rows that the disk did not take.
+        with_tokens: Whether rows have their lists of tokens.
     """
 
     def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
         self.path = path
         self._made = made
         self.rows = self.rows_lost = 0
+        self.with_tokens = True
         self._file = path.open("ab", buffering=0)
 
     def write(self, row: Mapping[str, Any]) -> None:
@@ -46,8 +48,9 @@ class RowWriter:
         Raises:
             OSError: The disk does not take it; nothing of it is in the file.
         """
-        last = {key: row[key] for key in TOKEN_LISTS if key in row}
-        first = {key: value for key, value in row.items() if key not in last}
+        lists = {key: row[key] for key in TOKEN_LISTS if key in row}
+        first = {key: value for key, value in row.items() if key not in lists}
+        last = lists if self.with_tokens else {}
         head, tail = encode_line(first)[:-2], encode_group(last, breathe)[1:]
         comma = b", " if first and last else b""
         try:

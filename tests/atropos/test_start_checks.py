@@ -84,6 +84,16 @@ def test_reasoning_is_asked_of_a_server_that_is_told() -> None:
         start_checks.check_reasoning(config, ["openai"], trains=True)
 
 
+def test_only_texts_need_no_tokenizer() -> None:
+    env = build_env(kind="openai", tokenizer_name="none")
+    asyncio.run(env.close())
+    assert env.config.tokenizer_name == "none"
+    with pytest.raises(SettingError, match="`serve` needs the tokenizer"):
+        asyncio.run(env.env_manager())
+    with pytest.raises(SettingError, match="of type 'vllm' needs the tokenizer"):
+        build_env(kind="vllm", tokenizer_name="none")
+
+
 def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
     start_checks.check_can_train(2, ["vllm", "sglang"], has_our_clients=False)
     start_checks.check_can_train(2, ["openai", "trl"], has_our_clients=True)

@@ -23,6 +23,15 @@ from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.row_writer import RowWriter
 
 
+def test_rows_without_tokens_have_all_else(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.with_tokens = False
+    writer.write({"task": "gcd", "tokens": [[1]], "masks": [[1]], "scores": [1.0]})
+    writer.close()
+    row = json.loads((tmp_path / "rows.jsonl").read_text())
+    assert row == {"task": "gcd", "scores": [1.0]}
+
+
 def test_the_last_row_is_on_disk_before_the_file_is_closed(tmp_path):
     writer = RowWriter(tmp_path / "rows.jsonl")
     writer.write({"tokens": [[1]], "task": "gcd"})
