@@ -32,7 +32,7 @@ from rg_env.simulation.chat_tokenizer import ChatTokenizer
 from rg_env.simulation.child_process import announce, end_with_parent
 from rg_env.simulation.fixed_length_model import FixedLengthModel
 from rg_env.simulation.generation import Generation
-from rg_env.simulation.model import Model, TextModel
+from rg_env.simulation.model import TRIAL_TOKENS, Model, TextModel
 from rg_env.simulation.protocols.openai import CHAT, COMPLETION
 from rg_env.simulation.protocols.protocol import (
     Answer,
@@ -52,7 +52,6 @@ MAX_BODY_BYTES = 64 * 1024**2
 DEFAULT_MAX_TOKENS = 1024
 MODEL_NAME = "simulated-policy"
 VERSION = "0.0.0+simulated"
-TRIAL_TOKENS = 8
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -13,6 +13,9 @@ from rg_env.simulation.generation import Generation, throw_logprobs
 
 MAX_KNOWN_TEXTS = 512
 
+TRIAL_TOKENS = 8
+"""A limit up to here is of somebody who tries whether a model answers, and how."""
+
 TextSource = Callable[[str, int], Sequence[str]]
 """From a question and a number of completions to their texts."""
 

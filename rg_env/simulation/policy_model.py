@@ -21,7 +21,7 @@ from rg_env.simulation.answer_key import AnswerKey
 from rg_env.simulation.chat_tokenizer import ChatTokenizer
 from rg_env.simulation.chatml import extract_last_user_message
 from rg_env.simulation.generation import Generation, throw_logprobs
-from rg_env.simulation.model import cut_text
+from rg_env.simulation.model import TRIAL_TOKENS, cut_text
 from rg_env.simulation.policy import (
     PolicyProfile,
     SimulatedCompletion,
@@ -55,7 +55,7 @@ class PolicyModel:
         # Counted before the first await: the order of arrival decides.
         ask = self._count_ask(prompt)
         question = extract_last_user_message(prompt)
-        if max_tokens == 1:
+        if max_tokens <= TRIAL_TOKENS:
             # No answer fits: somebody tries whether a model answers. To draw for such a
             # question would keep those that wait for the trial waiting for a minute.
             entry = self._key.lookup(question)

@@ -17,10 +17,17 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
+from rg_env.inference.route_probe import PROBE_SAMPLING
+from rg_env.inference.token_replies import MissingInReplyError, read_completions
 from rg_env.simulation.answer_key import AnswerKey
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.simulation.chat_tokenizer import (
+    TOKENIZER_FOLDER,
+    ChatTokenizer,
+    load_tokenizer,
+)
 from rg_env.simulation.chatml import build_prompt
 from rg_env.simulation.inference_server import InferenceServer, build_app, serve_app
+from rg_env.simulation.model import TextModel
 from rg_env.simulation.policy import KeyEntry, PolicyProfile
 from rg_env.simulation.policy_model import PolicyModel
 
@@ -291,8 +298,9 @@ def generate_and_count(max_tokens):
     return key, model.counts()
 
 
-def test_a_trial_of_one_token_is_no_unknown_question(logged):
-    key, counts = generate_and_count(1)
+@pytest.mark.parametrize("max_tokens", [1, PROBE_SAMPLING["max_tokens"]])
+def test_a_trial_of_few_tokens_is_no_unknown_question(max_tokens, logged):
+    key, counts = generate_and_count(max_tokens)
     assert (key.misses, counts["unknown_questions"]) == (0, 0)
     assert logged.text == ""
 
@@ -301,3 +309,32 @@ def test_a_question_that_is_not_known_is_counted_and_said(logged):
     key, counts = generate_and_count(100)
     assert (key.misses, counts["unknown_questions"]) == (1, 1)
     assert "does not know a question" in logged.text
+
+
+# -- completions with token ids, as of vLLM -------------------------------------------
+
+
+def test_completions_hold_the_ids_and_logprobs_that_are_asked_for():
+    model = TextModel(lambda question, n: ["<answer>4</answer>"] * n)
+    asked = {"prompt": [5, 6], "n": 2, "max_tokens": 50, "logprobs": 0}
+    more = {"return_token_ids": True, "return_tokens_as_token_ids": True}
+
+    async def run():
+        async with (
+            serve_app(build_app(InferenceServer(model))) as url,
+            aiohttp.ClientSession() as session,
+        ):
+            replies = []
+            for body in (asked | more, asked | {"logprobs": None}):
+                async with session.post(f"{url}/v1/completions", json=body) as reply:
+                    replies.append(await reply.read())
+            async with session.get(f"{url}/version") as reply:
+                return replies, await reply.json()
+
+    (whole, plain), version = asyncio.run(run())
+    tokens, logprobs, ends = read_completions(whole)
+    assert tokens[0][-1] == ChatTokenizer().end_id and ends == ["stop"] * 2
+    assert [len(row) for row in logprobs] == [len(row) for row in tokens]
+    with pytest.raises(MissingInReplyError):
+        read_completions(plain)
+    assert "simulated" in version["version"]
