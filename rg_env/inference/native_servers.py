@@ -301,9 +301,7 @@ class NativeServer(GuardedServer, RecentTimings):
                 return self._route
             # Not in the context of the request that happens to begin it.
             self._finding = Context().run(asyncio.ensure_future, self._try_routes())
-            self._finding.add_done_callback(
-                lambda done: done.cancelled() or done.exception()
-            )
+            self._finding.add_done_callback(_have_seen)
         return await asyncio.shield(self._finding)
 
     async def _try_routes(self) -> TokenRoute:
