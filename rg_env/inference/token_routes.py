@@ -77,6 +77,12 @@ class TokenRoute:
     tell: Callable[[Any], Told] = lambda reply: Told()
 
 
+def _texts(results: list[dict[str, Any]]) -> list[str] | None:
+    """Return the texts of completions; None where a server makes none."""
+    texts = [result.get("text") for result in results]
+    return None if None in texts else list(map(str, texts))
+
+
 def _with_max_tokens(sampling: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is sampled with, the limit under vLLM's name."""
     named = dict(sampling)
@@ -124,7 +130,7 @@ def _sglang_body(
 
 def _tell_sglang(reply: Any) -> Told:
     results = reply if isinstance(reply, list) else [reply]
-    return Told([str(result["text"]) for result in results])
+    return Told(_texts(results))
 
 
 SGLANG = TokenRoute(
@@ -152,9 +158,8 @@ def _completions_body(
 
 def _tell_completions(reply: Any) -> Told:
     choices = reply["choices"]
-    texts = [str(choice["text"]) for choice in choices]
     first = choices[0].get("prompt_token_ids") if choices else None
-    return Told(texts, first or reply.get("prompt_token_ids"))
+    return Told(_texts(choices), first or reply.get("prompt_token_ids"))
 
 
 COMPLETIONS = TokenRoute(

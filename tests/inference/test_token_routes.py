@@ -251,6 +251,10 @@ def test_a_completion_that_was_broken_off_says_nothing_of_the_route():
         asked(with_changes(finish_reason="abort"))
 
 
+def test_a_server_that_makes_no_text_trains():
+    assert asked(with_changes(text=None))[1][0] == IDS[0]["token_ids"]
+
+
 def test_ids_beyond_our_tokenizer_are_blamed_on_it():
     fault = fault_of(with_changes(token_ids=[2**40] * 8))
     assert fault.field == "env.tokenizer_name"
