@@ -25,7 +25,7 @@ from rg_env.tasks import library
 Cascade = Callable[..., float]
 
 FULL = 1.0
-"""What counts as paid in full; `cascade_score` has the same threshold."""
+"""What counts as paid in full."""
 
 DEADLINE_S = 10
 """For one answer; the value is 0 after that."""

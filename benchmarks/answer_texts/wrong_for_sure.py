@@ -53,11 +53,13 @@ def _without_fillers(task: str, text: str) -> str:
 def meaning(task: str, answer: str) -> str:
     """Return an answer without case, spacing and other ways to write its numbers."""
     text = answer if task in CASE_MATTERS else answer.casefold()
-    text = " ".join(text.split()).strip(" .\"'`*$()")
+    text = " ".join(text.split()).strip(" .\"'`*$()\u00b0")
     if task in FILLERS:
         return _without_fillers(task, text)
     if task == "complex_arithmetic":  # the parts, in either order
-        return " ".join(sorted(re.findall(r"[+-]?[\d.]+i?", text.replace(" ", ""))))
+        text = _NUMBER.sub(lambda match: _number(match[0]), text.replace(" ", ""))
+        parts = re.findall(r"[+-]?[\d./]+i?", text)
+        return " ".join(sorted(part.lstrip("+") for part in parts))
     if task in CASE_MATTERS:
         return re.sub(r"\s*,\s*", ",", text)
     text = _NUMBER.sub(lambda match: _number(match.group()), text)
