@@ -17,20 +17,11 @@ OLDEST_PYTHON = (3, 10)
 FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
 
-NEEDED = (
-    *("aiohttp", "atroposlib", "huggingface_hub", "isal", "jinja2", "msgspec"),
-    *(
-        "numpy",
-        "orjson",
-        "pydantic",
-        "rich",
-        "sympy",
-        "tenacity",
-        "tokenizers",
-        "transformers",
-    ),
-    *("uvicorn", "wandb", "yaml"),
+_PACKAGES = (
+    "aiohttp atroposlib fastapi huggingface_hub isal jinja2 msgspec numpy openai orjson"
+    " pydantic rich sympy tenacity tokenizers transformers uvicorn wandb yaml"
 )
+NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
 only workers import, has sentences of its own."""
 

@@ -53,13 +53,17 @@ def _listen(host: str, port: int) -> socket.socket:
         raise SettingError(f"--port {port}: {error}") from error
 
 
+async def _serve(listener: socket.socket) -> None:
+    served = api_server.application()
+    host, port = listener.getsockname()[:2]
+    print(f"Atropos API ready on http://{host}:{port}", flush=True)
+    await api_server.serve(served, listener)
+
+
 def run_api(env_cls: Any, argv: Sequence[str]) -> int:
     """Run the command until a signal ends it."""
     del env_cls
     options = build_parser().parse(argv)
     with _listen(options.host, options.port) as listener:
-        served = api_server.application()
-        host, port = listener.getsockname()[:2]
-        print(f"Atropos API ready on http://{host}:{port}", flush=True)
-        ending.run(api_server.serve(served, listener))
+        ending.run(_serve(listener))
     return 0

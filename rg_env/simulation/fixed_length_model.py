@@ -16,6 +16,7 @@ from typing import Any
 from rg_env.simulation.chat_tokenizer import ChatTokenizer
 from rg_env.simulation.chatml import extract_last_user_message
 from rg_env.simulation.generation import Generation, Opening
+from rg_env.simulation.model import TRIAL_TOKENS
 from rg_env.simulation.told_answers import ToldAnswers
 
 WORDS = """
@@ -67,7 +68,7 @@ class FixedLengthModel:
     async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
         """Answer one prompt n times; what is cut at the limit loses its answer."""
         gold = self._answers.lookup(extract_last_user_message(prompt))
-        self._unknown_questions += gold is None
+        self._unknown_questions += gold is None and max_tokens > TRIAL_TOKENS
         length = min(self._tokens, max_tokens)
         made = []
         for place in range(n):

@@ -200,7 +200,8 @@ class InferenceServer:
         arrived: float,
     ) -> web.StreamResponse:
         self.arrivals.append(arrived)
-        self.trials += all(ask.max_tokens <= TRIAL_TOKENS for ask in asks)
+        is_trial = all(ask.max_tokens <= TRIAL_TOKENS for ask in asks)
+        self.trials += is_trial
         await self.runs.wait()
         fault = self.faults.next_fault()
         spoilt = await faults.spoil(request, fault)
@@ -221,7 +222,9 @@ class InferenceServer:
         await self.runs.wait()
         if fault == "truncated":
             return await faults.send_half(request, encoded)
-        self.counts.record_reply([g for answer in answers for g in answer.generations])
+        if not is_trial:
+            given = [g for answer in answers for g in answer.generations]
+            self.counts.record_reply(given)
         return web.Response(body=encoded, content_type="application/json")
 
     async def _answer(self, ask: Ask) -> Answer:

@@ -13,7 +13,6 @@ from parts import (
     until,
 )
 
-from rg_env.inference.route_probe import PROBE_SAMPLING
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
@@ -102,10 +101,9 @@ def test_every_rollout_asked_for_has_exactly_one_fate(full_run):
 
 def test_nothing_is_asked_of_the_server_outside_the_ledger(full_run):
     metrics = full_run.env.metrics
-    asked = full_run.completions - PROBE_SAMPLING["n"]  # before the run
     # A group that is cancelled at the end may not have reached the server yet.
-    assert asked <= metrics.ledger.asked
-    assert asked >= metrics.ledger.asked - metrics.ledger.fates["cancelled"]
+    least = metrics.ledger.asked - metrics.ledger.fates["cancelled"]
+    assert least <= full_run.completions <= metrics.ledger.asked
 
 
 def test_many_tasks_take_part(full_run):
