@@ -76,7 +76,7 @@ def check_extra_body(extra: object) -> None:
     if not isinstance(extra, dict):
         raise ValueError(f"found {shown(extra)}; allowed is a map, as {{name: value}}")
     for name in extra:
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not name.strip():
             raise ValueError(f"found {shown(name)} as a name; allowed is text")
         if name in OWN_FIELDS:
             raise ValueError(f"found {name}; set {OWN_FIELDS[name]}")

@@ -35,6 +35,7 @@ REFUSED = {
     "n": ({"extra_body": {"n": 5}}, "set env.group_size"),
     "what a reply is": ({"extra_body": {"stream": True}}, "every request sets itself"),
     "no JSON": ({"extra_body": {"a": {1, 2}}}, "no JSON"),
+    "a blank name": ({"extra_body": {" ": 1}}, "allowed is text"),
     "no number": ({"extra_body": {"a": float("nan")}}, "no JSON"),
     "no map": ({"extra_body": [1]}, "allowed is a map"),
     "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "allowed is a map"),

@@ -208,7 +208,9 @@ def test_no_value_of_yaml_gets_a_field_out_of_its_range(
         return
     taken = getattr(model, name)
     blank_means_none = taken == "" and name in ("api_key", "base_url")
-    assert name == "task_params" or blank_means_none or is_sound(taken), taken
+    # A server may stop at a line's end; tests of its own say what is refused in it.
+    is_others = name in ("task_params", "extra_body")
+    assert is_others or blank_means_none or is_sound(taken), taken
     assert is_in_range(taken, MODELS[section].model_fields[name].metadata)
 
 
