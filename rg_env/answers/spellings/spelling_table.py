@@ -35,4 +35,4 @@ _MODULES = (
 SPELLINGS: Mapping[str, Spelling] = dict(
     chain.from_iterable(module.SPELLINGS.items() for module in _MODULES)
 )
-"""Task to its spelling; a task has one at most, and most have none."""
+"""Task to its spelling; a task has one at most."""
