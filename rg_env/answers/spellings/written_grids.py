@@ -73,7 +73,7 @@ def read_any_rows(
         rows = [list(row[0]) for row in rows]
     if not rows or not all(rows):
         return None
-    if not all(cell.fullmatch(written) for row in rows for written in row):
+    if not all(map(cell.fullmatch, set().union(*rows))):
         return None
     return rows
 
