@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from rg_env.answers.spellings.own_forms import OWN_FORMS
 from rg_env.answers.spellings.spelling_table import SPELLINGS
 from rg_env.answers.undressing import undressing
 
@@ -60,10 +61,13 @@ class ScoringRules:
             gold if isinstance(gold, str) else None, MEANINGFUL.get(task, "")
         )
         spell = SPELLINGS.get(task)
+        own_form = OWN_FORMS.get(task)
+        if own_form and isinstance(gold, str) and not own_form.fullmatch(gold):
+            own_form = None
         longest = self.longest_answer(gold)
 
         def plain(answer: str) -> str:
-            if answer == gold:
+            if answer == gold or (own_form and own_form.fullmatch(answer)):
                 return answer
             bare = undress(answer)
             if spell is None or len(bare) > longest:

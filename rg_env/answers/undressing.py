@@ -297,23 +297,24 @@ def undressing(gold: str | None, meaningful: str = "") -> Rule:
         From an answer, stripped, to the rest, stripped: the answer itself where there
         is nothing to take off.
     """
-    rules: list[tuple[str, Rule]] = []
+    are_dress: dict[Rule, bool] = {}
+
+    def takes_dress_off(rule: Rule) -> bool:
+        if rule not in are_dress:
+            are_dress[rule] = gold is None or rule(gold) == gold
+        return are_dress[rule]
 
     def undressed(answer: str) -> str:
         if not _may_be_dressed(answer):
             return answer
-        if not rules:
-            rules.extend(
-                (signs, rule)
-                for signs, rule in _RULES_BY_SIGN
-                if (gold is None or rule(gold) == gold)
-                and not (signs and signs in meaningful)
-            )
         for _ in range(MAX_ROUNDS):
             before = answer
-            for signs, rule in rules:
-                if not signs or answer[:1] in signs:
-                    answer = rule(answer)
+            for signs, rule in _RULES_BY_SIGN:
+                if signs and (answer[:1] not in signs or signs in meaningful):
+                    continue
+                rest = rule(answer)
+                if rest != answer and takes_dress_off(rule):
+                    answer = rest
             if answer == before:
                 break
         return answer

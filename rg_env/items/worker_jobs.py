@@ -71,7 +71,10 @@ def _score_all(
     answers: Sequence[str],
     rules: ScoringRules,
 ) -> list[ScoreRow]:
-    """Score the forms of answers that the guard admits; the others are refused."""
+    """Score the forms of answers that the guard admits; the others are refused.
+
+    Answers that are the same text are looked at once.
+    """
     scorer = dataset.score_answer
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
@@ -84,7 +87,11 @@ def _score_all(
         return score_answer(form, entry, scorer)
 
     plain = rules.plain_form(source, entry)
-    return [as_row(better_form(answer, plain, score)) for answer in answers]
+    rows = {
+        answer: as_row(better_form(answer, plain, score))
+        for answer in dict.fromkeys(answers)
+    }
+    return [rows[answer] for answer in answers]
 
 
 def score_answers(
