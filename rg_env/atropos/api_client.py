@@ -17,6 +17,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
@@ -40,6 +41,8 @@ T = TypeVar("T")
 KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which the API closes an idle connection: a group that is sent
 while its connection is being closed is lost and has to be sent again."""
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 LATER_STATUSES = frozenset({408, 425, 429})
 """4xx of a proxy that is busy, and says nothing of the request."""
@@ -72,11 +75,13 @@ class ApiClient:
         url: Where it is, e.g. http://localhost:8000.
 
     Attributes:
+        is_far: Whether it is on another machine, as far as its address tells.
         retries: Requests that had to be tried again since the run began.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self.is_far = urlsplit(self.url).hostname not in LOOPBACK_HOSTS
         self.retries = 0
         self._session: aiohttp.ClientSession | None = None
         self._said_s: float | None = None

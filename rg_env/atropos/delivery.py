@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -372,9 +373,10 @@ class GroupDelivery:
         ]
         whole = payload if is_list else payload[0]
         if is_short(payload):
-            body, headers = encode_groups(whole)
+            body, headers = encode_groups(whole, is_far=self._client.is_far)
         else:
-            body, headers = await off_loop(encode_groups, whole, breathe)
+            encode = functools.partial(encode_groups, is_far=self._client.is_far)
+            body, headers = await off_loop(encode, whole, breathe)
         try:
             await self._session.read_status()
         except (ApiFaulted, ApiRefused) as error:

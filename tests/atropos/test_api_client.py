@@ -90,3 +90,17 @@ def test_a_refusal_is_not_tried_again():
     with pytest.raises(ApiRefused):
         asked(handler, even_if_refused=False)
     assert count == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "is_far"),
+    [
+        ("http://localhost:8000", False),
+        ("http://127.0.0.1:8000/", False),
+        ("http://[::1]:8000", False),
+        ("http://node-7:8000", True),
+        ("https://localhost.example.org", True),
+    ],
+)
+def test_an_api_is_far_unless_its_address_is_this_machine_by_name(url, is_far):
+    assert ApiClient(url).is_far is is_far

@@ -147,9 +147,9 @@ def test_the_tokens_of_a_long_group_are_counted_off_the_event_loop(
 def test_a_long_group_is_encoded_off_the_event_loop(tokens, is_off, monkeypatch):
     threads = []
 
-    def watched(*args):
+    def watched(*args, **how):
         threads.append(threading.current_thread())
-        return encode_groups(*args)
+        return encode_groups(*args, **how)
 
     monkeypatch.setattr(delivery, "encode_groups", watched)
     api = sent(group(tokens, text="x"))

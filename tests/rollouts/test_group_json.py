@@ -21,6 +21,13 @@ def test_short_bodies_go_as_they_are_and_long_ones_compressed():
         assert decoded(body, headers) == group(tokens, text="é \U0001f600")
 
 
+def test_a_body_that_stays_on_this_machine_is_compressed_from_a_mebibyte_on():
+    for tokens, is_compressed in ((500, False), (50_000, True)):
+        body, headers = encode_groups(group(tokens, text="x"), is_far=False)
+        assert ("Content-Encoding" in headers) is is_compressed
+        assert decoded(body, headers) == group(tokens, text="x")
+
+
 def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
     found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
     assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
