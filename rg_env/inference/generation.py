@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from atroposlib.envs.server_handling.managed_server import ManagedServer
 from tenacity import (
     AsyncRetrying,
@@ -272,8 +273,10 @@ class Inference:
         prompt, *lists = reply
         completions = []
         for ids, of_ids, reason in zip(*lists, strict=True):
+            # Of a list, decode() looks at every number before it begins.
+            array = np.asarray(ids, dtype=np.int64)
             completion = Completion(
-                text=self._tokenizer.decode(ids, skip_special_tokens=True),
+                text=self._tokenizer.decode(array, skip_special_tokens=True),
                 finish_reason=end_of(reason),
                 tokens=prompt + ids,
                 masks=[PROMPT_MASK] * len(prompt) + ids,
