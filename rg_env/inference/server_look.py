@@ -252,7 +252,9 @@ def kind_of_server(pages: Mapping[str, Page]) -> Kind | None:
         return Kind("the server of TRL", "trl")
     version = pages["/version"].holds("version")
     if version is not None:
-        return Kind(f"stock vLLM {version}", "openai", is_vllm=True)
+        is_simulated = "simulated" in str(version)
+        name = "the simulated server" if is_simulated else f"stock vLLM {version}"
+        return Kind(name, "openai", is_vllm=True)
     if pages["/v1/models"].holds("data") is not None:
         return Kind("an endpoint of the OpenAI kind", "openai")
     if any(page.is_html for page in pages.values()):

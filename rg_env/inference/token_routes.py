@@ -107,7 +107,10 @@ def _atropos_body(
 
 
 ATROPOS = TokenRoute(
-    "/generate of the vLLM server of Atropos", "/generate", _atropos_body, read_vllm
+    "/generate, as Atropos' own vLLM server has it",
+    "/generate",
+    _atropos_body,
+    read_vllm,
 )
 
 

@@ -1,6 +1,7 @@
 """A look at a server tells what it is, and generates nothing."""
 
 import asyncio
+import json
 
 import pytest
 from odd_servers import (
@@ -26,7 +27,14 @@ from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.inference.connection_faults import REFUSED, SILENT
 from rg_env.inference.reply_reasons import read_refusal
-from rg_env.inference.server_look import NotThere, ServerLook
+from rg_env.inference.server_look import (
+    KIND_PAGES,
+    NotThere,
+    Page,
+    ServerLook,
+    kind_of_server,
+)
+from rg_env.simulation.inference_server import VERSION
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +113,13 @@ def test_a_key_that_may_not_list_the_models_may_yet_use_them():
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 def test_a_server_that_fails_now_is_not_refused(status):
     assert looked(Odd({}, otherwise=(status, "later"))) is None
+
+
+def test_the_simulated_server_is_named_so_and_no_vllm():
+    page = Page(200, json.dumps({"version": VERSION}))
+    none = dict.fromkeys(KIND_PAGES, Page(404))
+    found = kind_of_server({**none, "/version": page})
+    assert found.words == "the simulated server"
 
 
 # -- servers of another type -----------------------------------------------------------
