@@ -12,7 +12,7 @@ REQUIREMENTS := requirements.txt requirements-dev.txt constraints.txt
 SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 
 .DEFAULT_GOAL := help
-.PHONY: demo test quick check bench pictures try-vllm lock clean help FORCE
+.PHONY: demo test quick check bench pictures try-vllm train-small lock clean help FORCE
 
 demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
@@ -39,6 +39,9 @@ pictures: $(STAMP) ## remake the pictures of the documents (needs chromium)
 
 try-vllm: $(STAMP) ## try a real `vllm serve` without a GPU (3.5 GB; ARGS="--python PATH")
 	@$(PY) examples/try_vllm/try_vllm.py $(ARGS)
+
+train-small: $(STAMP) ## train a small model, without a GPU (ARGS="--server vllm")
+	@$(PY) examples/train_small/start.py $(ARGS)
 
 lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
 	@echo "Resolving for Python 3.10 and newer (about half a minute)."

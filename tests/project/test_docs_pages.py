@@ -31,6 +31,7 @@ ALLOWED_LINKS = (
     "https://arxiv.org/",
     "https://huggingface.co/",
     "http://localhost:",
+    "http://127.0.0.1:",
 )
 
 WRITTEN_BY_RUNS = (

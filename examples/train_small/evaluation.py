@@ -1,0 +1,106 @@
+"""The held-out score, and whether what was held out was asked in training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rg_env.reports.evaluation_summary import Estimate, estimate
+
+
+def held_out_scores(folder: Path) -> dict[str, Estimate]:
+    """Read a folder that `evaluate` has written: task to mean score with interval.
+
+    Raises:
+        ValueError: An item has no score, since a request failed.
+    """
+    scores: dict[str, list[float]] = {}
+    for sample in _lines(folder / "samples.jsonl"):
+        if sample["score"] is None:
+            raise ValueError(f"{folder}: an item was not answered: {sample['outcome']}")
+        scores.setdefault(sample["task"], []).append(sample["score"])
+    return {task: estimate(values) for task, values in sorted(scores.items())}
+
+
+def held_out_questions(folder: Path) -> set[str]:
+    """Return the questions that `evaluate` has asked."""
+    return {sample["question"] for sample in _lines(folder / "samples.jsonl")}
+
+
+def gold_questions(path: Path) -> set[str]:
+    """Return the questions of a warm start."""
+    return {row["messages"][-2]["content"] for row in _lines(path)}
+
+
+@dataclass(frozen=True)
+class AskedGroup:
+    """A group of training, from a dump file.
+
+    Attributes:
+        time: When it was scored, as ISO 8601.
+        task: That made the item.
+        question: Of the item.
+        level: Of the item, in 0 to 1; None without one.
+        score: Mean of its rollouts.
+        has_signal: Whether its rewards differ.
+    """
+
+    time: str
+    task: str
+    question: str
+    level: float | None
+    score: float
+    has_signal: bool
+
+
+class AskedGroups:
+    """What `serve` has dumped so far; it is asked again and again.
+
+    Args:
+        folder: Of the dump files, which hold every group that was scored.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, int] = {}
+
+    def new(self) -> list[AskedGroup]:
+        """Return the groups since the last call, in the order of their time."""
+        groups = []
+        for path in sorted(self._folder.glob("*_rollouts_*.jsonl*")):
+            # A file that is full loses its ending `.part`.
+            name = path.name.removesuffix(".part")
+            with path.open("rb") as lines:
+                lines.seek(self._read.get(name, 0))
+                for line in lines:
+                    if line.endswith(b"\n"):
+                        self._read[name] = self._read.get(name, 0) + len(line)
+                        groups.append(_asked(json.loads(line)))
+        return sorted(groups, key=lambda group: group.time)
+
+
+def _asked(row: Mapping[str, Any]) -> AskedGroup:
+    rollouts = row["rollouts"]
+    return AskedGroup(
+        time=row["time"],
+        task=row["task"],
+        question=rollouts[0]["conversation"][-2]["content"],
+        level=row["level"],
+        score=sum(rollout["score"] for rollout in rollouts) / len(rollouts),
+        has_signal=len({rollout["reward"] for rollout in rollouts}) > 1,
+    )
+
+
+def signal_share(groups: Iterable[AskedGroup]) -> float:
+    """Return the share of groups whose rewards differ, in 0 to 1."""
+    flags = [group.has_signal for group in groups]
+    return sum(flags) / len(flags) if flags else 0.0
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)

@@ -1,0 +1,157 @@
+"""From the groups of a batch to one weight for every token: GRPO, in numpy.
+
+A policy's step then goes up the sum of weight x log-probability. A weight is the
+derivative of the objective by that token's log-probability, so that is the exact
+gradient, whatever the policy is made of. The objective is the mean over the trained
+tokens of a batch of
+
+    min(ratio x advantage, clip(ratio) x advantage) - kl x distance to the start
+
+with ratio = exp(log-probability now - log-probability when it was sampled).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from examples.train_small.batches import Group
+
+SAME = 1e-6
+"""Scores of a group whose standard deviation is below this are equal."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is gone up.
+
+    Attributes:
+        clip: A token whose ratio is further from 1 than this, on the side that its
+            advantage asks for, has no weight; above 0.
+        kl: Weight of the distance to the start, at least 0; 0 needs no reference.
+    """
+
+    clip: float = 0.2
+    kl: float = 0.0
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """The importance ratios of a batch's trained tokens.
+
+    While the weights are those that sampled, they are 1 to the precision of the two
+    programs. So they are the check that token ids, masks and log-probabilities are
+    right: a shift by one token shows at once.
+
+    Attributes:
+        mean: About 1, also while the weights move.
+        furthest: The largest distance of a ratio from 1.
+        clipped: Share of the tokens that the clip leaves without a weight, in 0 to 1.
+    """
+
+    mean: float
+    furthest: float
+    clipped: float
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a batch asks of the policy.
+
+    Attributes:
+        weights: One array for each rollout, as long as its row.
+        objective: Its value before the step.
+        ratios: Their statistics.
+        kl: Mean distance to the start, at least 0; 0 without a reference.
+    """
+
+    weights: list[np.ndarray]
+    objective: float
+    ratios: Ratios
+    kl: float
+
+
+def advantages(group: Group) -> np.ndarray:
+    """Return each rollout's distance from its group's mean score.
+
+    Returns:
+        Shape (G,), in standard deviations of the group; 0 where all scores are equal,
+        and for rollouts whose `overrides` say so. Those still count for the mean.
+    """
+    spread = group.scores.std()
+    if spread < SAME:
+        return np.zeros_like(group.scores)
+    normalised = (group.scores - group.scores.mean()) / spread
+    return np.where(group.has_zero_advantage, 0.0, normalised)
+
+
+def update_of(
+    groups: Sequence[Group],
+    now: Sequence[np.ndarray],
+    objective: Objective,
+    start: Sequence[np.ndarray] | None = None,
+) -> Update:
+    """Weigh every token of a batch.
+
+    Args:
+        groups: Of the batch.
+        now: The policy's log-probabilities for each rollout's row, group after group.
+        objective: What is gone up.
+        start: Those of the policy that training began with; needed where `kl` is
+            above 0.
+
+    Returns:
+        The weights, and what they were made of.
+
+    Raises:
+        ValueError: The rows do not fit, no token is trained, or `start` is missing.
+    """
+    if objective.kl and start is None:
+        raise ValueError("a KL term needs the log-probabilities of the start")
+    trained = [mask for group in groups for mask in group.trained]
+    sampled = [values for group in groups for values in group.logprobs]
+    advantage = np.concatenate([advantages(group) for group in groups])
+    count = sum(int(mask.sum()) for mask in trained)
+    if not count:
+        raise ValueError("no token of this batch is trained on")
+
+    # Every trained token of the batch in one array.
+    of_row = np.repeat(advantage, [int(mask.sum()) for mask in trained])
+    logprob = _chosen(now, trained)
+    ratio = np.exp(logprob - _chosen(sampled, trained))
+    clipped = np.clip(ratio, 1 - objective.clip, 1 + objective.clip)
+    gain = np.minimum(ratio * of_row, clipped * of_row)
+    is_cut = gain < ratio * of_row
+    weight = np.where(is_cut, 0.0, ratio * of_row)
+    distance = np.zeros_like(weight)
+    if objective.kl and start is not None:
+        # exp(d) - d - 1 with d = start - now: never negative, and its mean over what
+        # the policy samples is the KL divergence.
+        away = _chosen(start, trained) - logprob
+        distance = np.expm1(away) - away
+        weight = weight + objective.kl * np.expm1(away)
+
+    weights = [np.zeros(len(mask), np.float32) for mask in trained]
+    ends = np.cumsum([int(mask.sum()) for mask in trained])
+    for row, mask, part in zip(
+        weights, trained, np.split(weight / count, ends[:-1]), strict=True
+    ):
+        row[mask] = part
+    return Update(
+        weights=weights,
+        objective=float((gain - objective.kl * distance).mean()),
+        ratios=Ratios(
+            mean=float(ratio.mean()),
+            furthest=float(np.abs(ratio - 1).max()),
+            clipped=float(is_cut.mean()),
+        ),
+        kl=float(distance.mean()),
+    )
+
+
+def _chosen(rows: Sequence[np.ndarray], trained: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the values of the trained tokens, row after row, in double precision."""
+    pairs = zip(rows, trained, strict=True)
+    return np.concatenate([row[mask] for row, mask in pairs]).astype(np.float64)

@@ -1,0 +1,102 @@
+"""What is trained: tasks that a model of a million parameters can begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+TASK_PARAMS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "spell_backward": {"min_word_len": 3, "max_word_len": 5},
+        "number_filtering": {
+            "min_numbers": 2,
+            "max_numbers": 4,
+            "max_decimals": 0,
+            "min_value": -50,
+            "max_value": 50,
+        },
+        "word_sequence_reversal": {"min_words": 2, "max_words": 3},
+        "chain_sum": {"min_terms": 2, "max_terms": 3, "max_digits": 1},
+    }
+)
+"""Task to the parameters of its items."""
+
+NEVER_SEEN = ("count_bits", "gcd", "lcm", "products")
+"""Tasks that the warm start has not shown: their groups carry no signal at first."""
+
+SYSTEM_PROMPT = "Answer."
+"""A model of this size learns what to do from the warm start, and each token costs."""
+
+MAX_TOKENS = 256
+"""Of a prompt and its completion."""
+
+RunKind = Literal["grpo", "shuffled", "curriculum", "weighted", "adaptive"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run from the end of a warm start.
+
+    Attributes:
+        kind: What it is to show.
+        tasks: Their names.
+        changes: Settings of the environment that differ from those of the others.
+        is_shuffled: Whether rewards are dealt out anew within each batch.
+    """
+
+    kind: RunKind
+    tasks: tuple[str, ...]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    is_shuffled: bool = False
+
+    @property
+    def name(self) -> str:
+        """A folder's name."""
+        return f"{self.kind}-{self.tasks[0] if len(self.tasks) == 1 else 'all'}"
+
+
+def tasks_of(tasks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return all tasks that a folder of runs may ask: one tokenizer is made for them.
+
+    Args:
+        tasks: Those that are to be trained.
+    """
+    return tuple(dict.fromkeys((*TASK_PARAMS, *NEVER_SEEN, *tasks)))
+
+
+def runs_of(kind: RunKind, tasks: tuple[str, ...]) -> list[Run]:
+    """Return the runs of a kind: one for each task, or one for all of them."""
+    if kind in ("weighted", "adaptive"):
+        return [Run(kind, (tasks[0], *NEVER_SEEN), {"task_choice": kind})]
+    if kind == "curriculum":
+        changes = {"complexity_mode": "curriculum", "task_params": {}}
+        return [Run(kind, (task,), changes) for task in tasks]
+    return [Run(kind, (task,), is_shuffled=kind == "shuffled") for task in tasks]
+
+
+def settings_of(
+    tasks: tuple[str, ...], seed: int, held_out: int, changes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the environment's settings, as far as they are the same for all commands.
+
+    Args:
+        tasks: Their names.
+        seed: Of the items that are asked in training.
+        held_out: Evaluation items of each task.
+        changes: Settings that differ.
+    """
+    return {
+        "tasks": list(tasks),
+        "task_params": {t: dict(TASK_PARAMS[t]) for t in tasks if t in TASK_PARAMS},
+        "complexity_mode": None,
+        "seed": seed,
+        "num_eval_samples_per_task": held_out,
+        "system_prompt": SYSTEM_PROMPT,
+        "max_token_length": MAX_TOKENS,
+        "use_wandb": False,
+        "num_workers": 1,
+        "steps_per_eval": 0,
+        **changes,
+    }

@@ -1,0 +1,347 @@
+"""The small inference server over real HTTP, with a policy that needs no torch."""
+
+import asyncio
+import contextlib
+
+import aiohttp
+import numpy as np
+import pytest
+from transformers import AutoTokenizer
+
+from examples.train_small import small_server
+from examples.train_small.small_server import SmallServer, build_app
+from rg_env.inference.native_servers import SERVER_CLASSES
+from rg_env.inference.route_probe import PROBE_SAMPLING
+from rg_env.inference.server_look import ServerLook
+from rg_env.inference.token_routes import COMPLETIONS
+from rg_env.simulation.inference_server import serve_app
+from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
+from tests.parts import server_config, until
+
+PROMPT = TOKENIZER.encode("2 + 2?")
+END = TOKENIZER.end_id
+(A,) = TOKENIZER.encode("a")
+(B,) = TOKENIZER.encode("b")
+
+
+def body_of(**changes):
+    """Return a request as the environment makes it."""
+    sampling = {"n": 1, "max_tokens": 8, "temperature": 1.0, "top_p": 1.0}
+    changed = {"prompt": PROMPT} | changes
+    extra = {name: changed[name] for name in changed.keys() - {"prompt"}}
+    return COMPLETIONS.body(changed["prompt"], sampling, "policy", extra)
+
+
+class Client:
+    """Asks one small server."""
+
+    def __init__(self, url, session):
+        self.url, self._session = url, session
+
+    async def post(self, path="/v1/completions", body=None):
+        """Return a reply's status and JSON."""
+        async with self._session.post(self.url + path, json=body) as reply:
+            return reply.status, await reply.json()
+
+    async def complete(self, **changes):
+        """Return the choices of a reply that is well."""
+        status, reply = await self.post(body=body_of(**changes))
+        assert status == 200, reply
+        return reply["choices"]
+
+    async def get(self, path):
+        async with self._session.get(self.url + path) as reply:
+            return reply.status
+
+
+@contextlib.asynccontextmanager
+async def serving(policy, folder):
+    write_folder(folder, policy)
+    server = SmallServer(policy, folder)
+    async with (
+        serve_app(build_app(server), notices_departures=True) as url,
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session,
+    ):
+        yield Client(url, session)
+
+
+def asked(policy, folder, talk):
+    """Return what a coroutine makes of a client."""
+
+    async def run():
+        async with serving(policy, folder) as client:
+            return await talk(client)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def reply_of_eight(tmp_path):
+    policy = policy_of(a=1.0, b=0.5, end=0.0)
+    choices = asked(policy, tmp_path, lambda c: c.complete(n=8, max_tokens=5))
+    return policy, choices
+
+
+# -- completions -----------------------------------------------------------------------
+
+
+def test_each_token_has_the_log_probability_that_the_policy_gives_it(reply_of_eight):
+    policy, choices = reply_of_eight
+    for choice in choices:
+        ids = choice["token_ids"]
+        (own,) = policy.log_probabilities([PROMPT + ids])
+        told = choice["logprobs"]["token_logprobs"]
+        np.testing.assert_allclose(told, own[len(PROMPT) :], rtol=1e-5)
+
+
+def test_a_request_has_as_many_completions_as_it_asked_for(reply_of_eight):
+    _, choices = reply_of_eight
+    assert [choice["index"] for choice in choices] == list(range(8))
+    assert len({tuple(choice["token_ids"]) for choice in choices}) > 1
+
+
+def test_a_completion_says_whether_it_ended_or_was_cut(reply_of_eight):
+    _, choices = reply_of_eight
+    assert {choice["finish_reason"] for choice in choices} == {"stop", "length"}
+    for choice in choices:
+        *before, last = choice["token_ids"]
+        assert END not in before
+        has_ended = choice["finish_reason"] == "stop"
+        assert has_ended == (last == END)
+        assert has_ended or len(choice["token_ids"]) == 5
+
+
+def test_the_text_of_a_completion_is_that_of_its_tokens_without_the_end(tmp_path):
+    policy = policy_of(a=0.0, b=0.0, end=0.0)
+    for choice in asked(policy, tmp_path, lambda c: c.complete(n=8)):
+        ids = [token for token in choice["token_ids"] if token != END]
+        assert choice["text"] == TOKENIZER.decode(ids)
+
+
+def test_at_temperature_0_the_likeliest_token_is_taken(tmp_path):
+    policy = policy_of(a=0.1, b=0.0)
+    choices = asked(policy, tmp_path, lambda c: c.complete(n=4, temperature=0))
+    assert [choice["token_ids"] for choice in choices] == [[A] * 8] * 4
+
+
+def test_the_same_prompt_is_completed_otherwise_the_next_time(tmp_path):
+    async def twice(client):
+        return [(await client.complete(max_tokens=32))[0]["token_ids"] for _ in "12"]
+
+    first, second = asked(policy_of(a=0.0, b=0.0), tmp_path, twice)
+    assert first != second
+
+
+# -- batches ---------------------------------------------------------------------------
+
+
+def test_requests_that_arrive_together_are_one_batch_and_keep_their_limits(tmp_path):
+    policy = policy_of(a=0.0)
+
+    async def together(client):
+        limits = [3, 9, 6]
+        asks = [client.complete(n=2, max_tokens=limit) for limit in limits]
+        return await asyncio.gather(*asks)
+
+    replies = asked(policy, tmp_path, together)
+    assert policy.calls == [(6, 9, 1.0)]
+    lengths = [[len(choice["token_ids"]) for choice in reply] for reply in replies]
+    assert lengths == [[3, 3], [9, 9], [6, 6]]
+
+
+def test_requests_of_two_temperatures_are_two_batches(tmp_path):
+    policy = policy_of(a=0.0)
+
+    async def together(client):
+        await asyncio.gather(*(client.complete(temperature=t) for t in (0, 1.0, 0)))
+
+    asked(policy, tmp_path, together)
+    assert sorted(policy.calls) == [(1, 8, 1.0), (2, 8, 0.0)]
+
+
+def test_a_batch_is_no_larger_than_its_bound(tmp_path, monkeypatch):
+    policy = policy_of(a=0.0)
+    monkeypatch.setattr(small_server.Batches.__init__, "__defaults__", (0, 4))
+
+    async def together(client):
+        await asyncio.gather(*(client.complete(n=2) for _ in range(5)))
+
+    asked(policy, tmp_path, together)
+    assert [rows for rows, *_ in policy.calls] == [4, 4, 2]
+
+
+def test_the_server_answers_while_it_samples(tmp_path):
+    policy = policy_of(a=0.0)
+    policy.may_sample.clear()
+
+    async def meanwhile(client):
+        asking = asyncio.ensure_future(client.complete())
+        await until(lambda: policy.calls, "it samples")
+        status = await client.get("/health")
+        assert not asking.done()
+        policy.may_sample.set()
+        await asking
+        return status
+
+    assert asked(policy, tmp_path, meanwhile) == 200
+
+
+def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
+    policy = policy_of(a=0.0)
+    policy.may_sample.clear()
+
+    async def leave(client):
+        first = asyncio.ensure_future(client.complete(n=1))
+        await until(lambda: policy.calls, "it samples")
+        gone = asyncio.ensure_future(client.complete(n=5))
+        stays = asyncio.ensure_future(client.complete(n=3))
+        await asyncio.sleep(0.3)
+        gone.cancel()
+        await asyncio.gather(gone, return_exceptions=True)
+        await asyncio.sleep(0.3)
+        policy.may_sample.set()
+        await asyncio.gather(first, stays)
+
+    asked(policy, tmp_path, leave)
+    assert [rows for rows, *_ in policy.calls] == [1, 3]
+
+
+def test_a_batch_that_fails_is_said_and_the_next_one_is_sampled(tmp_path):
+    policy = policy_of(a=0.0)
+    sample = policy.sample
+
+    def fail(*args):
+        policy.sample = sample
+        raise MemoryError("too many")
+
+    policy.sample = fail
+
+    async def talk(client):
+        return await client.post(body=body_of()), await client.complete()
+
+    (status, reply), choices = asked(policy, tmp_path, talk)
+    assert status == 500
+    assert "MemoryError: too many" in reply["error"]["message"]
+    assert len(choices) == 1
+
+
+# -- new weights -----------------------------------------------------------------------
+
+
+def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_path):
+    policy = policy_of(a=0.0)
+    policy.may_sample.clear()
+
+    async def hand_over(client):
+        old = asyncio.ensure_future(client.complete(n=2))
+        await until(lambda: policy.calls, "it samples")
+        policy_of(b=0.0).save(tmp_path)
+        reload = {"method": "reload_weights"}
+        taking = asyncio.ensure_future(client.post("/collective_rpc", reload))
+        await asyncio.sleep(0.1)
+        assert not taking.done()
+        policy.may_sample.set()
+        reply, reset = await taking, await client.post("/reset_prefix_cache")
+        return await old, reply, reset, await client.complete(n=2)
+
+    old, reply, reset, new = asked(policy, tmp_path, hand_over)
+    assert reply == (200, {"results": [None]})
+    assert reset == (200, {"success": True})
+    assert {token for choice in old for token in choice["token_ids"]} == {A}
+    assert {token for choice in new for token in choice["token_ids"]} == {B}
+
+
+def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_path):
+    async def talk(client):
+        (tmp_path / "weights.npy").write_bytes(b"half a file")
+        reply = await client.post("/collective_rpc", {"method": "reload_weights"})
+        return reply, await client.complete()
+
+    (status, reply), (choice,) = asked(policy_of(a=0.0), tmp_path, talk)
+    assert status == 500
+    assert str(tmp_path) in reply["error"]["message"]
+    assert set(choice["token_ids"]) == {A}
+
+
+# -- what it does not do ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"prompt": "a text"}, "`prompt`"),
+        ({"prompt": []}, "`prompt`"),
+        ({"prompt": [1, 10**6]}, "another tokenizer"),
+        ({"prompt": [A] * 4090}, "context length"),
+        ({"top_p": 0.9}, "`top_p`"),
+        ({"top_k": 20}, "`top_k`"),
+        ({"min_p": 0.1}, "`min_p`"),
+        ({"stop": ["\n"]}, "`stop`"),
+        ({"stream": True}, "`stream`"),
+        ({"logprobs": 5}, "`logprobs`"),
+        ({"repetition_penalty": 1.1}, "`repetition_penalty`"),
+        ({"guided_json": {}}, "`guided_json`"),
+        ({"seed": 3}, "`seed`"),
+        ({"n": 0}, "`n`"),
+        ({"max_tokens": 0}, "`max_tokens`"),
+        ({"temperature": -1}, "`temperature`"),
+        ({"model": "another"}, "`model`"),
+    ],
+)
+def test_what_it_does_not_do_is_refused_by_name(tmp_path, changes, named):
+    body = body_of() | changes
+
+    async def ask(client):
+        return await client.post(body=body)
+
+    status, reply = asked(policy_of(a=0.0), tmp_path, ask)
+    assert status == 400
+    assert named in reply["error"]["message"]
+
+
+def test_what_else_a_vllm_is_asked_for_is_refused(tmp_path):
+    async def ask(client):
+        other = {"method": "reload_weights", "kwargs": {"weights_path": "elsewhere"}}
+        return [
+            await client.post("/collective_rpc", {"method": "sleep"}),
+            await client.post("/collective_rpc", other),
+            await client.post("/v1/chat/completions", {"messages": []}),
+            await client.post("/generate", {}),
+        ]
+
+    replies = asked(policy_of(a=0.0), tmp_path, ask)
+    assert [status for status, _ in replies] == [400, 400, 400, 404]
+    assert all("small server" in reply["error"]["message"] for _, reply in replies)
+
+
+# -- this project's own client ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["vllm", "openai"])
+def test_serve_looks_at_it_and_finds_its_token_ids(tmp_path, kind):
+    policy = policy_of(a=0.0, b=0.0, end=-1.0)
+
+    async def look(client):
+        url = f"{client.url}/v1"
+        config = server_config(url, kind, model_name="policy", health_check=False)
+        await ServerLook(url, kind, "policy", "x", trains=True).check()
+        server = SERVER_CLASSES[kind](config)
+        server.tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+        try:
+            return await server.find_route(anew=True)
+        finally:
+            await server.close()
+            await server.openai.close()
+
+    route = asked(policy, tmp_path, look)
+    assert route is COMPLETIONS
+    assert policy.calls == [(PROBE_SAMPLING["n"], PROBE_SAMPLING["max_tokens"], 1.0)]
+
+
+def test_process_and_evaluate_take_it_for_a_server_of_token_ids(tmp_path):
+    async def look(client):
+        url = f"{client.url}/v1"
+        await ServerLook(url, "vllm", "policy", "x", trains=False).check()
+        return True
+
+    assert asked(policy_of(a=0.0), tmp_path, look)
