@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rg_env.reports.evaluation_summary import Estimate, estimate
 
@@ -70,16 +70,24 @@ class AskedGroups:
     def new(self) -> list[AskedGroup]:
         """Return the groups since the last call, in the order of their time."""
         groups = []
-        for path in sorted(self._folder.glob("*_rollouts_*.jsonl*")):
-            # A file that is full loses its ending `.part`.
-            name = path.name.removesuffix(".part")
-            with path.open("rb") as lines:
+        for name in sorted({p.name.removesuffix(".part") for p in self._files()}):
+            with self._opened(name) as lines:
                 lines.seek(self._read.get(name, 0))
                 for line in lines:
                     if line.endswith(b"\n"):
                         self._read[name] = self._read.get(name, 0) + len(line)
                         groups.append(_asked(json.loads(line)))
         return sorted(groups, key=lambda group: group.time)
+
+    def _files(self) -> Iterator[Path]:
+        return self._folder.glob("*_rollouts_*.jsonl*")
+
+    def _opened(self, name: str) -> BinaryIO:
+        """Open a file, which loses its ending `.part` when it is full."""
+        try:
+            return (self._folder / f"{name}.part").open("rb")
+        except FileNotFoundError:
+            return (self._folder / name).open("rb")
 
 
 def _asked(row: Mapping[str, Any]) -> AskedGroup:
