@@ -273,10 +273,8 @@ class Inference:
         prompt, *lists = reply
         completions = []
         for ids, of_ids, reason in zip(*lists, strict=True):
-            # Of a list, decode() looks at every number before it begins.
-            array = np.asarray(ids, dtype=np.int64)
             completion = Completion(
-                text=self._tokenizer.decode(array, skip_special_tokens=True),
+                text=self._tokenizer.decode(_as_array(ids), skip_special_tokens=True),
                 finish_reason=end_of(reason),
                 tokens=prompt + ids,
                 masks=[PROMPT_MASK] * len(prompt) + ids,
@@ -325,6 +323,18 @@ class Inference:
             "input_ids"
         ]
         return batch
+
+
+def _as_array(ids: list[int]) -> np.ndarray:
+    """Return token ids as decode() takes them without a look at each one first.
+
+    Raises:
+        TypeError: One is no whole number.
+    """
+    array = np.asarray(ids)
+    if ids and array.dtype.kind != "i":
+        raise TypeError("a token id is no whole number")
+    return array.astype(np.int64)
 
 
 async def _through_proxy(

@@ -13,7 +13,7 @@ from parts import (
 )
 
 from rg_env import patience
-from rg_env.inference.generation import InferenceFailed, Sampling
+from rg_env.inference.generation import InferenceFailed, Sampling, _as_array
 from rg_env.inference.prompts import render_prompt
 from rg_env.simulation.inference_server import serve_app
 
@@ -75,6 +75,12 @@ def test_missing_choices_are_asked_for_again():
 
     _, made = completions(reply, n=3)
     assert len(made) == 3 and wanted == [3, 2, 1]
+
+
+@pytest.mark.parametrize("ids", [["12", 3], ["word"], [1.5], [None, 2], [2**70]])
+def test_a_token_that_is_no_whole_number_is_not_made_one(ids):
+    with pytest.raises(TypeError, match="whole number"):
+        _as_array(ids)
 
 
 def test_too_few_choices_again_and_again_are_a_failure():
