@@ -332,7 +332,8 @@ class Training:
         changes: Mapping[str, Any],
     ) -> dict[str, Estimate]:
         """Evaluate what the server has, unless it is done."""
-        if not (folder / "samples.jsonl").is_file():
+        done = folder / "done"
+        if not done.is_file():
             settings = self._settings(
                 folder,
                 run.tasks,
@@ -343,6 +344,7 @@ class Training:
             self._plugin.run(
                 self._logs / "evaluate.log", "evaluate", "--config", settings
             )
+            done.touch()
         return evaluation.held_out_scores(folder)
 
     # -- parts -------------------------------------------------------------------------
