@@ -8,6 +8,7 @@ learning.png there.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,9 +17,14 @@ from typing import Any
 
 import matplotlib as mpl
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 mpl.use("Agg")
 
 from matplotlib import pyplot as plt
+
+from examples.train_small.evaluation import shown
+from examples.train_small.recipe import DURING, RESULT
+from rg_env.reports.evaluation_summary import Estimate
 
 Result = Mapping[str, Any]
 
@@ -31,12 +37,22 @@ PANELS_IN_A_ROW = 2
 def read(work: Path) -> list[dict[str, Any]]:
     """Read the results of all runs that are done, with the history of each."""
     results = []
-    for path in sorted(work.glob("seed-*/*/result.json")):
-        history = path.parent / "checkpoints" / "history.jsonl"
-        lines = history.read_text(encoding="utf-8").splitlines()
+    for path in sorted(work.glob(f"seed-*/*/{RESULT}")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        results.append({**result, "history": [json.loads(line) for line in lines]})
+        result["history"] = _rows(path.parent / "checkpoints" / "history.jsonl")
+        result["during"] = [
+            (row.pop("step"), Estimate(**row)) for row in _rows(path.parent / DURING)
+        ]
+        for when in ("before", "after"):
+            scores = result[when].items()
+            result[when] = {task: Estimate(**score) for task, score in scores}
+        results.append(result)
     return results
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    return [json.loads(line) for line in lines]
 
 
 def table(results: Sequence[Result]) -> str:
@@ -50,9 +66,9 @@ def table(results: Sequence[Result]) -> str:
             before = result["before"][task]
             cells = [
                 *(result["run"], task, result["seed"]),
-                *(_shown(before), _shown(after)),
-                f"{after['mean'] - before['mean']:+.3f}",
-                "yes" if after["low"] > before["high"] else "no",
+                *(shown(before), shown(after)),
+                f"{after.mean - before.mean:+.3f}",
+                "yes" if after.low > before.high else "no",
             ]
             lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += [
@@ -79,7 +95,8 @@ def write(work: Path) -> list[Path]:
     if not results:
         return []
     paths = [work / "results.json", work / "results.md", work / "learning.png"]
-    paths[0].write_text(json.dumps(results), encoding="utf-8")
+    text = json.dumps(results, default=dataclasses.asdict)
+    paths[0].write_text(text, encoding="utf-8")
     paths[1].write_text(table(results), encoding="utf-8")
     draw(results, paths[2])
     return paths
@@ -98,8 +115,8 @@ def draw(results: Sequence[Result], path: Path) -> None:
     )
     for axis in axes.flat[len(panels) :]:
         axis.axis("off")
-    for axis, (title, shown) in zip(axes.flat, panels.items(), strict=False):
-        for result in shown:
+    for axis, (title, drawn) in zip(axes.flat, panels.items(), strict=False):
+        for result in drawn:
             _draw_run(axis, result)
         axis.set_title(title)
         axis.set_xlabel("step")
@@ -122,26 +139,24 @@ def _draw_run(axis: Any, result: Result) -> None:
     (line,) = axis.plot(
         range(1, len(means) + 1), means, label=f"seed {result['seed']}, sampled"
     )
-    levels = [level for _, level, *_ in result["levels"]]
     if len(result["tasks"]) == 1:
-        for step, scores in ((0, result["before"]), (len(means), result["after"])):
-            (score,) = scores.values()
-            below, above = score["mean"] - score["low"], score["high"] - score["mean"]
+        scores = [(0, *result["before"].values())]
+        scores += result["during"]
+        scores.append((len(means), *result["after"].values()))
+        for step, score in scores:
+            below, above = score.mean - score.low, score.high - score.mean
             axis.errorbar(
                 [step],
-                [score["mean"]],
+                [score.mean],
                 [[below], [above]],
                 fmt="o",
                 capsize=3,
                 color=line.get_color(),
             )
+    levels = [level for _, level, *_ in result["levels"]]
     if any(level is not None for level in levels):
         places = [i * len(means) / len(levels) for i in range(len(levels))]
         axis.plot(places, levels, ":", color=line.get_color(), label="level")
-
-
-def _shown(score: Mapping[str, float]) -> str:
-    return f"{score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
 
 
 if __name__ == "__main__":

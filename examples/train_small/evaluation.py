@@ -10,8 +10,16 @@ from typing import Any, BinaryIO
 
 from rg_env.reports.evaluation_summary import Estimate, estimate
 
+Scores = dict[str, Estimate]
+"""By task."""
 
-def held_out_scores(folder: Path) -> dict[str, Estimate]:
+
+def shown(score: Estimate) -> str:
+    """Return a score with its interval."""
+    return f"{score.mean:.3f} ({score.low:.3f} to {score.high:.3f})"
+
+
+def held_out_scores(folder: Path) -> Scores:
     """Read a folder that `evaluate` has written: task to mean score with interval.
 
     Raises:
@@ -23,6 +31,33 @@ def held_out_scores(folder: Path) -> dict[str, Estimate]:
             raise ValueError(f"{folder}: an item was not answered: {sample['outcome']}")
         scores.setdefault(sample["task"], []).append(sample["score"])
     return {task: estimate(values) for task, values in sorted(scores.items())}
+
+
+class RunningScore:
+    """The held-out score that `serve` writes during a run, again and again.
+
+    Args:
+        folder: `data_dir_to_save_evals`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "metrics.json"
+        self._read = self._written()
+
+    def new(self) -> Estimate | None:
+        """Return the score that came since the last call, over all tasks."""
+        if (written := self._written()) == self._read:
+            return None
+        try:
+            told = json.loads(self._path.read_text(encoding="utf-8"))["results"]["all"]
+        except json.JSONDecodeError:
+            return None  # it is being written
+        self._read = written
+        values = (told[f"eval/percent_correct{end}"] for end in ("", "_low", "_high"))
+        return Estimate(*values, told["eval/items"])
+
+    def _written(self) -> int:
+        return self._path.stat().st_mtime_ns if self._path.is_file() else 0
 
 
 def held_out_questions(folder: Path) -> set[str]:
@@ -106,6 +141,11 @@ def signal_share(groups: Iterable[AskedGroup]) -> float:
     """Return the share of groups whose rewards differ, in 0 to 1."""
     flags = [group.has_signal for group in groups]
     return sum(flags) / len(flags) if flags else 0.0
+
+
+def latest_levels(groups: Iterable[AskedGroup]) -> dict[str, float]:
+    """Return the level that each task was last asked at, where it has one."""
+    return {g.task: g.level for g in groups if g.level is not None}
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

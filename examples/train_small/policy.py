@@ -89,3 +89,19 @@ class Policy(Protocol):
         Without it the optimiser starts anew.
         """
         ...
+
+
+def save_whole(policy: Policy, folder: Path, *, with_optimiser: bool = False) -> None:
+    """Save a policy so that each file is the old one or the new one at any moment.
+
+    Args:
+        policy: Is saved.
+        folder: Made where it is not there; what else is in it stays.
+        with_optimiser: Whether what the next step depends on is saved too.
+    """
+    new = folder.with_name(f"{folder.name}.new")
+    policy.save(new, with_optimiser=with_optimiser)
+    folder.mkdir(exist_ok=True)
+    for file in sorted(new.iterdir()):
+        file.replace(folder / file.name)
+    new.rmdir()

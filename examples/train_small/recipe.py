@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+import yaml
 
 TASK_PARAMS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -17,7 +21,7 @@ TASK_PARAMS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "min_value": -50,
             "max_value": 50,
         },
-        "word_sequence_reversal": {"min_words": 2, "max_words": 3},
+        "word_sequence_reversal": {"min_words": 2, "max_words": 2},
         "chain_sum": {"min_terms": 2, "max_terms": 3, "max_digits": 1},
     }
 )
@@ -31,6 +35,9 @@ SYSTEM_PROMPT = "Answer."
 
 MAX_TOKENS = 256
 """Of a prompt and its completion."""
+
+RESULT, DURING = "result.json", "during.jsonl"
+"""Files of a run: what came of it, and the held-out score meanwhile."""
 
 RunKind = Literal["grpo", "shuffled", "curriculum", "weighted", "adaptive"]
 
@@ -100,3 +107,62 @@ def settings_of(
         "steps_per_eval": 0,
         **changes,
     }
+
+
+def serving_settings(
+    options: argparse.Namespace, api: str, folder: Path
+) -> dict[str, Any]:
+    """Return the further settings of `serve`.
+
+    Args:
+        options: The command line.
+        api: URL of the Atropos API.
+        folder: Of the run.
+    """
+    return {
+        "rollout_server_url": api,
+        "group_size": options.group_size,
+        "batch_size": options.group_size * options.groups,
+        "total_steps": -1,
+        "max_num_workers": options.groups,
+        "max_batches_offpolicy": 1,
+        "min_batch_allocation": None,
+        "data_dumps_dir": str(folder / "dumps"),
+        "dump_rollouts": True,
+        "dump_failed_rollouts": True,
+        "rollout_save_score_threshold": 0.0,
+        "steps_per_eval": options.evaluate_every,
+        "data_dir_to_save_evals": str(folder / "during"),
+    }
+
+
+class Endpoint(Protocol):
+    """An inference server, as far as the settings name it."""
+
+    url: str
+    model_name: str
+
+
+def write_settings(
+    beside: Path, env: Mapping[str, Any], server: Endpoint | None = None
+) -> Path:
+    """Write a file for `--config`.
+
+    Args:
+        beside: The file is called as this, with `.yaml` at its end.
+        env: Settings of the environment.
+        server: None where nothing is asked of one.
+
+    Returns:
+        The file.
+    """
+    given: dict[str, Any] = {"env": dict(env)}
+    if server is not None:
+        given["openai"] = {
+            "base_url": f"{server.url}/v1",
+            "model_name": server.model_name,
+            "server_type": "vllm",
+        }
+    path = beside.with_name(f"{beside.name}.yaml")
+    path.write_text(yaml.safe_dump(given, sort_keys=False), encoding="utf-8")
+    return path

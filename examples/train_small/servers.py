@@ -33,7 +33,7 @@ What changes on a GPU (`--device cuda`, and a vLLM of your own, named by its URL
                (`--weight-transfer-config '{"backend": "nccl"}'`, or `ipc` on one GPU):
                `/init_weight_transfer_engine` once, and then, between `/pause` and
                `/resume`, `/start_weight_update`, `/update_weights` and
-               `/finish_weight_update`. It would take the place of `_put` and of
+               `/finish_weight_update`. It would take the place of `save_whole` and of
                `reload_weights` below; the rest stays.
 """
 
@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -48,7 +49,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from examples.train_small.policy import Policy
+from examples.train_small.policy import Policy, save_whole
 from examples.vllm_on_cpu import Vllm, free_port, is_well
 from rg_env.errors import RunFailed
 from rg_env.simulation.child_process import ChildProgram
@@ -114,19 +115,10 @@ class InferenceServer:
             ServerFailed: It has not taken them, and may have the old ones or none.
         """
         began = time.monotonic()
-        self._put(policy)
+        save_whole(policy, self._folder)
         with self._paused():
             self._reload()
         return time.monotonic() - began
-
-    def _put(self, policy: Policy) -> None:
-        """Write weights; who reads meanwhile finds each file as it was or as it is."""
-        new = self._folder.with_name(f"{self._folder.name}.new")
-        policy.save(new)
-        self._folder.mkdir(exist_ok=True)
-        for file in sorted(new.iterdir()):
-            file.replace(self._folder / file.name)
-        new.rmdir()
 
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:
@@ -265,3 +257,18 @@ class SmallServer(InferenceServer):
         if self._program is not None:
             self._program.stop()
             self._program = None
+
+
+def make_server(name: str, folder: Path, log: Path) -> InferenceServer:
+    """Return a server, which does not run yet.
+
+    Args:
+        name: `vllm`, `small`, or a URL.
+        folder: It reads its weights from here.
+        log: What it says, where it is ours.
+    """
+    if name == "vllm":
+        return VllmServer(Path(sys.executable), folder, log)
+    if name == "small":
+        return SmallServer(folder, log)
+    return OtherServer(name, folder)

@@ -17,13 +17,15 @@ from typing import NoReturn
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
+from examples.train_small.options import read_options
 from examples.vllm_on_cpu import VLLM, VllmFailed, make_python
 
 
 def main() -> NoReturn:
     """Make the environment; then this process becomes the training."""
     argv = sys.argv[1:]
-    needs = [HERE / "requirements.txt"] + [VLLM] * ("vllm" in argv)
+    is_vllm = read_options(argv).server == "vllm"  # or it ends here, with a sentence
+    needs = [HERE / "requirements.txt"] + [VLLM] * is_vllm
     try:
         python = make_python(*needs)
     except VllmFailed as error:

@@ -20,11 +20,14 @@ WEIGHTS = "weights.npy"
 
 
 class AnswerPolicy:
-    """Draws a digit by the same logits for every prompt."""
+    """Draws a digit by the same logits for every prompt; at first the last one a little
+    more often than others, and always where the likeliest is asked for.
+    """
 
     def __init__(self, learning_rate=1.0):
         self.learning_rate = learning_rate
         self._logits = np.zeros(len(DIGITS))
+        self._logits[-1] = 0.1
 
     def sample(self, prompts, max_tokens, temperature, stop_ids, seed):
         rng = np.random.default_rng(seed)

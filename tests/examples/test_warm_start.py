@@ -41,7 +41,7 @@ def test_the_start_ends_when_enough_of_what_was_kept_back_is_right(gold, tmp_pat
     state = warm_start(
         policy, conversations_of(gold), QUICK, tmp_path, seed=0, tell=told.append
     )
-    assert state.right == {"gcd": 1.0}
+    assert state.right == 1.0
     assert state.seconds < QUICK.seconds
     assert len(told) == state.step
 

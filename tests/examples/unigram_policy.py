@@ -57,7 +57,7 @@ class UnigramPolicy:
         told = self._told()
         return [np.array([0.0, *told[row[1:]]], np.float32) for row in rows]
 
-    def save(self, folder):
+    def save(self, folder, *, with_optimiser=False):
         folder.mkdir(exist_ok=True)
         np.save(folder / WEIGHTS, self.logits)
 
