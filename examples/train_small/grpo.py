@@ -132,15 +132,8 @@ def update_of(
         away = _chosen(start, trained) - logprob
         distance = np.expm1(away) - away
         weight = weight + objective.kl * np.expm1(away)
-
-    weights = [np.zeros(len(mask), np.float32) for mask in trained]
-    ends = np.cumsum([int(mask.sum()) for mask in trained])
-    for row, mask, part in zip(
-        weights, trained, np.split(weight / count, ends[:-1]), strict=True
-    ):
-        row[mask] = part
     return Update(
-        weights=weights,
+        weights=_rows_of(weight / count, trained),
         objective=float((gain - objective.kl * distance).mean()),
         ratios=Ratios(
             mean=float(ratio.mean()),
@@ -155,3 +148,13 @@ def _chosen(rows: Sequence[np.ndarray], trained: Sequence[np.ndarray]) -> np.nda
     """Return the values of the trained tokens, row after row, in double precision."""
     pairs = zip(rows, trained, strict=True)
     return np.concatenate([row[mask] for row, mask in pairs]).astype(np.float64)
+
+
+def _rows_of(values: np.ndarray, trained: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return rows with these values where a token is trained, and 0 elsewhere."""
+    rows = [np.zeros(len(mask), np.float32) for mask in trained]
+    ends = np.cumsum([int(mask.sum()) for mask in trained])
+    parts = np.split(values, ends[:-1])
+    for row, mask, part in zip(rows, trained, parts, strict=True):
+        row[mask] = part
+    return rows

@@ -32,6 +32,10 @@ FIRST_SEED = 1000
 """Of the items that seed 0 asks: none of a warm start."""
 
 
+FIRST_RATIO_WITHIN = 0.1
+"""Of 1: more than what bfloat16 makes of it, less than a shift by one token does."""
+
+
 class TaskRun:
     """A run, which goes on where it was ended.
 
@@ -104,6 +108,12 @@ class TaskRun:
             is_shuffled=self._run.is_shuffled,
             seed=self._seed,
         )
+
+        def tell(step: training.Step) -> None:
+            if step.number == done + 1:
+                check_first(step)
+            progress.tell(step)
+
         with self._batches(plan, done) as source, progress.shown(plan.steps - done):
             training.train(
                 policy,
@@ -112,7 +122,7 @@ class TaskRun:
                 plan,
                 checkpoints,
                 reference=self._policy_at(self._start) if options.kl else None,
-                tell=progress.tell,
+                tell=tell,
             )
 
     @contextlib.contextmanager
@@ -191,6 +201,20 @@ class TaskRun:
                 for group in groups
             ],
         }
+
+
+def check_first(step: training.Step) -> None:
+    """Refuse a first batch that its weights have not sampled.
+
+    Raises:
+        RunFailed: Its ratios are not about 1.
+    """
+    if abs(step.ratios.mean - 1) > FIRST_RATIO_WITHIN:
+        raise RunFailed(
+            f"the ratios of the first batch are {step.ratios.mean:.2f} on average"
+            " instead of 1: the inference server has other weights than the trainer,"
+            " or its token ids and log-probabilities do not belong together"
+        )
 
 
 class RunProgress:

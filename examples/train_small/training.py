@@ -29,6 +29,9 @@ from examples.train_small.policy import Policy
 
 HISTORY = "history.jsonl"
 
+RISING_STEPS = 20
+"""The learning rate rises from 0 to its highest in so many."""
+
 
 class WeightTaker(Protocol):
     """An inference server."""
@@ -43,7 +46,7 @@ class Plan:
 
     Attributes:
         steps: Batches to take, those of an earlier start included.
-        learning_rate: Above 0.
+        learning_rate: The highest, above 0.
         objective: What is gone up.
         is_shuffled: Whether rewards are dealt out anew within each batch, which leaves
             nothing to learn: the control.
@@ -57,6 +60,17 @@ class Plan:
     is_shuffled: bool = False
     seed: int = 0
     checkpoint_every: int = 20
+
+    def learning_rate_of(self, number: int) -> float:
+        """Return that of a step, counted from 1.
+
+        It rises, since the optimiser's moments say nothing at first, and falls to 0
+        from half of the run on, so that what is left at its end is not the noise of
+        the last batches.
+        """
+        rising = number / RISING_STEPS
+        falling = 2 * (self.steps - number + 1) / self.steps
+        return self.learning_rate * min(1.0, rising, falling)
 
 
 @dataclass(frozen=True)
@@ -158,8 +172,8 @@ def train(
         reference: The policy that training began with, for the KL term.
         tell: Told of every step.
     """
-    policy.learning_rate = plan.learning_rate
     for number in range(checkpoints.step + 1, plan.steps + 1):
+        policy.learning_rate = plan.learning_rate_of(number)
         began = time.monotonic()
         groups = source.next_batch()
         came = time.monotonic()

@@ -1,16 +1,18 @@
 """A whole run: real API, real `serve`, the small server, and a policy in numpy."""
 
-import contextlib
 import json
 import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, nullcontext
 
 import pytest
 
 from examples.train_small import curve
-from examples.train_small.task_run import to_the_end
+from examples.train_small.grpo import Ratios
+from examples.train_small.task_run import check_first, to_the_end
+from examples.train_small.training import Step
 from rg_env.errors import RunFailed
 from tests.examples.small_training import TASK, run_folder, train
 from tests.parts import descendants, left_alive
@@ -26,7 +28,7 @@ def mean_reward(steps):
 @pytest.mark.processes
 @pytest.mark.slow
 def test_the_held_out_score_rises_through_the_real_api_and_serve(tmp_path):
-    with contextlib.ExitStack() as running:
+    with ExitStack() as running:
         train(tmp_path, STEPS, running)
     (result,) = curve.read(tmp_path)
     before, after = result["before"][TASK], result["after"][TASK]
@@ -96,3 +98,11 @@ def test_what_was_opened_ends_with_the_work_that_fails(capsys):
 
     to_the_end(fail)
     assert ended == [True]
+
+
+@pytest.mark.parametrize(("by", "is_refused"), [(0.0, False), (0.5, True)])
+def test_a_first_batch_of_other_weights_ends_the_run(by, is_refused):
+    ratios = Ratios(mean=1.0 + by, furthest=by, clipped=0.0)
+    step = Step(1, 0.5, 0.0, 1.0, ratios, 0.0, 10, 1.0, 1.0, 1.0)
+    with pytest.raises(RunFailed, match=r"1\.50") if is_refused else nullcontext():
+        check_first(step)

@@ -73,3 +73,26 @@ def test_steps_after_the_newest_checkpoint_are_done_again(tmp_path):
     seen, _ = trained(tmp_path, 6)
     assert [step.number for step in seen] == [3, 4, 5, 6]
     assert len((tmp_path / "history.jsonl").read_text().splitlines()) == 6
+
+
+def test_the_learning_rate_rises_to_its_highest_and_falls_to_nothing():
+    plan = Plan(100, learning_rate=2.0)
+    rates = [plan.learning_rate_of(number) for number in range(1, 101)]
+    highest = rates.index(2.0)
+    assert rates[: highest + 1] == sorted(rates[: highest + 1])
+    assert rates[highest:] == sorted(rates[highest:], reverse=True)
+    assert 0 < rates[0] < 0.2
+    assert 0 < rates[-1] < 0.1
+
+
+def test_a_step_is_taken_with_its_learning_rate(tmp_path):
+    taken = []
+
+    class Noting(AnswerPolicy):
+        def step(self, rows, weights):
+            taken.append(self.learning_rate)
+            return super().step(rows, weights)
+
+    plan = Plan(4)
+    train(Noting(), FixedSource(), Server(), plan, Checkpoints(tmp_path))
+    assert taken == [plan.learning_rate_of(number) for number in (1, 2, 3, 4)]
