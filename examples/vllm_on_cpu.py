@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rg_env.errors import RunFailed
+from rg_env.sandbox import kernel_calls
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE.parent / ".venv-vllm"
@@ -63,8 +64,7 @@ def make_python(*requirements: Path, folder: Path = VENV) -> Path:
     if wanted <= made:
         return python
     print(f"making {folder} (3.5 GB with vLLM, about ten minutes)", flush=True)
-    if not python.exists():
-        _run(sys.executable, "-m", "venv", folder)
+    _run(sys.executable, "-m", "venv", folder)  # or mend one that was not finished
     pip = (python, "-m", "pip", "--quiet")
     _run(*pip, "install", *(part for file in requirements for part in ("-r", file)))
     if VLLM in requirements:
@@ -125,6 +125,11 @@ def is_well(url: str) -> bool:
         return False
 
 
+def end_with_us() -> None:
+    """Have the kernel end this process with its parent; for `preexec_fn`."""
+    kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class Vllm:
     """A stock `vllm serve` of a small machine, at one address for all its starts.
 
@@ -172,6 +177,8 @@ class Vllm:
                 env={**os.environ, **self._variables},
                 # Ctrl-C at the terminal is for us; it is killed with what it started.
                 start_new_session=True,
+                # And if we are killed it is told by the kernel.
+                preexec_fn=end_with_us,
             )
 
     def ready(self) -> None:
@@ -182,12 +189,15 @@ class Vllm:
         """
         deadline = time.monotonic() + START_WITHIN_S
         while not is_well(self.url):
-            process = self._process
-            if process is None or process.poll() is not None:
-                raise VllmFailed(f"vLLM has ended; see {self._log}")
+            self.check()
             if time.monotonic() > deadline:
                 raise VllmFailed(f"vLLM does not answer; see {self._log}")
             time.sleep(LOOK_EVERY_S)
+
+    def check(self) -> None:
+        """Raise `VllmFailed` if it has ended."""
+        if self._process is None or self._process.poll() is not None:
+            raise VllmFailed(f"vLLM has ended; see {self._log}")
 
     def kill(self) -> None:
         """Kill it and what it has started, at once."""

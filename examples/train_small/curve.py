@@ -24,6 +24,7 @@ from matplotlib import pyplot as plt
 
 from examples.train_small.evaluation import shown
 from examples.train_small.recipe import DURING, RESULT
+from examples.train_small.whole_files import write_whole
 from rg_env.reports.evaluation_summary import Estimate
 
 Result = Mapping[str, Any]
@@ -95,9 +96,8 @@ def write(work: Path) -> list[Path]:
     if not results:
         return []
     paths = [work / "results.json", work / "results.md", work / "learning.png"]
-    text = json.dumps(results, default=dataclasses.asdict)
-    paths[0].write_text(text, encoding="utf-8")
-    paths[1].write_text(table(results), encoding="utf-8")
+    write_whole(paths[0], json.dumps(results, default=dataclasses.asdict))
+    write_whole(paths[1], table(results))
     draw(results, paths[2])
     return paths
 

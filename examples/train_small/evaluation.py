@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rg_env.errors import RunFailed
 from rg_env.reports.evaluation_summary import Estimate, estimate
 
 Scores = dict[str, Estimate]
@@ -23,12 +24,12 @@ def held_out_scores(folder: Path) -> Scores:
     """Read a folder that `evaluate` has written: task to mean score with interval.
 
     Raises:
-        ValueError: An item has no score, since a request failed.
+        RunFailed: An item has no score, since its requests failed.
     """
     scores: dict[str, list[float]] = {}
     for sample in _lines(folder / "samples.jsonl"):
         if sample["score"] is None:
-            raise ValueError(f"{folder}: an item was not answered: {sample['outcome']}")
+            raise RunFailed(f"{folder}: an item has no score: {sample['outcome']}")
         scores.setdefault(sample["task"], []).append(sample["score"])
     return {task: estimate(values) for task, values in sorted(scores.items())}
 

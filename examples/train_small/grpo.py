@@ -5,9 +5,10 @@ derivative of the objective by that token's log-probability, so that is the exac
 gradient, whatever the policy is made of. The objective is the mean over the trained
 tokens of a batch of
 
-    min(ratio x advantage, clip(ratio) x advantage) - kl x distance to the start
+    min(ratio x advantage, clip(ratio) x advantage) - kl_weight x distance
 
-with ratio = exp(log-probability now - log-probability when it was sampled).
+with ratio = exp(log-probability now - log-probability when it was sampled), and the
+distance to a reference, if there is one.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class Objective:
-    """What is gone up.
+    """What is maximised.
 
     Attributes:
         clip: A token whose ratio is further from 1 than this, on the side that its
             advantage asks for, has no weight; above 0.
-        kl: Weight of the distance to the start, at least 0; 0 needs no reference.
+        kl_weight: Of the distance to the reference, at least 0; 0 needs none.
     """
 
     clip: float = 0.2
-    kl: float = 0.0
+    kl_weight: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,15 @@ class Ratios:
     right: a shift by one token shows at once.
 
     Attributes:
-        mean: About 1, also while the weights move.
+        mean: About 1 whatever the weights are, if they sampled from all tokens.
+        apart: Mean size of a ratio's logarithm, in nats: how far the weights are from
+            those that sampled. 0 if they are the same.
         furthest: The largest distance of a ratio from 1.
         clipped: Share of the tokens that the clip leaves without a weight, in 0 to 1.
     """
 
     mean: float
+    apart: float
     furthest: float
     clipped: float
 
@@ -64,13 +68,15 @@ class Update:
         weights: One array for each rollout, as long as its row.
         objective: Its value before the step.
         ratios: Their statistics.
-        kl: Mean distance to the start, at least 0; 0 without a reference.
+        kl: Mean distance to the reference, at least 0; 0 without one.
+        tokens: Trained ones of the batch.
     """
 
     weights: list[np.ndarray]
     objective: float
     ratios: Ratios
     kl: float
+    tokens: int
 
 
 def advantages(group: Group) -> np.ndarray:
@@ -91,25 +97,25 @@ def update_of(
     groups: Sequence[Group],
     now: Sequence[np.ndarray],
     objective: Objective,
-    start: Sequence[np.ndarray] | None = None,
+    reference: Sequence[np.ndarray] | None = None,
 ) -> Update:
     """Weigh every token of a batch.
 
     Args:
         groups: Of the batch.
         now: The policy's log-probabilities for each rollout's row, group after group.
-        objective: What is gone up.
-        start: Those of the policy that training began with; needed where `kl` is
-            above 0.
+        objective: What is maximised.
+        reference: Those of the policy that is to stay near; needed where `kl_weight`
+            is above 0.
 
     Returns:
         The weights, and what they were made of.
 
     Raises:
-        ValueError: The rows do not fit, no token is trained, or `start` is missing.
+        ValueError: The rows do not fit, no token is trained, or `reference` is missing.
     """
-    if objective.kl and start is None:
-        raise ValueError("a KL term needs the log-probabilities of the start")
+    if objective.kl_weight and reference is None:
+        raise ValueError("a KL term needs the log-probabilities of a reference")
     trained = [mask for group in groups for mask in group.trained]
     sampled = [values for group in groups for values in group.logprobs]
     advantage = np.concatenate([advantages(group) for group in groups])
@@ -120,27 +126,30 @@ def update_of(
     # Every trained token of the batch in one array.
     of_row = np.repeat(advantage, [int(mask.sum()) for mask in trained])
     logprob = _chosen(now, trained)
-    ratio = np.exp(logprob - _chosen(sampled, trained))
+    log_ratio = logprob - _chosen(sampled, trained)
+    ratio = np.exp(log_ratio)
     clipped = np.clip(ratio, 1 - objective.clip, 1 + objective.clip)
     gain = np.minimum(ratio * of_row, clipped * of_row)
     is_cut = gain < ratio * of_row
     weight = np.where(is_cut, 0.0, ratio * of_row)
     distance = np.zeros_like(weight)
-    if objective.kl and start is not None:
-        # exp(d) - d - 1 with d = start - now: never negative, and its mean over what
-        # the policy samples is the KL divergence.
-        away = _chosen(start, trained) - logprob
+    if objective.kl_weight and reference is not None:
+        # exp(d) - d - 1 with d = reference - now: never negative, and its mean over
+        # what the policy samples is the KL divergence.
+        away = _chosen(reference, trained) - logprob
         distance = np.expm1(away) - away
-        weight = weight + objective.kl * np.expm1(away)
+        weight = weight + objective.kl_weight * np.expm1(away)
     return Update(
         weights=_rows_of(weight / count, trained),
-        objective=float((gain - objective.kl * distance).mean()),
+        objective=float((gain - objective.kl_weight * distance).mean()),
         ratios=Ratios(
             mean=float(ratio.mean()),
+            apart=float(np.abs(log_ratio).mean()),
             furthest=float(np.abs(ratio - 1).max()),
             clipped=float(is_cut.mean()),
         ),
         kl=float(distance.mean()),
+        tokens=count,
     )
 
 

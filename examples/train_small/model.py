@@ -11,7 +11,12 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 from transformers.utils import logging
 
 logging.disable_progress_bar()
@@ -62,6 +67,24 @@ def make_model(
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return sum(weight.numel() for weight in model.parameters())
+
+
+def take_model(name: str, folder: Path) -> None:
+    """Write a model that is there, and its tokenizer, into a folder.
+
+    Embeddings that are tied become two that are equal; see `make_model`.
+
+    Args:
+        name: Of the hub, or a folder.
+        folder: Made where it is not there.
+    """
+    model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
+    if model.config.get_text_config().tie_word_embeddings:
+        head = model.get_output_embeddings()
+        head.weight = torch.nn.Parameter(head.weight.detach().clone())
+        model.config.get_text_config().tie_word_embeddings = False
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(name).save_pretrained(folder)
 
 
 def main() -> None:

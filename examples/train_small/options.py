@@ -10,6 +10,9 @@ from typing import get_args
 from examples.train_small import recipe
 from rg_env.simulation.child_process import PROJECT
 
+LEAST = {"conversations": 1000, "steps": 1, "groups": 1, "group_size": 2, "held_out": 2}
+"""Below these there is nothing to learn from, or no interval."""
+
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split(",")))
@@ -44,11 +47,12 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add("--conversations", type=int, default=8_000, help="of a warm start")
     add("--warm-seconds", type=float, default=300.0, help="of a warm start at most")
     add("--warm-target", type=float, default=0.4, help="share of right answers")
-    add("--steps", type=int, default=120, help="of a run")
+    add("--steps", type=int, default=160, help="of a run")
     add("--groups", type=int, default=16, help="of a batch")
     add("--group-size", type=int, default=8, help="rollouts of an item")
-    add("--learning-rate", type=float, default=3e-4, help="of a run")
+    add("--learning-rate", type=float, default=3e-4, help="the highest of a run")
     add("--kl", type=float, default=0.0, help="weight of the distance to the start")
+    add("--max-tokens", type=int, default=256, help="of a prompt and its completion")
     add("--held-out", type=int, default=1000, help="evaluation items of a task")
     add("--evaluate-every", type=int, default=40, help="steps; 0 for never")
     add(
@@ -60,4 +64,10 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if unknown := set(options.runs) - set(kinds):
         parser.error(f"--runs knows {', '.join(kinds)}, not {', '.join(unknown)}")
+    server = options.server
+    if server not in ("vllm", "small") and not server.startswith(("http://", "https:")):
+        parser.error(f"--server is vllm, small or a URL with http://, not {server}")
+    for name, least in LEAST.items():
+        if (found := getattr(options, name)) < least:
+            parser.error(f"--{name.replace('_', '-')} is at least {least}, not {found}")
     return options

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from examples.vllm_on_cpu import end_with_us
 from rg_env.errors import RunFailed
-from rg_env.sandbox import kernel_calls
 from rg_env.simulation.child_process import PROJECT, read_log_end
 
 ENTRY = PROJECT / "reasoning_gym_environment.py"
@@ -45,7 +44,7 @@ class PluginProcess:
                 # Ctrl-C at the terminal is for us, who tell it to end.
                 start_new_session=True,
                 # And if we are killed it is told by the kernel.
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_us,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )
 
@@ -75,10 +74,6 @@ class PluginProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
         self._process.wait()
-
-
-def _end_with_parent() -> None:
-    kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Plugin:

@@ -11,6 +11,9 @@ import numpy as np
 Rows = Sequence[Sequence[int]]
 """Token ids, prompt and completion together; rows of different lengths."""
 
+MODEL_NAME = "policy"
+"""What it is called in requests to a server of ours."""
+
 Sample = tuple[list[int], list[float]]
 """The token ids of a completion, and the log-probability each was drawn with."""
 
@@ -89,6 +92,15 @@ class Policy(Protocol):
         Without it the optimiser starts anew.
         """
         ...
+
+
+RISING_STEPS = 20
+"""The learning rate rises in so many: an optimiser's moments say nothing at first."""
+
+
+def rising(number: int) -> float:
+    """Return the share of the learning rate that a step takes, counted from 1."""
+    return min(1.0, number / RISING_STEPS)
 
 
 def save_whole(policy: Policy, folder: Path, *, with_optimiser: bool = False) -> None:

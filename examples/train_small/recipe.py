@@ -33,9 +33,6 @@ NEVER_SEEN = ("count_bits", "gcd", "lcm", "products")
 SYSTEM_PROMPT = "Answer."
 """A model of this size learns what to do from the warm start, and each token costs."""
 
-MAX_TOKENS = 256
-"""Of a prompt and its completion."""
-
 RESULT, DURING = "result.json", "during.jsonl"
 """Files of a run: what came of it, and the held-out score meanwhile."""
 
@@ -48,7 +45,7 @@ class Run:
 
     Attributes:
         kind: What it is to show.
-        tasks: Their names.
+        tasks: Their names; the first is the one that the warm start has shown.
         changes: Settings of the environment that differ from those of the others.
         is_shuffled: Whether rewards are dealt out anew within each batch.
     """
@@ -61,7 +58,7 @@ class Run:
     @property
     def name(self) -> str:
         """A folder's name."""
-        return f"{self.kind}-{self.tasks[0] if len(self.tasks) == 1 else 'all'}"
+        return f"{self.kind}-{self.tasks[0]}"
 
 
 def tasks_of(tasks: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,9 +71,11 @@ def tasks_of(tasks: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def runs_of(kind: RunKind, tasks: tuple[str, ...]) -> list[Run]:
-    """Return the runs of a kind: one for each task, or one for all of them."""
+    """Return the runs of a kind, one for each task that has a warm start."""
     if kind in ("weighted", "adaptive"):
-        return [Run(kind, (tasks[0], *NEVER_SEEN), {"task_choice": kind})]
+        changes = {"task_choice": kind}
+        drawn = [tuple(dict.fromkeys((task, *NEVER_SEEN))) for task in tasks]
+        return [Run(kind, among, changes) for among in drawn]
     if kind == "curriculum":
         changes = {"complexity_mode": "curriculum", "task_params": {}}
         return [Run(kind, (task,), changes) for task in tasks]
@@ -84,14 +83,17 @@ def runs_of(kind: RunKind, tasks: tuple[str, ...]) -> list[Run]:
 
 
 def settings_of(
-    tasks: tuple[str, ...], seed: int, held_out: int, changes: Mapping[str, Any]
+    tasks: tuple[str, ...],
+    seed: int,
+    options: argparse.Namespace,
+    changes: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the environment's settings, as far as they are the same for all commands.
 
     Args:
         tasks: Their names.
         seed: Of the items that are asked in training.
-        held_out: Evaluation items of each task.
+        options: The command line.
         changes: Settings that differ.
     """
     return {
@@ -99,9 +101,10 @@ def settings_of(
         "task_params": {t: dict(TASK_PARAMS[t]) for t in tasks if t in TASK_PARAMS},
         "complexity_mode": None,
         "seed": seed,
-        "num_eval_samples_per_task": held_out,
-        "system_prompt": SYSTEM_PROMPT,
-        "max_token_length": MAX_TOKENS,
+        "num_eval_samples_per_task": options.held_out,
+        # Another model has to be told the form of an answer, as it is by default.
+        "system_prompt": None if options.model else SYSTEM_PROMPT,
+        "max_token_length": options.max_tokens,
         "use_wandb": False,
         "num_workers": 1,
         "steps_per_eval": 0,

@@ -11,7 +11,7 @@ else completions would be of two versions, and prompts that are kept in its cach
 old one, which it does not empty while there are requests (`{"success": false}`).
 
 A model whose embeddings are tied cannot be trained with vLLM 0.32.0 on CPUs: it goes on
-with the first output embedding. The ratio of the first minibatch shows such a thing.
+with the first output embedding. So they are untied (model.py), which costs memory.
 
 What changes on a GPU (`--device cuda`, and a vLLM of your own, named by its URL):
 
@@ -19,12 +19,13 @@ What changes on a GPU (`--device cuda`, and a vLLM of your own, named by its URL
                with the folder that the trainer writes weights into (`serving` in its
                `--work`), which both have to see: one machine, or a shared file system.
     memory     AdamW in float32 takes 16 bytes a parameter (weight, gradient, two
-               moments), vLLM in bfloat16 2. The rest of vLLM's share is for keys and
-               values: 128 kB a token for a Llama of 8 billion parameters. Where both
-               are on one GPU, the share is what the trainer leaves.
+               moments), a reference for `--kl` 4 more, vLLM in bfloat16 2. The rest of
+               vLLM's share is for keys and values: 128 kB a token for a Llama of 8
+               billion parameters. Where both are on one GPU, the share is what the
+               trainer leaves.
     batch      A forward pass keeps what its gradient needs, and logits of tokens x
-               vocabulary x 4 bytes. Where memory ends, halve `tokens_at_once` of the
-               policy: the step stays the same.
+               vocabulary x 4 bytes. Where memory ends, halve `tokens_at_once` in
+               torch_policy.py: the step stays the same.
     precision  vLLM in bfloat16 and a trainer in float32 differ in their
                log-probabilities, which the ratio's statistics show. That nothing else
                differs is seen with `--dtype float32`.
@@ -41,6 +42,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import sys
 import time
 import urllib.error
@@ -49,13 +51,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from examples.train_small.policy import Policy, save_whole
-from examples.vllm_on_cpu import Vllm, free_port, is_well
+from examples.train_small.policy import MODEL_NAME, Policy, save_whole
+from examples.vllm_on_cpu import (
+    LOOK_EVERY_S,
+    START_WITHIN_S,
+    Vllm,
+    free_port,
+    is_well,
+)
 from rg_env.errors import RunFailed
 from rg_env.simulation.child_process import ChildProgram
 
-MODEL_NAME = "policy"
-"""In requests."""
+logger = logging.getLogger("rg_env.train_small")
 
 SMALL_SERVER = "examples.train_small.small_server"
 
@@ -98,6 +105,9 @@ class InferenceServer:
             RunFailed: It does not.
         """
         raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise `RunFailed` if it has ended; somebody else's is not looked at."""
 
     def kill(self) -> None:
         """End it and what it has started; nothing for one that is somebody else's."""
@@ -170,20 +180,34 @@ class _PausedServer(InferenceServer):
 
 
 class OtherServer(_PausedServer):
-    """A vLLM that somebody else has started; see above for how."""
+    """A vLLM that somebody else starts, on the folder that is told; see above."""
 
     def ready(self) -> None:
-        """Look whether it answers, and what its model is called.
+        """Wait until it answers, and look what its model is called.
 
         Raises:
-            ServerFailed: It does not answer.
+            ServerFailed: It does not answer, or has not the folder's model.
         """
         if not is_well(self.url):
-            raise ServerFailed(f"no inference server answers at {self.url}/health")
+            logger.info(
+                "waiting for %s; start it with VLLM_SERVER_DEV_MODE=1 vllm serve %s",
+                *(self.url, self._folder),
+            )
+        deadline = time.monotonic() + START_WITHIN_S
+        while not is_well(self.url):
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"no inference server answers at {self.url}/health")
+            time.sleep(LOOK_EVERY_S)
         with urllib.request.urlopen(  # noqa: S310 - of HTTP, as the user named it
             f"{self.url}/v1/models", timeout=REPLY_WITHIN_S
         ) as reply:
-            self.model_name = json.load(reply)["data"][0]["id"]
+            (model,) = json.load(reply)["data"][:1]
+        self.model_name = model["id"]
+        if (root := model.get("root")) and Path(root) != self._folder:
+            raise ServerFailed(
+                f"{self.url} serves {root}, where new weights never come; start it with"
+                f" VLLM_SERVER_DEV_MODE=1 vllm serve {self._folder}"
+            )
 
 
 class VllmServer(_PausedServer):
@@ -207,6 +231,10 @@ class VllmServer(_PausedServer):
     def ready(self) -> None:
         """Wait until it answers, which takes 20 to 60 s; see `Vllm.ready`."""
         self._vllm.ready()
+
+    def check(self) -> None:
+        """Raise `VllmFailed` if it has ended."""
+        self._vllm.check()
 
     def kill(self) -> None:
         """Kill it and what it has started."""
@@ -252,6 +280,11 @@ class SmallServer(InferenceServer):
             raise ServerFailed("the small server was not started")
         self._program.wait_for_url()
 
+    def check(self) -> None:
+        """Raise `ChildError` if it has ended."""
+        if self._program is not None:
+            self._program.check()
+
     def kill(self) -> None:
         """End it."""
         if self._program is not None:
@@ -259,16 +292,17 @@ class SmallServer(InferenceServer):
             self._program = None
 
 
-def make_server(name: str, folder: Path, log: Path) -> InferenceServer:
+def make_server(name: str, folder: Path, log: Path, device: str) -> InferenceServer:
     """Return a server, which does not run yet.
 
     Args:
         name: `vllm`, `small`, or a URL.
         folder: It reads its weights from here.
         log: What it says, where it is ours.
+        device: Of the small server.
     """
     if name == "vllm":
         return VllmServer(Path(sys.executable), folder, log)
     if name == "small":
-        return SmallServer(folder, log)
+        return SmallServer(folder, log, "--device", device)
     return OtherServer(name, folder)

@@ -34,7 +34,7 @@ from typing import Any
 from aiohttp import web
 from transformers import AutoTokenizer
 
-from examples.train_small.policy import Policy, Sample
+from examples.train_small.policy import MODEL_NAME, Policy, Sample
 from rg_env.off_loop import off_loop
 from rg_env.simulation.child_process import announce, end_with_parent
 from rg_env.simulation.inference_server import (
@@ -48,7 +48,6 @@ from rg_env.simulation.protocols.protocol import BadRequest, Body, read_int
 
 logger = logging.getLogger(__name__)
 
-MODEL_NAME = "policy"
 VERSION = "0.0.0+small_server"
 MAX_CHOICES = 1024
 MAX_MODEL_LEN = 4096

@@ -19,10 +19,12 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from examples.train_small.options import read_options
 from examples.vllm_on_cpu import VLLM, VllmFailed, make_python
+from rg_env import ending
 
 
 def main() -> NoReturn:
     """Make the environment; then this process becomes the training."""
+    ending.stop_at_interrupt()
     argv = sys.argv[1:]
     is_vllm = read_options(argv).server == "vllm"  # or it ends here, with a sentence
     needs = [HERE / "requirements.txt"] + [VLLM] * is_vllm
@@ -30,8 +32,8 @@ def main() -> NoReturn:
         python = make_python(*needs)
     except VllmFailed as error:
         sys.exit(f"error: {error}")
-    program = [str(python), str(HERE / "train_small.py"), *argv]
-    program += ["--plugin-python", sys.executable]
+    program = [str(python), str(HERE / "train_small.py")]
+    program += ["--plugin-python", sys.executable, *argv]
     os.execv(program[0], program)
 
 

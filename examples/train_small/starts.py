@@ -11,7 +11,7 @@ import torch
 from transformers import AutoTokenizer
 
 from examples.train_small import recipe, warm_start
-from examples.train_small.model import make_model
+from examples.train_small.model import make_model, take_model
 from examples.train_small.plugin import Plugin
 from examples.train_small.tokenizer import make_tokenizer
 from examples.train_small.torch_policy import TorchPolicy
@@ -61,8 +61,7 @@ class Starts:
         """Return a folder with a model of the hub, or of another folder."""
         folder = self._work.path / "model"
         if not (folder / DONE).is_file():
-            TorchPolicy(name, learning_rate=1.0).save(folder)
-            AutoTokenizer.from_pretrained(name).save_pretrained(folder)
+            take_model(name, folder)
             (folder / DONE).touch()
         return folder
 
@@ -77,25 +76,26 @@ class Starts:
 
     def _warm(self, folder: Path, seed: int, task: str) -> None:
         gold = self._work.gold(task)
-        self._write_gold(gold, (task,), self._options.conversations)
+        options = self._options
+        self._write_gold(gold, (task,), options.conversations)
         torch.set_num_threads(len(os.sched_getaffinity(0)))  # nobody else needs them
-        start = warm_start.Start(self._options.warm_seconds, self._options.warm_target)
+        plan = warm_start.WarmStartPlan(options.warm_seconds, options.warm_target)
         title = f"seed {seed}, warm start on {task}"
-        with WorkProgress(title, round(start.seconds), "s") as progress:
+        with WorkProgress(title, round(plan.seconds), "s") as progress:
             shown = 0
 
             def tell(state: warm_start.StartState) -> None:
                 nonlocal shown
-                while shown < min(state.seconds, start.seconds - 1):
+                while shown < min(state.seconds, plan.seconds - 1):
                     shown += 1
                     progress.advance(f"step {state.step}; right: {state.right:.0%}")
 
             state = warm_start.warm_start(
-                TorchPolicy(folder, learning_rate=start.learning_rate),
+                TorchPolicy(folder, learning_rate=plan.learning_rate),
                 warm_start.read_conversations(
                     gold, AutoTokenizer.from_pretrained(folder)
                 ),
-                start,
+                plan,
                 folder,
                 seed=seed,
                 tell=tell,
@@ -110,8 +110,7 @@ class Starts:
             return
         logger.info("writing %d conversations", count)
         changes = {"tokenizer_name": str(TOKENIZER_FOLDER)}
-        held_out = self._options.held_out
-        env = recipe.settings_of(tasks, GOLD_SEED, held_out, changes)
+        env = recipe.settings_of(tasks, GOLD_SEED, self._options, changes)
         settings = recipe.write_settings(path, env)
         log = self._work.logs / "gold.log"
         self._plugin.write_gold(log, settings, count, path)

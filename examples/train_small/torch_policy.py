@@ -26,7 +26,8 @@ class TorchPolicy:
     """A model with AdamW and a bound on the gradient's norm.
 
     Its logits have to be the output embedding times the last hidden state, as in Llama
-    and Qwen: only those of tokens that count are computed.
+    and Qwen: only those of tokens that count are computed. A model whose logits are
+    scaled or capped after that is refused.
 
     Args:
         folder: Of the model, or its name on the Hugging Face hub.
@@ -51,6 +52,7 @@ class TorchPolicy:
         self._tokens_at_once = tokens_at_once
         self._longest_gradient = longest_gradient
         self._begin_at(folder)
+        self._check_logits()
 
     def sample(
         self,
@@ -69,13 +71,13 @@ class TorchPolicy:
     ) -> list[np.ndarray]:
         """Say how likely tokens are, given those before them; see `Policy`."""
         result = [np.zeros(len(row), np.float32) for row in rows]
-        wanted = chosen or [np.ones(len(row), bool) for row in rows]
+        masks = chosen or [np.ones(len(row), bool) for row in rows]
         for part in self._parts(rows):
-            told = self._told([rows[i] for i in part], [wanted[i] for i in part])
-            ends = np.cumsum([wanted[i][1:].sum() for i in part])
-            parts = np.split(told.cpu().numpy(), ends[:-1])
+            found = self._logprobs([rows[i] for i in part], [masks[i] for i in part])
+            ends = np.cumsum([masks[i][1:].sum() for i in part])
+            parts = np.split(found.cpu().numpy(), ends[:-1])
             for i, values in zip(part, parts, strict=True):
-                result[i][1:][wanted[i][1:]] = values
+                result[i][1:][masks[i][1:]] = values
         return result
 
     def step(self, rows: Rows, weights: Sequence[np.ndarray]) -> float:
@@ -83,17 +85,18 @@ class TorchPolicy:
         for group in self._optimiser.param_groups:
             group["lr"] = self.learning_rate
         self._optimiser.zero_grad()
-        trained = [i for i, weight in enumerate(weights) if np.any(weight[1:])]
-        for part in self._parts([rows[i] for i in trained]):
-            chosen = [trained[i] for i in part]
-            wanted = [weights[i] != 0 for i in chosen]
-            told = self._told([rows[i] for i in chosen], wanted)
+        pairs = [
+            pair for pair in zip(rows, weights, strict=True) if np.any(pair[1][1:])
+        ]
+        for part in self._parts([row for row, _ in pairs]):
+            masks = [pairs[i][1] != 0 for i in part]
+            logprobs = self._logprobs([pairs[i][0] for i in part], masks)
             factors = np.concatenate(
-                [weights[i][1:][weights[i][1:] != 0] for i in chosen]
+                [pairs[i][1][1:][mask[1:]] for i, mask in zip(part, masks, strict=True)]
             )
-            (-(told * torch.from_numpy(factors).to(told)).sum()).backward()
+            (-(logprobs * torch.from_numpy(factors).to(logprobs)).sum()).backward()
         norm = torch.nn.utils.clip_grad_norm_(
-            self._model.parameters(), self._longest_gradient
+            self._model.parameters(), self._longest_gradient, error_if_nonfinite=True
         )
         self._optimiser.step()
         return float(norm)
@@ -124,6 +127,24 @@ class TorchPolicy:
             self._model.parameters(), lr=self.learning_rate, weight_decay=0.0
         )
 
+    @torch.no_grad()
+    def _check_logits(self) -> None:
+        """Refuse a model whose logits are made in another way.
+
+        Raises:
+            ValueError: They are.
+        """
+        row = list(range(1, 9))
+        ids = torch.tensor([row], device=self._device)
+        logprobs = self._model(input_ids=ids).logits.float().log_softmax(-1)
+        right = logprobs[0, :-1].gather(1, ids[0, 1:, None])[:, 0]
+        found = self._logprobs([row], [np.ones(len(row), bool)])
+        if not torch.allclose(found, right, atol=1e-3):
+            raise ValueError(
+                "the logits of this model are not its output embedding times its last"
+                " hidden state, which is how they are computed here"
+            )
+
     def _parts(self, rows: Rows) -> Iterator[list[int]]:
         """Yield the places of rows of like length, as many as go into one pass."""
         part: list[int] = []
@@ -139,16 +160,16 @@ class TorchPolicy:
         if part:
             yield part
 
-    def _told(self, rows: Rows, wanted: Sequence[np.ndarray]) -> torch.Tensor:
-        """Return the log-probabilities of the wanted tokens, row after row.
+    def _logprobs(self, rows: Rows, masks: Sequence[np.ndarray]) -> torch.Tensor:
+        """Return the log-probabilities of the masks' tokens, row after row.
 
-        The first token of a row has none, whether it is wanted or not. Rows are padded
-        at their ends, which no token looks at.
+        The first token of a row has none, whatever its mask says. Rows are padded at
+        their ends, which no token looks at.
         """
         longest = max(map(len, rows))
         ids = torch.zeros((len(rows), longest), dtype=torch.long)
         chosen = torch.zeros((len(rows), longest), dtype=torch.bool)
-        for i, (row, flags) in enumerate(zip(rows, wanted, strict=True)):
+        for i, (row, flags) in enumerate(zip(rows, masks, strict=True)):
             ids[i, : len(row)] = torch.tensor(row)
             chosen[i, : len(row)] = torch.from_numpy(flags)
         ids, chosen = ids.to(self._device), chosen[:, 1:].to(self._device)

@@ -22,6 +22,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from rg_env import ending
+
+ending.stop_at_interrupt()  # the imports take seconds
+
 import torch
 
 from examples.train_small import curve, recipe
@@ -32,7 +36,7 @@ from examples.train_small.servers import InferenceServer, make_server
 from examples.train_small.starts import Starts
 from examples.train_small.task_run import TaskRun, to_the_end
 from examples.train_small.torch_policy import TorchPolicy
-from examples.train_small.work_folder import WorkFolder
+from examples.train_small.work_folder import OF_FOLDER, OF_RUN, WorkFolder, begin
 
 logger = logging.getLogger("rg_env.train_small")
 
@@ -50,7 +54,8 @@ class Training:
     ) -> None:
         self._options, self._open = options, open_
         self._work = WorkFolder(options.work)
-        self._work.begin(options)
+        open_.enter_context(self._work.taken())
+        begin(self._work.path, options, OF_FOLDER)
         self._plugin = Plugin(options.plugin_python)
         self._starts = Starts(options, self._work, self._plugin)
         self._server: InferenceServer | None = None
@@ -66,7 +71,10 @@ class Training:
             print(path)
 
     def _do(self, run: Run, seed: int) -> None:
-        if (self._work.run(seed, run.name) / recipe.RESULT).is_file():
+        folder = self._work.run(seed, run.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        begin(folder, self._options, OF_RUN)
+        if (folder / recipe.RESULT).is_file():
             return
         start = self._starts.of(seed, run.tasks[0])
         # One core is the server's, which is of this machine where there is no other.
@@ -93,7 +101,9 @@ class Training:
         if self._server is None:
             folder, log = self._work.serving, self._work.logs / "server.log"
             shutil.copytree(start, folder, dirs_exist_ok=True)
-            self._server = make_server(self._options.server, folder, log)
+            self._server = make_server(
+                self._options.server, folder, log, self._options.device
+            )
             self._open.callback(self._server.kill)
             logger.info("starting the inference server")
             self._server.start()

@@ -6,8 +6,9 @@
     the new weights to the inference server
     a checkpoint    now and then
 
-The environment generates the next batch while this one is trained on, so it was sampled
-with the weights of the step before: that is what the ratio is for.
+The environment generates the next batch while this one is trained on, so some or all of
+its groups were sampled with the weights of the step before: that is what the ratio is
+for.
 """
 
 from __future__ import annotations
@@ -25,12 +26,10 @@ import numpy as np
 
 from examples.train_small.batches import BatchSource, Group
 from examples.train_small.grpo import Objective, Ratios, update_of
-from examples.train_small.policy import Policy
+from examples.train_small.policy import Policy, rising
+from examples.train_small.whole_files import write_whole
 
 HISTORY = "history.jsonl"
-
-RISING_STEPS = 20
-"""The learning rate rises from 0 to its highest in so many."""
 
 
 class WeightTaker(Protocol):
@@ -68,9 +67,8 @@ class Plan:
         from half of the run on, so that what is left at its end is not the noise of
         the last batches.
         """
-        rising = number / RISING_STEPS
         falling = 2 * (self.steps - number + 1) / self.steps
-        return self.learning_rate * min(1.0, rising, falling)
+        return self.learning_rate * min(rising(number), falling)
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Step:
         loss: The objective with its sign turned.
         norm: Of the gradient, before it was clipped.
         ratios: Of the trained tokens.
-        kl: Mean distance to the start, 0 without a reference.
+        kl: Mean distance to the reference, 0 without one.
         tokens: Generated ones of the batch.
         waited_s: For the batch.
         trained_s: Forward, backward and step.
@@ -126,7 +124,8 @@ class Checkpoints:
         lines = history.read_text("utf-8").splitlines() if history.is_file() else []
         self._folder.mkdir(parents=True, exist_ok=True)
         # Steps after the checkpoint are done again.
-        history.write_text("".join(f"{line}\n" for line in lines[:step]), "utf-8")
+        kept = [line for line in lines if json.loads(line)["number"] <= step]
+        write_whole(history, "".join(f"{line}\n" for line in kept))
         return step
 
     def note(self, step: Step) -> None:
@@ -186,7 +185,7 @@ def train(
             groups,
             policy.log_probabilities(rows, trained),
             plan.objective,
-            reference and reference.log_probabilities(rows, trained),
+            None if reference is None else reference.log_probabilities(rows, trained),
         )
         norm = policy.step(rows, update.weights)
         stepped = time.monotonic()
@@ -198,7 +197,7 @@ def train(
             norm=norm,
             ratios=update.ratios,
             kl=update.kl,
-            tokens=sum(int(mask.sum()) for mask in trained),
+            tokens=update.tokens,
             waited_s=came - began,
             trained_s=stepped - came,
             handed_over_s=handed_over_s,

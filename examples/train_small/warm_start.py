@@ -16,14 +16,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from examples.train_small.policy import Policy, save_whole
+from examples.train_small.policy import Policy, rising, save_whole
+from examples.train_small.whole_files import write_whole
 
 STATE_FILE = "warm_start.json"
 KEPT_BACK = 256
 """Conversations that are only asked: a share of right answers of .4 is known to .06."""
-
-RISING_STEPS = 20
-"""The learning rate rises from 0 to its value in so many."""
 
 
 class Tokenizer(Protocol):
@@ -52,7 +50,7 @@ class Conversation:
 
 
 @dataclass(frozen=True)
-class Start:
+class WarmStartPlan:
     """How the start goes.
 
     Attributes:
@@ -108,7 +106,7 @@ def read_conversations(path: Path, tokenizer: Tokenizer) -> list[Conversation]:
 def warm_start(
     policy: Policy,
     conversations: Sequence[Conversation],
-    start: Start,
+    plan: WarmStartPlan,
     folder: Path,
     *,
     seed: int,
@@ -121,7 +119,7 @@ def warm_start(
     Args:
         policy: Is trained; with the weights it has, or those in `folder`.
         conversations: The first ones are kept back.
-        start: How it goes.
+        plan: How it goes.
         folder: For the weights, and how far it is.
         seed: Decides what is drawn.
         tell: Told of every step; the object changes later.
@@ -136,19 +134,17 @@ def warm_start(
         policy.load(folder)
     kept = conversations[:KEPT_BACK]
     asked = {tuple(c.prompt) for c in kept}
-    trained = [c for c in conversations if tuple(c.prompt) not in asked]
+    shown = [c for c in conversations if tuple(c.prompt) not in asked]
     looked_at = state.seconds
-    while state.seconds < start.seconds and state.right < start.target:
+    while state.seconds < plan.seconds and state.right < plan.target:
         began = time.monotonic()
-        policy.learning_rate = start.learning_rate * min(
-            1.0, (state.step + 1) / RISING_STEPS
-        )
+        policy.learning_rate = plan.learning_rate * rising(state.step + 1)
         rng = np.random.default_rng([seed, state.step])
-        drawn = rng.integers(0, len(trained), start.rows)
-        _step(policy, [trained[i] for i in drawn])
+        drawn = rng.integers(0, len(shown), plan.rows)
+        _step(policy, [shown[i] for i in drawn])
         state.step += 1
         state.seconds += time.monotonic() - began
-        if state.seconds - looked_at > start.look_every_s:
+        if state.seconds - looked_at > plan.look_every_s:
             looked_at = state.seconds
             _look(policy, kept, state)
             _keep(policy, state, folder)
@@ -160,7 +156,7 @@ def warm_start(
 
 def _keep(policy: Policy, state: StartState, folder: Path) -> None:
     save_whole(policy, folder, with_optimiser=True)
-    (folder / STATE_FILE).write_text(json.dumps(vars(state)), encoding="utf-8")
+    write_whole(folder / STATE_FILE, json.dumps(vars(state)))
 
 
 def _step(policy: Policy, chosen: Sequence[Conversation]) -> None:

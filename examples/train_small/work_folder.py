@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from examples.train_small.whole_files import write_whole
 from rg_env.errors import RunFailed
 
-BEGUN_WITH = (
-    *("conversations", "held_out", "layers", "model"),
+OF_FOLDER = (
+    *("conversations", "held_out", "layers", "max_tokens", "model"),
     *("warm_seconds", "warm_target", "width"),
 )
-"""Options that may not change in a folder."""
+OF_RUN = ("group_size", "groups", "kl", "learning_rate", "steps")
+"""Options that may not change in a folder, and in a run."""
 
 
 class WorkFolder:
@@ -47,22 +52,47 @@ class WorkFolder:
         """Return the folder of a run."""
         return self.path / f"seed-{seed}" / name
 
-    def begin(self, options: argparse.Namespace) -> None:
-        """Refuse options with which its contents would not belong together.
-
-        A start that knows other items than those held out now, for example, has learnt
-        the answers to some of these.
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Keep others from it while the context lasts.
 
         Raises:
-            RunFailed: It was begun with others; the text names one.
+            RunFailed: Another process has it.
         """
-        path = self.path / "begun_with.json"
-        now = {name: getattr(options, name) for name in BEGUN_WITH}
-        then = json.loads(path.read_text("utf-8")) if path.is_file() else now
-        for name, value in now.items():
-            if then.get(name) != value:
+        with (self.path / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
                 raise RunFailed(
-                    f"--{name.replace('_', '-')}: {self.path} was begun with"
-                    f" {then.get(name)}, not {value}; give another --work for it"
-                )
-        path.write_text(json.dumps(now), encoding="utf-8")
+                    f"--work: another process trains in {self.path}; end it, or give"
+                    " another folder"
+                ) from error
+            yield
+
+
+def begin(folder: Path, options: argparse.Namespace, names: Iterable[str]) -> None:
+    """Refuse options with which a folder's contents would not belong together.
+
+    A start that knows other items than those held out now, for example, has learnt the
+    answers to some of these.
+
+    Args:
+        folder: Of everything, or of a run.
+        options: The command line.
+        names: Of those that may not change there.
+
+    Raises:
+        RunFailed: It was begun with others; the text names one.
+    """
+    path = folder / "begun_with.json"
+    now = {name: getattr(options, name) for name in names}
+    if not path.is_file():
+        write_whole(path, json.dumps(now))
+        return
+    then = json.loads(path.read_text("utf-8"))
+    for name, value in now.items():
+        if then.get(name) != value:
+            raise RunFailed(
+                f"--{name.replace('_', '-')}: {folder} was begun with"
+                f" {then.get(name)}, not {value}; give another --work for it"
+            )

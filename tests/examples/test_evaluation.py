@@ -5,6 +5,7 @@ import json
 import pytest
 
 from examples.train_small import curve, evaluation
+from rg_env.errors import RunFailed
 
 STEP = {"number": 1, "reward": 0.5, "ratios": {"mean": 1.0}}
 SCORE = {"mean": 0.5, "low": 0.4, "high": 0.6, "items": 100}
@@ -44,7 +45,7 @@ def test_the_held_out_score_of_a_task_has_an_interval_around_it(tmp_path):
 
 def test_an_item_that_was_not_answered_is_no_score(tmp_path):
     write_lines(tmp_path / "samples.jsonl", [sample("q", None, outcome="no_reply")])
-    with pytest.raises(ValueError, match="no_reply"):
+    with pytest.raises(RunFailed, match="no_reply"):
         evaluation.held_out_scores(tmp_path)
 
 

@@ -32,7 +32,7 @@ def shifted(groups, by):
 def test_a_weight_is_the_derivative_of_the_objective(batch, kl, data):
     groups, now = batch
     start = [row + 0.1 for row in now]
-    objective = Objective(kl=kl)
+    objective = Objective(kl_weight=kl)
     row = data.draw(st.integers(0, len(now) - 1))
     token = data.draw(st.integers(0, len(now[row]) - 1))
 
@@ -111,16 +111,16 @@ def test_every_generated_token_of_a_batch_counts_the_same():
 def test_the_distance_to_the_start_pulls_back_to_it(by):
     groups = [group_of([0.5, 0.5])]
     now = shifted(groups, by)
-    update = update_of(groups, now, Objective(kl=0.1), sampled(groups))
+    update = update_of(groups, now, Objective(kl_weight=0.1), sampled(groups))
     weights = np.concatenate(update.weights)
     assert update.kl > 0
     assert set(np.sign(weights[weights != 0])) == {-np.sign(by)}
 
 
-def test_a_distance_to_the_start_needs_the_start():
+def test_a_distance_to_a_reference_needs_the_reference():
     groups = [group_of([0, 1])]
-    with pytest.raises(ValueError, match="start"):
-        update_of(groups, sampled(groups), Objective(kl=0.1))
+    with pytest.raises(ValueError, match="reference"):
+        update_of(groups, sampled(groups), Objective(kl_weight=0.1))
 
 
 def test_a_batch_without_a_generated_token_is_refused():

@@ -104,8 +104,9 @@ def test_a_small_server_without_weights_says_why_it_ended(tmp_path):
 class VllmCalls:
     """What a vLLM in its development mode was told, and what it answers."""
 
-    def __init__(self, folder, **statuses):
+    def __init__(self, folder, root=None, **statuses):
         self.seen, self.files = [], []
+        self._model = {"id": "its-model", "root": str(root or folder)}
         self._folder, self._statuses = folder, statuses
         self.busy_for = 2
         """So often is its cache in use."""
@@ -119,7 +120,7 @@ class VllmCalls:
         status = self._statuses.get(path.strip("/"), 200)
         if path == "/reset_prefix_cache":
             self.busy_for -= 1
-        reply = {"success": self.busy_for < 0, "data": [{"id": "its-model"}]}
+        reply = {"success": self.busy_for < 0, "data": [self._model]}
         return web.json_response(reply, status=status)
 
     def app(self):
@@ -209,7 +210,16 @@ def test_a_vllm_of_somebody_else_is_asked_for_what_its_model_is_called(weights):
     assert told(VllmCalls(weights), talk) == "its-model"
 
 
-def test_a_vllm_of_somebody_else_that_is_not_there_is_said(weights):
+def test_a_vllm_of_somebody_else_that_has_another_model_is_refused(weights):
+    def talk(url):
+        with pytest.raises(ServerFailed, match=r"vllm serve .*weights"):
+            OtherServer(url, weights).ready()
+
+    told(VllmCalls(weights, root="/models/another"), talk)
+
+
+def test_a_vllm_of_somebody_else_that_is_not_there_is_said(weights, monkeypatch):
+    monkeypatch.setattr(servers, "START_WITHIN_S", 0.0)
     with pytest.raises(ServerFailed, match="no inference server answers"):
         OtherServer("http://127.0.0.1:9", weights).ready()
 

@@ -9,11 +9,12 @@ from contextlib import ExitStack, nullcontext
 
 import pytest
 
-from examples.train_small import curve
+from examples.train_small import curve, recipe
 from examples.train_small.grpo import Ratios
-from examples.train_small.task_run import check_first, to_the_end
+from examples.train_small.task_run import RunProgress, check_first, to_the_end
 from examples.train_small.training import Step
 from rg_env.errors import RunFailed
+from rg_env.reports.evaluation_summary import Estimate
 from tests.examples.small_training import TASK, run_folder, train
 from tests.parts import descendants, left_alive
 
@@ -81,6 +82,14 @@ def test_a_run_that_ctrl_c_ends_leaves_nothing_running_and_goes_on(tmp_path):
     assert [json.loads(line)["number"] for line in after] == list(range(1, 25))
 
 
+def test_held_out_scores_of_steps_that_are_done_again_are_forgotten(tmp_path):
+    noted = tmp_path / recipe.DURING
+    noted.write_text('{"step": 40}\n{"step": 55}\n')
+    scores = {TASK: Estimate(0.5, 0.4, 0.6, 100)}
+    RunProgress("a run", tmp_path, scores).go_on_at(40)
+    assert noted.read_text() == '{"step": 40}\n'
+
+
 def test_what_fails_is_said_in_one_sentence(capsys):
     def fail(open_):
         raise RunFailed("the inference server ended")
@@ -100,9 +109,9 @@ def test_what_was_opened_ends_with_the_work_that_fails(capsys):
     assert ended == [True]
 
 
-@pytest.mark.parametrize(("by", "is_refused"), [(0.0, False), (0.5, True)])
-def test_a_first_batch_of_other_weights_ends_the_run(by, is_refused):
-    ratios = Ratios(mean=1.0 + by, furthest=by, clipped=0.0)
+@pytest.mark.parametrize(("apart", "is_refused"), [(0.01, False), (0.3, True)])
+def test_a_first_batch_of_other_weights_ends_the_run(apart, is_refused):
+    ratios = Ratios(mean=1.0, apart=apart, furthest=1.0, clipped=0.0)
     step = Step(1, 0.5, 0.0, 1.0, ratios, 0.0, 10, 1.0, 1.0, 1.0)
-    with pytest.raises(RunFailed, match=r"1\.50") if is_refused else nullcontext():
+    with pytest.raises(RunFailed, match=r"0\.30 off") if is_refused else nullcontext():
         check_first(step)

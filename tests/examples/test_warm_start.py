@@ -8,14 +8,14 @@ from transformers import AutoTokenizer
 from examples.train_small.tokenizer import make_tokenizer
 from examples.train_small.warm_start import (
     STATE_FILE,
-    Start,
+    WarmStartPlan,
     read_conversations,
     warm_start,
 )
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from tests.examples.answer_policy import AnswerPolicy
 
-QUICK = Start(seconds=20.0, target=0.9, learning_rate=20.0, look_every_s=0.05)
+QUICK = WarmStartPlan(seconds=20.0, target=0.9, learning_rate=20.0, look_every_s=0.05)
 
 
 def conversation(question, answer, task="gcd"):

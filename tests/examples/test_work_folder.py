@@ -1,0 +1,52 @@
+"""The folder of a training, the options that it was begun with, and its runs."""
+
+import argparse
+
+import pytest
+
+from examples.train_small import recipe
+from examples.train_small.options import read_options
+from examples.train_small.work_folder import WorkFolder, begin
+from rg_env.errors import RunFailed
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    with (
+        WorkFolder(tmp_path).taken(),
+        pytest.raises(RunFailed, match="another process"),
+        WorkFolder(tmp_path).taken(),
+    ):
+        pass
+    with WorkFolder(tmp_path).taken():
+        pass
+
+
+def test_a_folder_goes_on_with_the_options_that_it_was_begun_with(tmp_path):
+    for _ in range(2):
+        begin(tmp_path, argparse.Namespace(steps=5, seeds=1), ["steps"])
+    with pytest.raises(RunFailed, match=r"--steps: .* begun with 5, not 6"):
+        begin(tmp_path, argparse.Namespace(steps=6, seeds=1), ["steps"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--runs", "grpo,ppo"], "not ppo"),
+        (["--server", "Vllm"], "not Vllm"),
+        (["--group-size", "1"], "--group-size is at least 2, not 1"),
+        (["--steps", "0"], "--steps is at least 1, not 0"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_at_once(argv, said, capsys):
+    with pytest.raises(SystemExit):
+        read_options(argv)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["weighted", "adaptive"])
+def test_each_task_is_drawn_among_some_that_the_model_has_never_seen(kind):
+    runs = recipe.runs_of(kind, ("spell_backward", "gcd"))
+    assert [run.name for run in runs] == [f"{kind}-spell_backward", f"{kind}-gcd"]
+    for run in runs:
+        assert set(run.tasks) >= set(recipe.NEVER_SEEN)
+        assert len(set(run.tasks)) == len(run.tasks)
