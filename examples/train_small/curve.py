@@ -29,8 +29,8 @@ from rg_env.reports.evaluation_summary import Estimate
 
 Result = Mapping[str, Any]
 
-SMOOTHED = 10
-"""Steps over which a curve is the mean."""
+SMOOTHED_STEPS, SMOOTHED_GROUPS = 10, 200
+"""Over so many a curve is the mean."""
 
 PANELS_IN_A_ROW = 2
 
@@ -74,16 +74,15 @@ def table(results: Sequence[Result]) -> str:
             lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += [
         "",
-        "| run | tasks | seed | steps | groups | with a signal | ratio | asked |",
+        "| run | tasks | seed | steps | minutes | groups | with a signal | asked |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for result in results:
-        ratios = [step["ratios"]["mean"] for step in result["history"]]
+        asked = result["asked"]
         cells = [
             *(result["run"], ", ".join(result["tasks"]), result["seed"]),
-            *(result["steps"], result["groups"]),
-            f"{result['groups_with_signal']:.1%}",
-            f"{min(ratios):.4f} to {max(ratios):.4f}",
+            *(result["steps"], f"{asked[-1][0] / 60:.1f}", len(asked)),
+            f"{sum(flag for *_, flag in asked) / len(asked):.1%}",
             f"{result['held_out_that_were_asked']} of {result['held_out_questions']}",
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -103,12 +102,14 @@ def write(work: Path) -> list[Path]:
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """Draw reward by step, one panel for each kind of run and its tasks."""
+    """Draw a panel for each kind of run on a task, and one for what was drawn among."""
     panels: dict[str, list[Result]] = {}
     for result in results:
-        tasks = result["tasks"]
-        what = tasks[0] if len(tasks) == 1 else f"{len(tasks)} tasks"
-        panels.setdefault(f"{what}, {result['run']}", []).append(result)
+        task, *others = result["tasks"]
+        title = f"{task} among {len(others) + 1}" if others else task
+        panels.setdefault(title if others else f"{task}, {result['run']}", []).append(
+            result
+        )
     rows = -(-len(panels) // PANELS_IN_A_ROW)
     figure, axes = plt.subplots(
         rows, PANELS_IN_A_ROW, figsize=(10, 3.2 * rows), squeeze=False
@@ -117,46 +118,58 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axis.axis("off")
     for axis, (title, drawn) in zip(axes.flat, panels.items(), strict=False):
         for result in drawn:
-            _draw_run(axis, result)
+            if len(result["tasks"]) == 1:
+                _draw_scores(axis, result)
+            else:
+                _draw_signal(axis, result)
         axis.set_title(title)
-        axis.set_xlabel("step")
-        axis.set_ylabel("score")
         axis.legend(fontsize="x-small")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-def _draw_run(axis: Any, result: Result) -> None:
+def _draw_scores(axis: Any, result: Result) -> None:
     """Draw the sampled reward as a line, held-out scores as points with intervals."""
-    rewards = [step["reward"] for step in result["history"]]
-    means = [
-        sum(part) / len(part)
-        for part in (
-            rewards[max(0, i - SMOOTHED + 1) : i + 1] for i in range(len(rewards))
-        )
-    ]
+    rewards = _smoothed([step["reward"] for step in result["history"]], SMOOTHED_STEPS)
+    steps = len(rewards)
     (line,) = axis.plot(
-        range(1, len(means) + 1), means, label=f"seed {result['seed']}, sampled"
+        range(1, steps + 1), rewards, label=f"seed {result['seed']}, sampled"
     )
-    if len(result["tasks"]) == 1:
-        scores = [(0, *result["before"].values())]
-        scores += result["during"]
-        scores.append((len(means), *result["after"].values()))
-        for step, score in scores:
-            below, above = score.mean - score.low, score.high - score.mean
-            axis.errorbar(
-                [step],
-                [score.mean],
-                [[below], [above]],
-                fmt="o",
-                capsize=3,
-                color=line.get_color(),
-            )
-    levels = [level for _, level, *_ in result["levels"]]
+    scores = [(0, *result["before"].values())]
+    scores += result["during"]
+    scores.append((steps, *result["after"].values()))
+    for step, score in scores:
+        below, above = score.mean - score.low, score.high - score.mean
+        axis.errorbar(
+            [step],
+            [score.mean],
+            [[below], [above]],
+            fmt="o",
+            capsize=3,
+            color=line.get_color(),
+        )
+    levels = [level for _, _, level, *_ in result["asked"]]
     if any(level is not None for level in levels):
-        places = [i * len(means) / len(levels) for i in range(len(levels))]
+        places = [i * steps / len(levels) for i in range(len(levels))]
         axis.plot(places, levels, ":", color=line.get_color(), label="level")
+    axis.set_xlabel("step")
+    axis.set_ylabel("score")
+
+
+def _draw_signal(axis: Any, result: Result) -> None:
+    """Draw which share of the groups has a signal, by the minutes of the run."""
+    minutes = [seconds / 60 for seconds, *_ in result["asked"]]
+    shares = _smoothed([float(flag) for *_, flag in result["asked"]], SMOOTHED_GROUPS)
+    axis.plot(minutes, shares, label=f"{result['run']}, seed {result['seed']}")
+    axis.set_xlabel("minutes")
+    axis.set_ylabel("groups with a signal")
+
+
+def _smoothed(values: Sequence[float], over: int) -> list[float]:
+    """Return the mean of each value and those before it, `over` in all."""
+    parts = (values[max(0, i - over + 1) : i + 1] for i in range(len(values)))
+    return [sum(part) / len(part) for part in parts]
 
 
 if __name__ == "__main__":

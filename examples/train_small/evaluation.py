@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -138,10 +139,13 @@ def _asked(row: Mapping[str, Any]) -> AskedGroup:
     )
 
 
-def signal_share(groups: Iterable[AskedGroup]) -> float:
-    """Return the share of groups whose rewards differ, in 0 to 1."""
-    flags = [group.has_signal for group in groups]
-    return sum(flags) / len(flags) if flags else 0.0
+def asked_rows(groups: Sequence[AskedGroup]) -> list[tuple[Any, ...]]:
+    """Return (seconds since the first, task, level, score, has signal) of each."""
+    times = [datetime.fromisoformat(group.time) for group in groups]
+    return [
+        ((time - times[0]).total_seconds(), g.task, g.level, g.score, g.has_signal)
+        for time, g in zip(times, groups, strict=True)
+    ]
 
 
 def latest_levels(groups: Iterable[AskedGroup]) -> dict[str, float]:

@@ -198,15 +198,10 @@ class TaskRun:
             "steps": self._options.steps,
             "before": {t: dataclasses.asdict(e) for t, e in before.items()},
             "after": {t: dataclasses.asdict(e) for t, e in after.items()},
-            "groups": len(groups),
-            "groups_with_signal": evaluation.signal_share(groups),
             "questions_in_training": len(in_training),
             "held_out_questions": len(questions),
             "held_out_that_were_asked": len(questions & in_training),
-            "levels": [
-                (group.task, group.level, group.score, group.has_signal)
-                for group in groups
-            ],
+            "asked": evaluation.asked_rows(groups),
         }
 
 

@@ -64,7 +64,10 @@ def test_groups_are_read_once_each_in_the_order_of_their_time(tmp_path):
     with whole.open("a") as lines:
         lines.write(json.dumps(group_row("2026-01-01T00:00:03", "c", [1, 1])) + "\n")
     assert [group.question for group in asked.new()] == ["c"]
-    assert evaluation.signal_share(found) == 0.5
+    assert evaluation.asked_rows(found) == [
+        (0.0, "gcd", None, 0.0, False),
+        (1.0, "gcd", None, 0.5, True),
+    ]
 
 
 def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path):
@@ -87,13 +90,11 @@ def test_a_rise_counts_only_beyond_both_intervals(low, is_beyond, tmp_path):
         "run": "grpo",
         "tasks": ["gcd"],
         "steps": 1,
-        "groups": 8,
-        "groups_with_signal": 0.5,
         "held_out_that_were_asked": 0,
         "held_out_questions": 9,
         "before": {"gcd": SCORE},
         "after": {"gcd": after},
-        "levels": [],
+        "asked": [(0.0, "gcd", None, 0.5, True), (60.0, "gcd", None, 1.0, False)],
     }
     write_lines(folder / "result.json", [result])
     (line,) = [
