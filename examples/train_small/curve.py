@@ -42,7 +42,8 @@ def read(work: Path) -> list[dict[str, Any]]:
         result = json.loads(path.read_text(encoding="utf-8"))
         result["history"] = _rows(path.parent / "checkpoints" / "history.jsonl")
         result["during"] = [
-            (row.pop("step"), Estimate(**row)) for row in _rows(path.parent / DURING)
+            (row.pop("step"), row.pop("task"), Estimate(**row))
+            for row in _rows(path.parent / DURING)
         ]
         for when in ("before", "after"):
             scores = result[when].items()
@@ -137,7 +138,7 @@ def _draw_scores(axis: Any, result: Result) -> None:
         range(1, steps + 1), rewards, label=f"seed {result['seed']}, sampled"
     )
     scores = [(0, *result["before"].values())]
-    scores += result["during"]
+    scores += [(step, score) for step, _, score in result["during"]]
     scores.append((steps, *result["after"].values()))
     for step, score in scores:
         below, above = score.mean - score.low, score.high - score.mean

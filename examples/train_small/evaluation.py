@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 from rg_env.errors import RunFailed
 from rg_env.reports.evaluation_summary import Estimate, estimate
 
+SAMPLES = "samples.jsonl"
+
 Scores = dict[str, Estimate]
 """By task."""
 
@@ -24,47 +26,57 @@ def shown(score: Estimate) -> str:
 def held_out_scores(folder: Path) -> Scores:
     """Read a folder that `evaluate` has written: task to mean score with interval.
 
+    A question that is asked twice counts once, since its answer is the same.
+
     Raises:
         RunFailed: An item has no score, since its requests failed.
     """
-    scores: dict[str, list[float]] = {}
-    for sample in _lines(folder / "samples.jsonl"):
+    scores: dict[str, dict[str, float]] = {}
+    for sample in _lines(folder / SAMPLES):
         if sample["score"] is None:
             raise RunFailed(f"{folder}: an item has no score: {sample['outcome']}")
-        scores.setdefault(sample["task"], []).append(sample["score"])
-    return {task: estimate(values) for task, values in sorted(scores.items())}
+        scores.setdefault(sample["task"], {})[sample["question"]] = sample["score"]
+    return {
+        task: estimate(list(of_question.values()))
+        for task, of_question in sorted(scores.items())
+    }
 
 
-class RunningScore:
-    """The held-out score that `serve` writes during a run, again and again.
+class RunningScores:
+    """The held-out scores that `serve` writes during a run, again and again.
 
     Args:
         folder: `data_dir_to_save_evals`.
+        whole: A folder of the same items: as many lines are all of it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "metrics.json"
+    def __init__(self, folder: Path, whole: Path) -> None:
+        self._folder, self._whole = folder, whole
         self._read = self._written()
 
-    def new(self) -> Estimate | None:
-        """Return the score that came since the last call, over all tasks."""
-        if (written := self._written()) == self._read:
+    def new(self) -> Scores | None:
+        """Return the scores that came since the last call, None if none are whole."""
+        written = self._written()
+        if written == self._read:
             return None
-        try:
-            told = json.loads(self._path.read_text(encoding="utf-8"))["results"]["all"]
-        except json.JSONDecodeError:
-            return None  # it is being written
+        texts = ((f / SAMPLES).read_text("utf-8") for f in (self._folder, self._whole))
+        found, wanted = (text.count("\n") for text in texts)
+        if found < wanted:
+            return None
         self._read = written
-        values = (told[f"eval/percent_correct{end}"] for end in ("", "_low", "_high"))
-        return Estimate(*values, told["eval/items"])
+        try:
+            return held_out_scores(self._folder)
+        except RunFailed:  # the environment has said so
+            return None
 
     def _written(self) -> int:
-        return self._path.stat().st_mtime_ns if self._path.is_file() else 0
+        path = self._folder / SAMPLES
+        return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def held_out_questions(folder: Path) -> set[str]:
     """Return the questions that `evaluate` has asked."""
-    return {sample["question"] for sample in _lines(folder / "samples.jsonl")}
+    return {sample["question"] for sample in _lines(folder / SAMPLES)}
 
 
 def gold_questions(path: Path) -> set[str]:

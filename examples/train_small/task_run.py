@@ -232,9 +232,8 @@ class RunProgress:
         self._title, self._noted = title, folder / recipe.DURING
         self._asked = evaluation.AskedGroups(folder / "dumps")
         self._groups = self._asked.new()
-        self._score = evaluation.RunningScore(folder / "during")
-        means = [score.mean for score in before.values()]
-        self._held_out = sum(means) / len(means)
+        self._scores = evaluation.RunningScores(folder / "during", folder / "before")
+        self._held_out = _mean(before)
         self._bar: WorkProgress | None = None
 
     def go_on_at(self, done: int) -> None:
@@ -252,11 +251,13 @@ class RunProgress:
 
     def tell(self, step: training.Step) -> None:
         """Say what a step was."""
-        if score := self._score.new():
-            self._held_out = score.mean
+        if scores := self._scores.new():
+            self._held_out = _mean(scores)
             with self._noted.open("a", encoding="utf-8") as lines:
-                row = {"step": step.number, **dataclasses.asdict(score)}
-                lines.write(json.dumps(row) + "\n")
+                for task, score in scores.items():
+                    row = {"step": step.number, "task": task}
+                    row |= dataclasses.asdict(score)
+                    lines.write(json.dumps(row) + "\n")
         levels = evaluation.latest_levels(self.groups())
         took = step.waited_s + step.trained_s + step.handed_over_s
         says = [
@@ -274,6 +275,10 @@ class RunProgress:
         """Return all groups that were asked."""
         self._groups.extend(self._asked.new())
         return self._groups
+
+
+def _mean(scores: Scores) -> float:
+    return sum(score.mean for score in scores.values()) / len(scores)
 
 
 def to_the_end(work: Callable[[contextlib.ExitStack], None]) -> int:

@@ -43,6 +43,25 @@ def test_the_held_out_score_of_a_task_has_an_interval_around_it(tmp_path):
     assert score.low < 0.75 < score.high
 
 
+def test_a_question_that_is_held_out_twice_counts_once(tmp_path):
+    rows = [sample("a", 1.0), sample("b", 0.0), sample("b", 0.0)]
+    write_lines(tmp_path / "samples.jsonl", rows)
+    score = evaluation.held_out_scores(tmp_path)["gcd"]
+    assert (score.mean, score.items) == (0.5, 2)
+
+
+def test_held_out_scores_of_a_run_are_told_once_each_and_when_they_are_whole(tmp_path):
+    before, during = tmp_path / "before", tmp_path / "during"
+    write_lines(before / "samples.jsonl", [sample("a", 0.0), sample("b", 0.0)])
+    scores = evaluation.RunningScores(during, before)
+    assert scores.new() is None
+    write_lines(during / "samples.jsonl", [sample("a", 1.0)])
+    assert scores.new() is None
+    write_lines(during / "samples.jsonl", [sample("a", 1.0), sample("b", 1.0)])
+    assert scores.new()["gcd"].mean == 1.0
+    assert scores.new() is None
+
+
 def test_an_item_that_was_not_answered_is_no_score(tmp_path):
     write_lines(tmp_path / "samples.jsonl", [sample("q", None, outcome="no_reply")])
     with pytest.raises(RunFailed, match="no_reply"):

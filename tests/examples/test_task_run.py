@@ -41,7 +41,7 @@ def test_the_held_out_score_rises_through_the_real_api_and_serve(tmp_path):
     assert result["held_out_that_were_asked"] == 0
     assert len(result["asked"]) >= STEPS * 8
     # It was evaluated in the midst, too.
-    assert [score.items for _, score in result["during"]][:1] == [before.items]
+    assert [score.items for *_, score in result["during"]][:1] == [before.items]
 
 
 def started(folder, steps):
