@@ -24,7 +24,7 @@ from matplotlib import pyplot as plt
 
 from examples.train_small.evaluation import shown
 from examples.train_small.recipe import DURING, RESULT
-from examples.train_small.whole_files import write_whole
+from examples.train_small.whole_files import read_rows, write_whole
 from rg_env.reports.evaluation_summary import Estimate
 
 Result = Mapping[str, Any]
@@ -40,21 +40,16 @@ def read(work: Path) -> list[dict[str, Any]]:
     results = []
     for path in sorted(work.glob(f"seed-*/*/{RESULT}")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        result["history"] = _rows(path.parent / "checkpoints" / "history.jsonl")
+        result["history"] = read_rows(path.parent / "checkpoints" / "history.jsonl")
         result["during"] = [
             (row.pop("step"), row.pop("task"), Estimate(**row))
-            for row in _rows(path.parent / DURING)
+            for row in read_rows(path.parent / DURING)
         ]
         for when in ("before", "after"):
             scores = result[when].items()
             result[when] = {task: Estimate(**score) for task, score in scores}
         results.append(result)
     return results
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    return [json.loads(line) for line in lines]
 
 
 def table(results: Sequence[Result]) -> str:
@@ -107,10 +102,9 @@ def draw(results: Sequence[Result], path: Path) -> None:
     panels: dict[str, list[Result]] = {}
     for result in results:
         task, *others = result["tasks"]
-        title = f"{task} among {len(others) + 1}" if others else task
-        panels.setdefault(title if others else f"{task}, {result['run']}", []).append(
-            result
-        )
+        among = f"{task} among {len(others) + 1}"
+        title = among if others else f"{task}, {result['run']}"
+        panels.setdefault(title, []).append(result)
     rows = -(-len(panels) // PANELS_IN_A_ROW)
     figure, axes = plt.subplots(
         rows, PANELS_IN_A_ROW, figsize=(10, 3.2 * rows), squeeze=False
@@ -126,7 +120,9 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axis.set_title(title)
         axis.legend(fontsize="x-small")
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    new = path.with_suffix(".new")
+    figure.savefig(new, dpi=110, format="png")
+    new.replace(path)
     plt.close(figure)
 
 

@@ -14,6 +14,9 @@ from rg_env.reports.evaluation_summary import Estimate, estimate
 
 SAMPLES = "samples.jsonl"
 
+PAUSE_S = 60.0
+"""Between two groups: so long nothing was asked for."""
+
 Scores = dict[str, Estimate]
 """By task."""
 
@@ -152,12 +155,19 @@ def _asked(row: Mapping[str, Any]) -> AskedGroup:
 
 
 def asked_rows(groups: Sequence[AskedGroup]) -> list[tuple[Any, ...]]:
-    """Return (seconds since the first, task, level, score, has signal) of each."""
+    """Return (seconds, task, level, score, has signal) of each.
+
+    The seconds are those since the first one, without pauses: a run that was ended may
+    go on the next day.
+    """
+    rows: list[tuple[Any, ...]] = []
+    seconds = 0.0
     times = [datetime.fromisoformat(group.time) for group in groups]
-    return [
-        ((time - times[0]).total_seconds(), g.task, g.level, g.score, g.has_signal)
-        for time, g in zip(times, groups, strict=True)
-    ]
+    for group, before, time in zip(groups, times[:1] + times, times, strict=False):
+        passed = (time - before).total_seconds()
+        seconds += passed if passed < PAUSE_S else 0.0
+        rows.append((seconds, group.task, group.level, group.score, group.has_signal))
+    return rows
 
 
 def latest_levels(groups: Iterable[AskedGroup]) -> dict[str, float]:

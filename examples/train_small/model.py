@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import torch
 from transformers import (
     AutoModelForCausalLM,
@@ -18,6 +20,9 @@ from transformers import (
     LlamaForCausalLM,
 )
 from transformers.utils import logging
+
+from examples.train_small.options import HEAD_WIDTH
+from rg_env.errors import RunFailed
 
 logging.disable_progress_bar()
 
@@ -39,7 +44,7 @@ def make_model(
         folder: Made where it is not there.
         tokenizer_folder: Of the tokenizer.
         seed: Decides the weights.
-        width: Of the hidden states; a multiple of 32, which is a head's width.
+        width: Of the hidden states; a multiple of `HEAD_WIDTH`.
         layers: At least 1.
 
     Returns:
@@ -47,7 +52,7 @@ def make_model(
     """
     torch.manual_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder)
-    heads = width // 32
+    heads = width // HEAD_WIDTH
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=width,
@@ -77,14 +82,21 @@ def take_model(name: str, folder: Path) -> None:
     Args:
         name: Of the hub, or a folder.
         folder: Made where it is not there.
+
+    Raises:
+        RunFailed: There is no such model.
     """
-    model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise RunFailed(f"--model: {name} cannot be loaded: {error}") from error
     if model.config.get_text_config().tie_word_embeddings:
         head = model.get_output_embeddings()
         head.weight = torch.nn.Parameter(head.weight.detach().clone())
         model.config.get_text_config().tie_word_embeddings = False
     model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(name).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 def main() -> None:

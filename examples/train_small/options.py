@@ -10,8 +10,20 @@ from typing import get_args
 from examples.train_small import recipe
 from rg_env.simulation.child_process import PROJECT
 
-LEAST = {"conversations": 1000, "steps": 1, "groups": 1, "group_size": 2, "held_out": 2}
-"""Below these there is nothing to learn from, or no interval."""
+HEAD_WIDTH = 32
+"""Of a model that is made: its width is some heads."""
+
+LEAST = {
+    "conversations": 1000,
+    "group_size": 2,
+    "groups": 1,
+    "held_out": 2,
+    "layers": 1,
+    "max_tokens": 64,
+    "steps": 1,
+    "width": HEAD_WIDTH,
+}
+"""Below these there is nothing to learn from, or nothing that learns."""
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -65,9 +77,13 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     if unknown := set(options.runs) - set(kinds):
         parser.error(f"--runs knows {', '.join(kinds)}, not {', '.join(unknown)}")
     server = options.server
-    if server not in ("vllm", "small") and not server.startswith(("http://", "https:")):
+    if server not in ("vllm", "small") and not server.startswith(
+        ("http://", "https://")
+    ):
         parser.error(f"--server is vllm, small or a URL with http://, not {server}")
     for name, least in LEAST.items():
         if (found := getattr(options, name)) < least:
             parser.error(f"--{name.replace('_', '-')} is at least {least}, not {found}")
+    if options.width % HEAD_WIDTH:
+        parser.error(f"--width is a multiple of {HEAD_WIDTH}, not {options.width}")
     return options

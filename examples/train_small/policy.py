@@ -22,7 +22,7 @@ class Policy(Protocol):
     """A model that samples, says how likely tokens are, and takes steps.
 
     Attributes:
-        learning_rate: Of the next step, above 0.
+        learning_rate: Of the next step; has to be set before it.
     """
 
     learning_rate: float

@@ -135,6 +135,7 @@ def serving_settings(
         "dump_failed_rollouts": True,
         "rollout_save_score_threshold": 0.0,
         "steps_per_eval": options.evaluate_every,
+        "eval_handling": "STOP_TRAIN",  # else the weights change in its midst
         "data_dir_to_save_evals": str(folder / "during"),
     }
 

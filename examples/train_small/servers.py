@@ -172,8 +172,8 @@ class _PausedServer(InferenceServer):
 
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:
-        self._post("/pause?mode=wait")
         try:
+            self._post("/pause?mode=wait")
             yield
         finally:
             self._post("/resume")
@@ -203,11 +203,14 @@ class OtherServer(_PausedServer):
         ) as reply:
             (model,) = json.load(reply)["data"][:1]
         self.model_name = model["id"]
-        if (root := model.get("root")) and Path(root) != self._folder:
+        root = Path(model.get("root") or self._folder)
+        if root.exists() and root.resolve() != self._folder.resolve():
             raise ServerFailed(
                 f"{self.url} serves {root}, where new weights never come; start it with"
                 f" VLLM_SERVER_DEV_MODE=1 vllm serve {self._folder}"
             )
+        if not root.exists():  # another machine's name for it, or of the hub
+            logger.warning("%s serves %s: is that %s?", self.url, root, self._folder)
 
 
 class VllmServer(_PausedServer):

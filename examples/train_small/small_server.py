@@ -436,7 +436,7 @@ def _torch_policy(folder: Path, device: str) -> Policy:
     # Not above: the tests serve a policy without torch.
     from examples.train_small.torch_policy import TorchPolicy
 
-    return TorchPolicy(folder, learning_rate=1e-4, device=device)
+    return TorchPolicy(folder, device=device)
 
 
 async def _serve(server: SmallServer, host: str, port: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 from pathlib import Path
@@ -15,7 +16,9 @@ from examples.train_small.model import make_model, take_model
 from examples.train_small.plugin import Plugin
 from examples.train_small.tokenizer import make_tokenizer
 from examples.train_small.torch_policy import TorchPolicy
+from examples.train_small.whole_files import write_whole
 from examples.train_small.work_folder import WorkFolder
+from rg_env.errors import RunFailed
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 
@@ -91,7 +94,7 @@ class Starts:
                     progress.advance(f"step {state.step}; right: {state.right:.0%}")
 
             state = warm_start.warm_start(
-                TorchPolicy(folder, learning_rate=plan.learning_rate),
+                TorchPolicy(folder, device=options.device),
                 warm_start.read_conversations(
                     gold, AutoTokenizer.from_pretrained(folder)
                 ),
@@ -117,10 +120,16 @@ class Starts:
 
     def _tokenizer(self) -> Path:
         folder = self._work.tokenizer
-        if not (folder / "tokenizer.json").is_file():
-            tasks = recipe.tasks_of(self._options.tasks)
+        tasks, noted = recipe.tasks_of(self._options.tasks), folder / "tasks.json"
+        if not noted.is_file():
             texts = self._work.path / "tokenizer.jsonl"
             self._write_gold(texts, tasks, TEXTS_OF_TASK * len(tasks))
             count = make_tokenizer(texts, TOKENIZER_FOLDER, folder)
             logger.info("a tokenizer of %d tokens", count)
+            write_whole(noted, json.dumps(tasks))
+        if unknown := set(tasks).difference(json.loads(noted.read_text("utf-8"))):
+            raise RunFailed(
+                f"--tasks: the tokenizer of {folder} was made without"
+                f" {', '.join(sorted(unknown))}; give another --work"
+            )
         return folder

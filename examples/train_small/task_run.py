@@ -20,7 +20,7 @@ from examples.train_small.plugin import Plugin
 from examples.train_small.policy import Policy
 from examples.train_small.recipe import Run
 from examples.train_small.servers import InferenceServer
-from examples.train_small.whole_files import write_whole
+from examples.train_small.whole_files import as_line, read_rows, write_whole
 from examples.train_small.work_folder import WorkFolder
 from examples.vllm_on_cpu import free_port
 from rg_env import ending, logs
@@ -116,15 +116,18 @@ class TaskRun:
             progress.tell(step)
 
         with self._batches(plan, done) as source, progress.shown(plan.steps - done):
-            training.train(
-                policy,
-                source,
-                self._server,
-                plan,
-                checkpoints,
-                reference=self._policy_at(self._start) if options.kl else None,
-                tell=tell,
-            )
+            try:
+                training.train(
+                    policy,
+                    source,
+                    self._server,
+                    plan,
+                    checkpoints,
+                    reference=self._policy_at(self._start) if options.kl else None,
+                    tell=tell,
+                )
+            except ValueError as error:
+                raise RunFailed(f"a batch cannot be trained on: {error}") from error
 
     @contextlib.contextmanager
     def _batches(self, plan: training.Plan, done: int) -> Iterator[BatchSource]:
@@ -238,10 +241,8 @@ class RunProgress:
 
     def go_on_at(self, done: int) -> None:
         """Forget the held-out scores of steps that are done again."""
-        if self._noted.is_file():
-            lines = self._noted.read_text("utf-8").splitlines()
-            kept = [line for line in lines if json.loads(line)["step"] <= done]
-            write_whole(self._noted, "".join(f"{line}\n" for line in kept))
+        kept = [row for row in read_rows(self._noted) if row["step"] <= done]
+        write_whole(self._noted, "".join(map(as_line, kept)))
 
     @contextlib.contextmanager
     def shown(self, steps: int) -> Iterator[None]:
@@ -257,7 +258,7 @@ class RunProgress:
                 for task, score in scores.items():
                     row = {"step": step.number, "task": task}
                     row |= dataclasses.asdict(score)
-                    lines.write(json.dumps(row) + "\n")
+                    lines.write(as_line(row))
         levels = evaluation.latest_levels(self.groups())
         took = step.waited_s + step.trained_s + step.handed_over_s
         says = [

@@ -12,6 +12,7 @@ from transformers.utils import logging
 
 from examples.train_small.policy import Rows, Sample
 from examples.train_small.sampling import sample
+from rg_env.errors import RunFailed
 
 OPTIMISER_FILE = "optimiser.pt"
 
@@ -31,7 +32,6 @@ class TorchPolicy:
 
     Args:
         folder: Of the model, or its name on the Hugging Face hub.
-        learning_rate: Above 0.
         device: `cpu`, `cuda` or another one of torch.
         tokens_at_once: Tokens of one forward pass at most, but for a single longer row;
             a step adds up the gradients of as many passes as its rows need.
@@ -42,12 +42,11 @@ class TorchPolicy:
         self,
         folder: str | Path,
         *,
-        learning_rate: float,
         device: str = "cpu",
         tokens_at_once: int = 4096,
         longest_gradient: float = 1.0,
     ) -> None:
-        self.learning_rate = learning_rate
+        self.learning_rate = 0.0
         self._device = torch.device(device)
         self._tokens_at_once = tokens_at_once
         self._longest_gradient = longest_gradient
@@ -96,8 +95,10 @@ class TorchPolicy:
             )
             (-(logprobs * torch.from_numpy(factors).to(logprobs)).sum()).backward()
         norm = torch.nn.utils.clip_grad_norm_(
-            self._model.parameters(), self._longest_gradient, error_if_nonfinite=True
+            self._model.parameters(), self._longest_gradient
         )
+        if not norm.isfinite():
+            raise RunFailed("the gradient is not finite; the weights stay as they were")
         self._optimiser.step()
         return float(norm)
 
@@ -132,7 +133,7 @@ class TorchPolicy:
         """Refuse a model whose logits are made in another way.
 
         Raises:
-            ValueError: They are.
+            RunFailed: They are.
         """
         row = list(range(1, 9))
         ids = torch.tensor([row], device=self._device)
@@ -140,7 +141,7 @@ class TorchPolicy:
         right = logprobs[0, :-1].gather(1, ids[0, 1:, None])[:, 0]
         found = self._logprobs([row], [np.ones(len(row), bool)])
         if not torch.allclose(found, right, atol=1e-3):
-            raise ValueError(
+            raise RunFailed(
                 "the logits of this model are not its output embedding times its last"
                 " hidden state, which is how they are computed here"
             )

@@ -65,19 +65,21 @@ class Training:
         for seed in self._options.seeds:
             for kind in self._options.runs:
                 for run in recipe.runs_of(kind, self._options.tasks):
-                    self._do(run, seed)
-                    curve.write(self._work.path)
+                    if not self._is_done(run, seed):
+                        self._do(run, seed)
+                        curve.write(self._work.path)
         for path in curve.write(self._work.path):
             print(path)
 
-    def _do(self, run: Run, seed: int) -> None:
+    def _is_done(self, run: Run, seed: int) -> bool:
         folder = self._work.run(seed, run.name)
         folder.mkdir(parents=True, exist_ok=True)
         begin(folder, self._options, OF_RUN)
-        if (folder / recipe.RESULT).is_file():
-            return
+        return (folder / recipe.RESULT).is_file()
+
+    def _do(self, run: Run, seed: int) -> None:
         start = self._starts.of(seed, run.tasks[0])
-        # One core is the server's, which is of this machine where there is no other.
+        # One core is left to the inference server.
         torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) - 1))
         TaskRun(
             run,
@@ -91,10 +93,7 @@ class Training:
         ).do()
 
     def _policy_at(self, folder: Path) -> TorchPolicy:
-        options = self._options
-        return TorchPolicy(
-            folder, learning_rate=options.learning_rate, device=options.device
-        )
+        return TorchPolicy(folder, device=self._options.device)
 
     def _served(self, start: Path) -> InferenceServer:
         """Return the inference server, which the first call starts."""

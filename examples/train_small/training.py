@@ -14,7 +14,6 @@ for.
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ import numpy as np
 from examples.train_small.batches import BatchSource, Group
 from examples.train_small.grpo import Objective, Ratios, update_of
 from examples.train_small.policy import Policy, rising
-from examples.train_small.whole_files import write_whole
+from examples.train_small.whole_files import as_line, read_rows, write_whole
 
 HISTORY = "history.jsonl"
 
@@ -63,9 +62,8 @@ class Plan:
     def learning_rate_of(self, number: int) -> float:
         """Return that of a step, counted from 1.
 
-        It rises, since the optimiser's moments say nothing at first, and falls to 0
-        from half of the run on, so that what is left at its end is not the noise of
-        the last batches.
+        It rises in `RISING_STEPS`, and falls towards 0 from half of the run on, so that
+        what is left at its end is not the noise of the last batches.
         """
         falling = 2 * (self.steps - number + 1) / self.steps
         return self.learning_rate * min(rising(number), falling)
@@ -121,17 +119,16 @@ class Checkpoints:
         if step:
             policy.load(self._at(step))
         history = self._folder / HISTORY
-        lines = history.read_text("utf-8").splitlines() if history.is_file() else []
         self._folder.mkdir(parents=True, exist_ok=True)
         # Steps after the checkpoint are done again.
-        kept = [line for line in lines if json.loads(line)["number"] <= step]
-        write_whole(history, "".join(f"{line}\n" for line in kept))
+        kept = [row for row in read_rows(history) if row["number"] <= step]
+        write_whole(history, "".join(map(as_line, kept)))
         return step
 
     def note(self, step: Step) -> None:
         """Add a step to the history."""
         with (self._folder / HISTORY).open("a", encoding="utf-8") as history:
-            history.write(json.dumps(dataclasses.asdict(step)) + "\n")
+            history.write(as_line(dataclasses.asdict(step)))
 
     def save(self, policy: Policy, step: int) -> None:
         """Keep a state; the one before goes when it is whole."""
@@ -202,10 +199,10 @@ def train(
             trained_s=stepped - came,
             handed_over_s=handed_over_s,
         )
+        tell(step)
         checkpoints.note(step)
         if number % plan.checkpoint_every == 0 or number == plan.steps:
             checkpoints.save(policy, number)
-        tell(step)
 
 
 def dealt_anew(groups: Sequence[Group], rng: np.random.Generator) -> list[Group]:

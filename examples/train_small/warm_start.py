@@ -75,13 +75,11 @@ class StartState:
     Attributes:
         step: Steps done.
         seconds: They took so long.
-        loss: Nats a token of the answers that were kept back, at the last look.
-        right: The share of them that it gave then, in 0 to 1.
+        right: The share of right answers at the last look, in 0 to 1.
     """
 
     step: int = 0
     seconds: float = 0.0
-    loss: float = 0.0
     right: float = 0.0
 
 
@@ -167,11 +165,7 @@ def _step(policy: Policy, chosen: Sequence[Conversation]) -> None:
 
 
 def _look(policy: Policy, kept: Sequence[Conversation], state: StartState) -> None:
-    """Measure it on what was kept back."""
-    chosen = [_is_answer(c) for c in kept]
-    told = policy.log_probabilities([c.prompt + c.answer for c in kept], chosen)
-    values = [row[is_answer] for row, is_answer in zip(told, chosen, strict=True)]
-    state.loss = -float(np.concatenate(values).mean())
+    """Ask what was kept back."""
     longest = max(len(c.answer) for c in kept)
     stops = frozenset(c.answer[-1] for c in kept)
     samples = policy.sample([c.prompt for c in kept], longest, 0.0, stops, 0)

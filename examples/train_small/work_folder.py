@@ -12,6 +12,8 @@ from pathlib import Path
 from examples.train_small.whole_files import write_whole
 from rg_env.errors import RunFailed
 
+LOCK, LOGS = "lock", "logs"
+
 OF_FOLDER = (
     *("conversations", "held_out", "layers", "max_tokens", "model"),
     *("warm_seconds", "warm_target", "width"),
@@ -35,7 +37,7 @@ class WorkFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
-        self.logs = self.path / "logs"
+        self.logs = self.path / LOGS
         self.tokenizer = self.path / "tokenizer"
         self.serving = self.path / "serving"
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -59,7 +61,7 @@ class WorkFolder:
         Raises:
             RunFailed: Another process has it.
         """
-        with (self.path / "lock").open("w") as file:
+        with (self.path / LOCK).open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -86,10 +88,9 @@ def begin(folder: Path, options: argparse.Namespace, names: Iterable[str]) -> No
     """
     path = folder / "begun_with.json"
     now = {name: getattr(options, name) for name in names}
-    if not path.is_file():
-        write_whole(path, json.dumps(now))
-        return
-    then = json.loads(path.read_text("utf-8"))
+    if all(file.name in (path.name, LOCK, LOGS) for file in folder.iterdir()):
+        write_whole(path, json.dumps(now))  # nothing was made yet
+    then = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     for name, value in now.items():
         if then.get(name) != value:
             raise RunFailed(

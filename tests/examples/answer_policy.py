@@ -24,8 +24,9 @@ class AnswerPolicy:
     more often than others, and always where the likeliest is asked for.
     """
 
-    def __init__(self, learning_rate=1.0):
-        self.learning_rate = learning_rate
+    learning_rate = 1.0
+
+    def __init__(self):
         self._logits = np.zeros(len(DIGITS))
         self._logits[-1] = 0.1
 

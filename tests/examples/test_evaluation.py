@@ -83,10 +83,15 @@ def test_groups_are_read_once_each_in_the_order_of_their_time(tmp_path):
     with whole.open("a") as lines:
         lines.write(json.dumps(group_row("2026-01-01T00:00:03", "c", [1, 1])) + "\n")
     assert [group.question for group in asked.new()] == ["c"]
-    assert evaluation.asked_rows(found) == [
-        (0.0, "gcd", None, 0.0, False),
-        (1.0, "gcd", None, 0.5, True),
+
+
+def test_a_pause_between_two_starts_does_not_count_as_time_of_a_run():
+    times = ["2026-01-01T00:00:01", "2026-01-01T00:00:03", "2026-01-02T00:00:03"]
+    groups = [
+        evaluation.AskedGroup(time, "gcd", "q", None, 0.5, has_signal=True)
+        for time in times
     ]
+    assert [seconds for seconds, *_ in evaluation.asked_rows(groups)] == [0, 2, 2]
 
 
 def test_a_line_that_is_not_whole_yet_is_read_later(tmp_path):

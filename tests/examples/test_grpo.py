@@ -62,13 +62,15 @@ def test_only_tokens_that_were_generated_have_a_weight(batch):
 def test_while_the_weights_are_those_that_sampled_all_ratios_are_1(batch):
     groups, _ = batch
     ratios = update_of(groups, sampled(groups), Objective()).ratios
-    assert (ratios.mean, ratios.furthest, ratios.clipped) == (1, 0, 0)
+    assert (ratios.mean, ratios.apart, ratios.furthest, ratios.clipped) == (1, 0, 0, 0)
 
 
 def test_log_probabilities_that_are_shifted_by_a_token_show_in_the_ratios():
     groups = [group_of([0, 1, 0, 1])]
     moved = [np.roll(row, 1) for row in sampled(groups)]
-    assert update_of(groups, moved, Objective()).ratios.furthest > 0.1
+    ratios = update_of(groups, moved, Objective()).ratios
+    assert ratios.furthest > 0.1
+    assert ratios.apart > 0.1
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8))

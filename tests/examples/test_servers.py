@@ -211,11 +211,14 @@ def test_a_vllm_of_somebody_else_is_asked_for_what_its_model_is_called(weights):
 
 
 def test_a_vllm_of_somebody_else_that_has_another_model_is_refused(weights):
+    another = weights.with_name("another")
+    another.mkdir()
+
     def talk(url):
         with pytest.raises(ServerFailed, match=r"vllm serve .*weights"):
             OtherServer(url, weights).ready()
 
-    told(VllmCalls(weights, root="/models/another"), talk)
+    told(VllmCalls(weights, root=another), talk)
 
 
 def test_a_vllm_of_somebody_else_that_is_not_there_is_said(weights, monkeypatch):

@@ -22,8 +22,10 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
 
 
 def test_a_folder_goes_on_with_the_options_that_it_was_begun_with(tmp_path):
-    for _ in range(2):
-        begin(tmp_path, argparse.Namespace(steps=5, seeds=1), ["steps"])
+    begin(tmp_path, argparse.Namespace(steps=4, seeds=1), ["steps"])
+    begin(tmp_path, argparse.Namespace(steps=5, seeds=1), ["steps"])  # nothing is made
+    (tmp_path / "made").touch()
+    begin(tmp_path, argparse.Namespace(steps=5, seeds=2), ["steps"])
     with pytest.raises(RunFailed, match=r"--steps: .* begun with 5, not 6"):
         begin(tmp_path, argparse.Namespace(steps=6, seeds=1), ["steps"])
 
@@ -35,6 +37,7 @@ def test_a_folder_goes_on_with_the_options_that_it_was_begun_with(tmp_path):
         (["--server", "Vllm"], "not Vllm"),
         (["--group-size", "1"], "--group-size is at least 2, not 1"),
         (["--steps", "0"], "--steps is at least 1, not 0"),
+        (["--width", "100"], "--width is a multiple of 32, not 100"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused_at_once(argv, said, capsys):
