@@ -33,8 +33,9 @@ FIRST_SEED = 1000
 """Of the items that seed 0 asks: none of a warm start."""
 
 
-FIRST_APART = 0.05
-"""Nats a token: more than bfloat16 makes of it, less than other weights do."""
+FIRST_APART, LATER_APART = 0.05, 0.5
+"""Nats a token, in a batch of these weights and in one of the step before: more than
+bfloat16 and a step make of it, less than what other weights come to."""
 
 
 class TaskRun:
@@ -111,8 +112,7 @@ class TaskRun:
         )
 
         def tell(step: training.Step) -> None:
-            if step.number == done + 1:
-                check_first(step)
+            check_weights(step, is_first=step.number == done + 1)
             progress.tell(step)
 
         with self._batches(plan, done) as source, progress.shown(plan.steps - done):
@@ -208,15 +208,15 @@ class TaskRun:
         }
 
 
-def check_first(step: training.Step) -> None:
-    """Refuse a first batch that the weights have not sampled.
+def check_weights(step: training.Step, *, is_first: bool) -> None:
+    """Refuse a batch that the weights, or those of a step ago, have not sampled.
 
     Raises:
-        RunFailed: Its ratios are not 1.
+        RunFailed: Its log-probabilities are too far from the trainer's.
     """
-    if step.ratios.apart > FIRST_APART:
+    if step.ratios.apart > (FIRST_APART if is_first else LATER_APART):
         raise RunFailed(
-            f"the log-probabilities of the first batch are {step.ratios.apart:.2f} off"
+            f"step {step.number}: the log-probabilities are {step.ratios.apart:.2f} off"
             " on average: the inference server has other weights than the trainer, or"
             " its token ids and log-probabilities do not belong together"
         )

@@ -11,7 +11,7 @@ import pytest
 
 from examples.train_small import curve, recipe
 from examples.train_small.grpo import Ratios
-from examples.train_small.task_run import RunProgress, check_first, to_the_end
+from examples.train_small.task_run import RunProgress, check_weights, to_the_end
 from examples.train_small.training import Step
 from rg_env.errors import RunFailed
 from rg_env.reports.evaluation_summary import Estimate
@@ -109,9 +109,13 @@ def test_what_was_opened_ends_with_the_work_that_fails(capsys):
     assert ended == [True]
 
 
-@pytest.mark.parametrize(("apart", "is_refused"), [(0.01, False), (0.3, True)])
-def test_a_first_batch_of_other_weights_ends_the_run(apart, is_refused):
+@pytest.mark.parametrize(
+    ("apart", "is_first", "is_refused"),
+    [(0.01, True, False), (0.3, True, True), (0.3, False, False), (0.6, False, True)],
+)
+def test_a_batch_of_other_weights_ends_the_run(apart, is_first, is_refused):
     ratios = Ratios(mean=1.0, apart=apart, furthest=1.0, clipped=0.0)
     step = Step(1, 0.5, 0.0, 1.0, ratios, 0.0, 10, 1.0, 1.0, 1.0)
-    with pytest.raises(RunFailed, match=r"0\.30 off") if is_refused else nullcontext():
-        check_first(step)
+    refused = pytest.raises(RunFailed, match="off on average")
+    with refused if is_refused else nullcontext():
+        check_weights(step, is_first=is_first)
