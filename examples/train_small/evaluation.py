@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,10 +26,14 @@ def shown(score: Estimate) -> str:
     return f"{score.mean:.3f} ({score.low:.3f} to {score.high:.3f})"
 
 
-def held_out_scores(folder: Path) -> Scores:
+def held_out_scores(folder: Path, known: Container[str] = frozenset()) -> Scores:
     """Read a folder that `evaluate` has written: task to mean score with interval.
 
     A question that is asked twice counts once, since its answer is the same.
+
+    Args:
+        folder: Of an evaluation.
+        known: Questions that do not count, since a warm start has shown their answers.
 
     Raises:
         RunFailed: An item has no score, since its requests failed.
@@ -38,6 +42,8 @@ def held_out_scores(folder: Path) -> Scores:
     for sample in _lines(folder / SAMPLES):
         if sample["score"] is None:
             raise RunFailed(f"{folder}: an item has no score: {sample['outcome']}")
+        if sample["question"] in known:
+            continue
         scores.setdefault(sample["task"], {})[sample["question"]] = sample["score"]
     return {
         task: estimate(list(of_question.values()))
@@ -51,10 +57,11 @@ class RunningScores:
     Args:
         folder: `data_dir_to_save_evals`.
         whole: A folder of the same items: as many lines are all of it.
+        known: Questions that do not count.
     """
 
-    def __init__(self, folder: Path, whole: Path) -> None:
-        self._folder, self._whole = folder, whole
+    def __init__(self, folder: Path, whole: Path, known: Container[str]) -> None:
+        self._folder, self._whole, self._known = folder, whole, known
         self._read = self._written()
 
     def new(self) -> Scores | None:
@@ -68,7 +75,7 @@ class RunningScores:
             return None
         self._read = written
         try:
-            return held_out_scores(self._folder)
+            return held_out_scores(self._folder, self._known)
         except RunFailed:  # the environment has said so
             return None
 

@@ -33,6 +33,9 @@ NEVER_SEEN = ("count_bits", "gcd", "lcm", "products")
 SYSTEM_PROMPT = "Answer."
 """A model of this size learns what to do from the warm start, and each token costs."""
 
+CURRICULUM_TARGET = 0.5
+"""Of the rewards: about what a warm start comes to."""
+
 RESULT, DURING = "result.json", "during.jsonl"
 """Files of a run: what came of it, and the held-out score meanwhile."""
 
@@ -77,7 +80,11 @@ def runs_of(kind: RunKind, tasks: tuple[str, ...]) -> list[Run]:
         drawn = [tuple(dict.fromkeys((task, *NEVER_SEEN))) for task in tasks]
         return [Run(kind, among, changes) for among in drawn]
     if kind == "curriculum":
-        changes = {"complexity_mode": "curriculum", "task_params": {}}
+        changes = {
+            "complexity_mode": "curriculum",
+            "task_params": {},
+            "curriculum_target_accuracy": CURRICULUM_TARGET,
+        }
         return [Run(kind, (task,), changes) for task in tasks]
     return [Run(kind, (task,), is_shuffled=kind == "shuffled") for task in tasks]
 

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,11 @@ class TaskRun:
         self._title = f"seed {seed}, {run.name}"
         self._folder = work.run(seed, run.name)
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._shown: set[str] = set()
+        for gold in filter(Path.is_file, map(work.gold, run.tasks)):
+            self._shown |= evaluation.gold_questions(gold)
+        # What a curriculum holds out is not what was kept from the warm start.
+        self._known = self._shown if run.kind == "curriculum" else set()
 
     def do(self) -> None:
         """Evaluate, train, evaluate, and write `result.json`.
@@ -81,7 +86,7 @@ class TaskRun:
         policy = self._policy_at(self._start)
         self._server.hand_over(policy)
         before = self._evaluated("before")
-        progress = RunProgress(self._title, self._folder, before)
+        progress = RunProgress(self._title, self._folder, before, self._known)
         self._train(policy, progress)
         after = self._evaluated("after")
         result = self._result(before, after, progress.groups())
@@ -171,7 +176,7 @@ class TaskRun:
             settings = self._settings(when, {"data_dir_to_save_evals": str(folder)})
             log = self._work.logs / "evaluate.log"
             self._plugin.run(log, "evaluate", "--config", settings)
-        scores = evaluation.held_out_scores(folder)
+        scores = evaluation.held_out_scores(folder, self._known)
         done.touch()
         return scores
 
@@ -189,10 +194,8 @@ class TaskRun:
     def _result(
         self, before: Scores, after: Scores, groups: list[AskedGroup]
     ) -> dict[str, Any]:
-        questions = evaluation.held_out_questions(self._folder / "after")
-        in_training = {group.question for group in groups}
-        for gold in filter(Path.is_file, map(self._work.gold, self._run.tasks)):
-            in_training |= evaluation.gold_questions(gold)
+        questions = evaluation.held_out_questions(self._folder / "after") - self._known
+        in_training = {group.question for group in groups} | self._shown
         return {
             "seed": self._seed,
             "run": self._run.kind,
@@ -201,7 +204,6 @@ class TaskRun:
             "steps": self._options.steps,
             "before": {t: dataclasses.asdict(e) for t, e in before.items()},
             "after": {t: dataclasses.asdict(e) for t, e in after.items()},
-            "questions_in_training": len(in_training),
             "held_out_questions": len(questions),
             "held_out_that_were_asked": len(questions & in_training),
             "asked": evaluation.asked_rows(groups),
@@ -229,13 +231,18 @@ class RunProgress:
         title: Of the run.
         folder: Of the run.
         before: The held-out scores that it began with.
+        known: Questions that do not count in them.
     """
 
-    def __init__(self, title: str, folder: Path, before: Scores) -> None:
+    def __init__(
+        self, title: str, folder: Path, before: Scores, known: Container[str]
+    ) -> None:
         self._title, self._noted = title, folder / recipe.DURING
         self._asked = evaluation.AskedGroups(folder / "dumps")
         self._groups = self._asked.new()
-        self._scores = evaluation.RunningScores(folder / "during", folder / "before")
+        self._scores = evaluation.RunningScores(
+            folder / "during", folder / "before", known
+        )
         self._held_out = _mean(before)
         self._bar: WorkProgress | None = None
 

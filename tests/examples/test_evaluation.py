@@ -50,10 +50,17 @@ def test_a_question_that_is_held_out_twice_counts_once(tmp_path):
     assert (score.mean, score.items) == (0.5, 2)
 
 
+def test_a_question_whose_answer_was_shown_does_not_count(tmp_path):
+    rows = [sample("a", 1.0), sample("b", 0.0), sample("c", 0.0)]
+    write_lines(tmp_path / "samples.jsonl", rows)
+    score = evaluation.held_out_scores(tmp_path, {"a"})["gcd"]
+    assert (score.mean, score.items) == (0.0, 2)
+
+
 def test_held_out_scores_of_a_run_are_told_once_each_and_when_they_are_whole(tmp_path):
     before, during = tmp_path / "before", tmp_path / "during"
     write_lines(before / "samples.jsonl", [sample("a", 0.0), sample("b", 0.0)])
-    scores = evaluation.RunningScores(during, before)
+    scores = evaluation.RunningScores(during, before, set())
     assert scores.new() is None
     write_lines(during / "samples.jsonl", [sample("a", 1.0)])
     assert scores.new() is None

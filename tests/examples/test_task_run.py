@@ -86,7 +86,7 @@ def test_held_out_scores_of_steps_that_are_done_again_are_forgotten(tmp_path):
     noted = tmp_path / recipe.DURING
     noted.write_text('{"step": 40}\n{"step": 55}\n')
     scores = {TASK: Estimate(0.5, 0.4, 0.6, 100)}
-    RunProgress("a run", tmp_path, scores).go_on_at(40)
+    RunProgress("a run", tmp_path, scores, set()).go_on_at(40)
     assert noted.read_text() == '{"step": 40}\n'
 
 
