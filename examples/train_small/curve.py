@@ -149,7 +149,8 @@ def _draw_scores(axis: Any, result: Result) -> None:
     levels = [level for _, _, level, *_ in result["asked"]]
     if any(level is not None for level in levels):
         places = [i * steps / len(levels) for i in range(len(levels))]
-        axis.plot(places, levels, ":", color=line.get_color(), label="level")
+        mean = _smoothed(levels, SMOOTHED_GROUPS)
+        axis.plot(places, mean, ":", color=line.get_color(), label="level asked")
     axis.set_xlabel("step")
     axis.set_ylabel("score")
 
