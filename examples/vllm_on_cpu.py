@@ -63,7 +63,8 @@ def make_python(*requirements: Path, folder: Path = VENV) -> Path:
     made = _lines(note) if note.is_file() else set()
     if wanted <= made:
         return python
-    print(f"making {folder} (3.5 GB with vLLM, about ten minutes)", flush=True)
+    takes = "3.5 GB, about ten minutes" if VLLM in requirements else "1.3 GB, a minute"
+    print(f"making {folder} ({takes})", flush=True)
     _run(sys.executable, "-m", "venv", folder)  # or mend one that was not finished
     pip = (python, "-m", "pip", "--quiet")
     _run(*pip, "install", *(part for file in requirements for part in ("-r", file)))

@@ -229,6 +229,7 @@ class VllmServer(_PausedServer):
 
     def start(self) -> None:
         """Begin to start it."""
+        logger.info("starting vLLM")
         self._vllm.start()
 
     def ready(self) -> None:
@@ -265,6 +266,7 @@ class SmallServer(InferenceServer):
 
     def start(self) -> None:
         """Begin to start it."""
+        logger.info("starting the small inference server")
         self._program = ChildProgram(
             self._module,
             *self._argv,

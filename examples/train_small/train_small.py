@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
 import os
 import shutil
 import sys
@@ -37,8 +36,6 @@ from examples.train_small.starts import Starts
 from examples.train_small.task_run import TaskRun, to_the_end
 from examples.train_small.torch_policy import TorchPolicy
 from examples.train_small.work_folder import OF_FOLDER, OF_RUN, WorkFolder, begin
-
-logger = logging.getLogger("rg_env.train_small")
 
 
 class Training:
@@ -68,6 +65,7 @@ class Training:
                     if not self._is_done(run, seed):
                         self._do(run, seed)
                         curve.write(self._work.path)
+        print(curve.table(curve.read(self._work.path)))
         for path in curve.write(self._work.path):
             print(path)
 
@@ -104,7 +102,6 @@ class Training:
                 self._options.server, folder, log, self._options.device
             )
             self._open.callback(self._server.kill)
-            logger.info("starting the inference server")
             self._server.start()
             self._server.ready()
         return self._server
