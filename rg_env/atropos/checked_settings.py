@@ -412,10 +412,13 @@ class CheckedSettings(CheckedModel):
             raise ValueError("found an empty list; allowed is a name, or None for all")
         return names
 
-    @field_validator("tasks", "categories", "exclude_tasks")
+    @field_validator(
+        *("tasks", "categories", "exclude_tasks"),
+        *("task_weights", "task_levels", "task_params"),
+    )
     @classmethod
-    def _are_names(cls, names: list[str] | None) -> list[str] | None:
-        for name in names or []:
+    def _are_names(cls, names: Any) -> Any:
+        for name in names or ():
             check_name(name)
         return names
 

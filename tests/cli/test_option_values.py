@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
@@ -192,6 +192,8 @@ ANYTHING = st.recursive(
 
 @settings(max_examples=600, deadline=None)
 @given(field=st.sampled_from(FIELDS), value=ANYTHING)
+@example(field=("env", "task_weights"), value={"": 1})
+@example(field=("env", "task_levels"), value={" ": 0.5})
 def test_no_value_of_yaml_gets_a_field_out_of_its_range(
     start: Start, field: tuple[str, str], value: Any
 ) -> None:
