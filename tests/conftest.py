@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -38,6 +39,10 @@ os.environ.update(
     TOKENIZERS_PARALLELISM="false",
     WANDB_MODE="disabled",
 )
+
+# Ignored under nohup and in the background of a shell; what is tested hears them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ
 if IS_CONTROLLER:
