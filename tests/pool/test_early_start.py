@@ -15,7 +15,10 @@ pytestmark = pytest.mark.processes
 
 
 def begin_fork_server(module, memory_limit_bytes):
-    """Begin one and return the processes that this has started."""
+    """Begin one and return the processes that this has started.
+
+    One that only starts the server may still be among them.
+    """
     before = find_descendants(os.getpid())
     early_start.begin([module], memory_limit_bytes)
     return find_descendants(os.getpid()) - before
@@ -24,7 +27,7 @@ def begin_fork_server(module, memory_limit_bytes):
 def test_pool_takes_over_the_fork_server_that_was_begun_for_it():
     begun = begin_fork_server("fractions", 2**31)
     with contextlib.closing(WorkerPool(1, preload=["fractions"])) as pool:
-        assert {pool.call(os.getppid, deadline_s=LONG_S)} == begun
+        assert pool.call(os.getppid, deadline_s=LONG_S) in begun
     wait_until_gone(begun)
 
 
@@ -33,7 +36,7 @@ def test_pool_takes_over_the_fork_server_that_was_begun_for_it():
 )
 def test_fork_server_that_was_begun_ends_when_the_pool_has_other_arguments(asked):
     begun = begin_fork_server("fractions", 2**30)
-    assert len(begun) == 1
+    assert begun
     with contextlib.closing(WorkerPool(1, **asked)) as pool:
         wait_until_gone(begun)
         assert pool.call(os.getppid, deadline_s=LONG_S) not in begun
@@ -51,7 +54,7 @@ def test_fork_server_that_no_pool_takes_ends_with_the_process(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     begun = run_script(tmp_path, BEGINS_AND_ENDS, TMPDIR=str(scratch)).split()
-    assert len(begun) == 1
+    assert begun
     wait_until_gone(set(map(int, begun)))
     assert list(scratch.iterdir()) == []
 
