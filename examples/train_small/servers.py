@@ -78,7 +78,7 @@ class ServerFailed(RunFailed):
 
 
 class InferenceServer:
-    """What all servers have; this one runs wherever somebody has started it.
+    """What all servers have; how they are waited for is their own.
 
     Args:
         url: Its root, without `/v1`.
