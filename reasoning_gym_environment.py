@@ -28,6 +28,7 @@ import os
 import sys
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -92,14 +93,14 @@ from rg_env.atropos.old_names import OldNames
 from rg_env.atropos.process_run import ProcessRun
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.atropos.serve_loop import ServeLoop
-from rg_env.atropos.server_configs import server_list
+from rg_env.atropos.server_settings import server_list
 from rg_env.atropos.steps_due import steps_due
 from rg_env.errors import SettingError
-from rg_env.inference.generation import Inference
-from rg_env.inference.native_servers import client_of, close_servers
+from rg_env.inference.clients import client_of, close_clients
+from rg_env.inference.extras import sampling_extra_of, template_kwargs_of
+from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
-from rg_env.inference.server_extras import sampling_extra_of, template_kwargs_of
-from rg_env.inference.start_look import StartLook
+from rg_env.inference.start_probe import StartProbe
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S, NoItems
 from rg_env.items.run_items import prepare_items
@@ -212,7 +213,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._api = ApiClient(config.rollout_server_url)
         self._session = ApiSession(self._api)
         self._watch = OutageWatch(self.server.servers)
-        self._start_look = StartLook(self.server.servers, self._watch)
+        self._start_probe = StartProbe(self.server.servers, self._watch)
         self._inference = Inference(
             self.server, self.tokenizer, server_type, on_retry=self._watch.note_retry
         )
@@ -315,9 +316,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._say_summary,
         )
 
-    async def _live(self, work: Coroutine[Any, Any, None], *, trains: bool) -> None:
-        looking = self._start_look.unless_refused(work, trains=trains)
-        await self._lifetime.run(looking, self.close, self._close_at_once)
+    async def _live(
+        self, work: Coroutine[Any, Any, None], *, evaluates: bool = False
+    ) -> None:
+        request = partial(self._requests.probe_request, evaluates=evaluates)
+        probed = self._start_probe.unless_refused(work, request)
+        await self._lifetime.run(probed, self.close, self._close_at_once)
 
     def _close_at_once(self) -> None:
         self._dumps.close_at_once()
@@ -336,7 +340,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._checkpoints.end(self.save_checkpoint, self.curr_step)
 
     async def _close_servers(self) -> None:
-        await close_servers(self.server.servers)
+        await close_clients(self.server.servers)
 
     async def _stop_making_items(self) -> None:
         if self._items is not None:
@@ -374,11 +378,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if self.config.tokenizer_name == start_checks.NO_TOKENIZER:
             start_checks.check_texts_do(self._server_types, trains=True)
         self._inference.trains = self._is_run = True
-        await self._live(self._serve(), trains=True)
+        await self._live(self._serve())
 
     async def _serve(self) -> None:
         await self._serve_loop.begin()
-        await self._start_look.looked()
         if self.checkpoint_interval > 0:
             self._checkpoints.begin(self._lineage())
             # From here on the files are this life's, should it be killed at once.
@@ -391,7 +394,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """`process`: write a number of groups, several at a time."""
         self.process_mode = self._is_run = True
         self.config.group_size = self.group_size_to_process
-        await self._live(self._process(), trains=False)
+        await self._live(self._process())
 
     async def _process(self) -> None:
         total = self.n_groups_to_process
@@ -410,7 +413,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
         self.process_mode = self._is_run = True
-        await self._live(self._evaluate_alone(), trains=False)
+        await self._live(self._evaluate_alone(), evaluates=True)
 
     async def _evaluate_alone(self) -> None:
         await self._set_up_alone()
@@ -419,7 +422,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _set_up_alone(self) -> None:
         await self.setup()
-        await self._start_look.looked()
         if self.config.use_wandb:
             await self._start_wandb(self.config.wandb_name or self.name)
 
@@ -849,6 +851,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             "dump_groups_waiting": self._dumps.groups_waiting,
             "failed_requests": self._watch.failures,
             **{f"failed_requests_{kind}": n for kind, n in self._watch.kinds.items()},
+            **{f"finish_reason_{end}": n for end, n in self._inference.ends.items()},
             "api_retries": self._api.retries,
             **items,
         }

@@ -21,17 +21,17 @@ lost after a few times; one that failed because none is there is free to come ba
 LOOK_FOR_SERVER_S = (0.05, 0.2)
 """By chance in between, so that all that wait do not ask at one moment."""
 
-# -- the look at a server, before it has given a completion ----------------------------
+# -- the probe of a server, before it has given a completion ---------------------------
 
-LOOK_TIMEOUT_S = 5.0
-"""For a page, of which none is generated."""
+PROBE_WITHIN_S = 120.0
+"""For a few short completions, which wait behind what the server has begun."""
 
-FIND_ROUTE_WITHIN_S = 30.0
-"""For the short completions by which a server's route for token ids is found."""
+PROBE_SILENT_AFTER_S = 5.0
+"""Without a word to a request before that is said."""
 
-LOOK_FIRST_PAUSE_S = 1.0
-LOOK_LONGEST_PAUSE_S = 10.0
-"""Between two looks at a server that is not there yet."""
+PROBE_FIRST_PAUSE_S = 1.0
+PROBE_LONGEST_PAUSE_S = 10.0
+"""Between two probes of a server that is not there yet."""
 
 REFUSALS_BEFORE_FIRST_ANSWER = 6
 """Requests refused, or answered with something else, without a reason that we know

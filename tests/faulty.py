@@ -49,6 +49,11 @@ class FaultyServer(InferenceServer):
     def script(self, script):
         self.faults.script = script
 
+    def begin(self, script):
+        """Misbehave from now on, and count from now on."""
+        self.script, self.faults.requests, self.trials = script, 0, 0
+        self.arrivals.clear()
+
     def app(self):
         return build_app(self)
 

@@ -160,34 +160,11 @@ def openai_endpoint(answer=chat, *names, **more):
     return Odd(pages, otherwise=(404, refusal(unknown, "unknown_url")), **more)
 
 
-def sglang(answer=(400, {"error": {"message": "no input"}})):
-    pages = {
-        "GET /health": (200, ""),
-        "GET /get_model_info": {"model_path": MODEL, "is_generation": True},
-        "GET /v1/models": models("sglang"),
-        "POST /generate": lambda body: answer,
-        "POST /v1/chat/completions": chat,
-    }
-    return Odd(pages)
-
-
 def atropos_vllm(answer=(500, "Internal Server Error")):
     pages = {
         "GET /health": (200, ""),
         "GET /bridge/is_paused": {"paused": False},
         "POST /generate": lambda body: answer,
-    }
-    return Odd(pages)
-
-
-def trl():
-    slash = (307, "/generate/")
-    pages = {
-        "GET /health/": {"status": "ok"},
-        "GET /get_world_size/": {"world_size": 1},
-        "POST /generate/": (422, {"detail": [{"loc": ["body", "prompts"]}]}),
-        "POST /generate": slash,
-        "GET /generate": slash,
     }
     return Odd(pages)
 

@@ -27,6 +27,7 @@ from transformers import AutoTokenizer
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
+from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
 from rg_env.simulation.child_process import ChildProgram
 from rg_env.simulation.inference_server import serve_app
@@ -254,6 +255,7 @@ def vllm_reply(texts, finish_reason="stop", logprob=-0.5):
     tokenizer = ChatTokenizer()
     encoded = [tokenizer.encode(text) for text in texts]
     return {
+        "text": list(texts),
         "logprobs": [[[{str(i): logprob}] for i in ids] for ids in encoded],
         "finish_reasons": [finish_reason for _ in texts],
     }
@@ -264,14 +266,17 @@ async def vllm_server(reply):
     """Serve vLLM's protocol with replies that the test makes itself.
 
     Args:
-        reply: From a request's body to a reply's body, or to a status.
+        reply: From a request's body to a reply's body, or to a status; a probe's is
+            well.
     """
 
     async def health(request):
         return web.json_response({})
 
     async def generate(request):
-        answer = reply(await request.json())
+        body = await request.json()
+        is_probe = body["max_tokens"] == PROBE_TOKENS
+        answer = vllm_reply([RIGHT] * body["n"]) if is_probe else reply(body)
         if isinstance(answer, int):
             return web.Response(status=answer)
         return web.Response(text=json.dumps(answer), content_type="application/json")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+import aiohttp
+
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.server_look import (
-    FIRST_SERVER_FAULT,
-    LATER,
-    SENT_ON,
-    Pages,
-    is_atropos_api,
-    kind_at,
-    root_of,
-    why_unreachable,
-)
+from rg_env.inference.connection_faults import may_pass, why_never
+from rg_env.inference.refusals import LONGEST_READ, said_in
 
 FIELD = "env.rollout_server_url:"
+OWN_NAME = "AtroposLib"
+"""In the sentence of the API's front page."""
 
 
 async def refuse_another_program(url: str) -> None:
@@ -32,29 +28,24 @@ async def refuse_another_program(url: str) -> None:
     Raises:
         SettingError: It is another program, or can never be reached.
     """
-    async with Pages(None, by_proxy=False) as pages:
+    timeout = aiohttp.ClientTimeout(total=patience.PROBE_SILENT_AFTER_S)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
         for _ in range(patience.LOOKS_AT_ANOTHER_PROGRAM):
-            front = await pages.get(f"{url}/")
-            if front.status == 0:
-                sentence = await why_unreachable(url, front.fault or "")
-                if sentence is not None:
-                    raise SettingError(f"{FIELD} {sentence}")
+            try:
+                async with session.get(f"{url}/", allow_redirects=False) as front:
+                    content = await front.content.read(LONGEST_READ)
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+                never = why_never(url, error)
+                if never is not None:
+                    raise SettingError(f"{FIELD} {never}") from error
                 return
-            is_failing = front.status >= FIRST_SERVER_FAULT or front.status in LATER
-            if is_failing or is_atropos_api(front):
+            text = content.decode("utf-8", "replace")
+            if may_pass(front.status) or OWN_NAME in text:
                 return
             await asyncio.sleep(patience.API_POLL_S / 2)
-        if front.status in SENT_ON:
-            raise SettingError(
-                f"{FIELD} {url} leads elsewhere ({front.status}, to {front.location});"
-                " write the address that it leads to"
-            )
-        root = root_of(url)
-        if root != url and is_atropos_api(await pages.get(f"{root}/")):
-            raise SettingError(f"{FIELD} the Atropos API is not at {url}; write {root}")
-        kind = await kind_at(pages, url)
-    words = f"answers with {front.status} at /" if kind is None else f"is {kind.words}"
+    leads = front.headers.get("Location")
+    said = f"leads to {leads}" if leads else said_in(text)
     raise SettingError(
-        f"{FIELD} what is at {url} {words}, not the Atropos API; set the address of"
-        " the API, which `run-api --port PORT` starts"
+        f"{FIELD} what is at {url}/ answers {front.status} {said}: not the Atropos API;"
+        " set the address of the API, which `run-api --port PORT` starts"
     )

@@ -105,7 +105,7 @@ class ApiSession:
             ApiDown, ApiRefused: As of the client.
         """
         hanging = asyncio.get_running_loop().call_later(
-            patience.LOOK_TIMEOUT_S, self._client.say_silent
+            patience.PROBE_SILENT_AFTER_S, self._client.say_silent
         )
         try:
             return await self._client.request(method, path, payload, needs)

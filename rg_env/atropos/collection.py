@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from rg_env import patience
-from rg_env.inference.generation import InferenceFailed
+from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.metrics import Metrics

@@ -30,7 +30,7 @@ from rg_env.atropos.api_client import (
     ApiUnreachable,
 )
 from rg_env.atropos.api_session import ApiSession
-from rg_env.inference.generation import PROMPT_MASK
+from rg_env.inference.completions import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
 from rg_env.rollouts.group_json import encode_groups
 from rg_env.rollouts.ledger import Ending, Fate

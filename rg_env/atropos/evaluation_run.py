@@ -13,7 +13,7 @@ from rich.console import Console
 
 from rg_env import patience
 from rg_env.answers.scoring import Score
-from rg_env.inference.generation import InferenceFailed, NoServer
+from rg_env.inference.inference import InferenceFailed, NoServer
 from rg_env.inference.outages import OutageWatch
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.evaluation_summary import EvalResult, EvalSummary

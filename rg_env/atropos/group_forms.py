@@ -10,7 +10,7 @@ from typing import Any
 
 from rg_env.answers.extraction import Extraction, extract_answer
 from rg_env.answers.scoring import Score
-from rg_env.inference.generation import PROMPT_MASK, Completion
+from rg_env.inference.completions import PROMPT_MASK, Completion
 from rg_env.inference.prompts import Prompt
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
 from rg_env.off_loop import off_loop

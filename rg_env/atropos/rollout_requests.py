@@ -11,10 +11,13 @@ from rg_env.answers.item_messages import SYSTEM_PROMPT, Message, build_messages
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_forms import build_rollout
 from rg_env.errors import SettingError
-from rg_env.inference.generation import Inference, Sampling
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
+from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
-from rg_env.inference.reply_arrival import tell_of_replies
+
+SHORT_QUESTION = "What is 2 + 2?"
 
 
 class RolloutRequests:
@@ -77,6 +80,19 @@ class RolloutRequests:
             f" for an answer: the prompt of the shortest question takes {shortest}"
         )
 
+    def probe_request(self, *, evaluates: bool) -> ProbeRequest:
+        """Return what servers are probed with: a short question, as a run asks it."""
+        config, messages = self._config, self.messages(SHORT_QUESTION)
+        prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
+        sampling: dict[str, Any] = {
+            "n": min(2, config.group_size),
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+        }
+        if evaluates:
+            sampling = {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}
+        return ProbeRequest(messages, prompt.tokens, sampling)
+
     async def for_training(
         self, item: Any, limit_tokens: int, note_answered: Callable[[Any], None]
     ) -> list[dict[str, Any]]:
@@ -92,15 +108,15 @@ class RolloutRequests:
         """
         config = self._config
         answered = functools.partial(note_answered, asyncio.current_task())
-        with tell_of_replies(answered):
-            rollouts = await self._rollouts(
-                item,
-                config.group_size,
-                limit_tokens,
-                temperature=config.temperature,
-                top_p=config.top_p,
-                split="train",
-            )
+        rollouts = await self._rollouts(
+            item,
+            config.group_size,
+            limit_tokens,
+            temperature=config.temperature,
+            top_p=config.top_p,
+            split="train",
+            on_reply=answered,
+        )
         answered()
         return rollouts
 
@@ -127,6 +143,7 @@ class RolloutRequests:
         temperature: float,
         top_p: float,
         split: str,
+        on_reply: Callable[[], None] | None = None,
     ) -> list[dict[str, Any]]:
         messages, entry, dataset = item
         prompt = await self.prompt(messages)
@@ -137,6 +154,6 @@ class RolloutRequests:
             split=split,
         )
         completions = await self._watch.unless_given_up(
-            self._inference.generate(prompt, n, sampling)
+            self._inference.generate(prompt, n, sampling, on_reply)
         )
         return [build_rollout(prompt, c, entry, dataset) for c in completions]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.output_paths import check_file, check_folder
 from rg_env.errors import SettingError, shown
-from rg_env.inference.generation import TOKEN_TYPES
+from rg_env.inference.inference import TOKEN_TYPES
 from rg_env.items import mixture_file
 from rg_env.tasks.library import MIXTURE
 

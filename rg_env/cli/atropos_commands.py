@@ -87,7 +87,7 @@ def _build(env_cls: Any, name: str, argv: Sequence[str]) -> Any:
         name,
         servers[0].model_name,
         servers[0].server_type,
-        ", ".join(str(server.base_url) for server in servers),
+        ", ".join(str(server.config.base_url) for server in env.server.servers),
         config.tokenizer_name,
     )
     return env

@@ -51,7 +51,7 @@ def build_parser() -> SentenceParser:
     """Return the parser of the command."""
     parser = SentenceParser(
         prog="reasoning_gym_environment.py simulated-server",
-        description="Serve a simulated policy over vLLM's, SGLang's, TRL's and OpenAI's"
+        description="Serve a simulated policy over vLLM's, SGLang's and OpenAI's"
         " protocol. It loads no model: it knows the answers and errs on purpose.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,

@@ -1,7 +1,7 @@
-"""The text of a chat reply, with the thinking that a reasoning parser took out of it.
+"""A chat reply: whether it is one, and what the model wrote.
 
-A server with such a parser (vLLM's `--reasoning-parser`, many endpoints) says what a
-model thought beside what it answered, as `reasoning_content` or `reasoning`. Put back
+A server with a reasoning parser (vLLM's `--reasoning-parser`, many endpoints) says what
+a model thought beside what it answered, as `reasoning_content` or `reasoning`. Put back
 it is what the model wrote, which rows, dump files and the search for an answer need.
 """
 
@@ -9,8 +9,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+from openai.types.chat import ChatCompletion
+
+from rg_env.inference.replies import Breathe, why_cut_off
+
 THINK, END_THINK = "<think>", "</think>"
 REASONING = ("reasoning_content", "reasoning")
+
+
+def read_chat(body: bytes, breathe: Breathe) -> ChatCompletion:
+    """Read the reply of a chat into what openai's client makes of it.
+
+    Raises:
+        Exception: It is none; one of `replies.NO_SUCH_FORM`.
+    """
+    value = orjson.loads(body)
+    if not all(isinstance(choice["message"], dict) for choice in value["choices"]):
+        raise TypeError("a choice without a message")
+    return ChatCompletion.construct(**value)
 
 
 def _reasoning(message: Any) -> str:
@@ -21,11 +38,28 @@ def _reasoning(message: Any) -> str:
     return ""
 
 
+def why_no_answer(choice: Any) -> str | None:
+    """Return why a choice holds no answer of the model; None where it does.
+
+    Args:
+        choice: Of the reply.
+    """
+    cut_off = why_cut_off(choice.finish_reason)
+    content = choice.message.content
+    if cut_off is not None or isinstance(content, str):
+        return cut_off
+    if content is not None:
+        return f"content that is a {type(content).__name__} and no text"
+    # A model may use up its tokens with thinking that nobody is told of.
+    has_thought = _reasoning(choice.message) or choice.finish_reason == "length"
+    return None if has_thought else "no content"
+
+
 def whole_text(choice: Any, *, thinking_open: bool) -> str:
     """Return what the model wrote.
 
     Args:
-        choice: Of the reply, as openai's client has read it.
+        choice: Of the reply, with an answer.
         thinking_open: Whether the prompt has begun the thinking.
     """
     content: str = choice.message.content or ""

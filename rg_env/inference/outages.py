@@ -21,8 +21,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rg_env import patience
-from rg_env.inference.generation import InferenceFailed
-from rg_env.inference.guarded_server import GuardedServer
+from rg_env.inference.circuit_client import CircuitClient
+from rg_env.inference.inference import InferenceFailed
 
 logger = logging.getLogger(__name__)
 
@@ -33,20 +33,11 @@ _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
 
 
 OTHER_REPLIES = frozenset(
-    {
-        "AttributeError",
-        "IndexError",
-        "JSONDecodeError",
-        "KeyError",
-        "MissingInReplyError",
-        "NoRouteError",
-        "TypeError",
-        "UnusableReplyError",
-        "ValidationError",
-        "ValueError",
-    }
+    {"BadReplyError", "MissingInReplyError", "NoRouteError", "UnusableReplyError"}
 )
 """Kinds of failures of a server that does answer."""
+
+_END = re.compile(r"\bfinish_reason (\w{1,32})")
 
 
 def kind_of(reason: str) -> str:
@@ -58,13 +49,15 @@ def kind_of(reason: str) -> str:
     status, name = _STATUS.search(reason), _NAME.match(reason)
     if status is not None:
         return f"status_{status[1]}"
+    if (end := _END.search(reason)) is not None:
+        return f"finish_reason_{end[1]}"
     return name[1] if name is not None else "unusable"
 
 
 def _why_out(server: Any) -> str | None:
     """Return why a server is left out, None where it is not."""
-    if isinstance(server, GuardedServer):
-        return server.circuit.reason if server.circuit.is_open else None
+    if isinstance(server, CircuitClient):
+        return None if server.circuit.admits else server.circuit.reason
     is_healthy = getattr(server, "server_healthy", True)
     return None if is_healthy else "the health check fails"
 
@@ -95,7 +88,7 @@ class OutageWatch:
         self.kinds: Counter[str] = Counter()
         self.outages = 0
         for server in servers if len(servers) > 1 else ():
-            if isinstance(server, GuardedServer):
+            if isinstance(server, CircuitClient):
                 server.circuit.on_change = partial(self._say_circuit, server)
 
     @property
@@ -161,7 +154,7 @@ class OutageWatch:
         out = [reason for reason in reasons if reason is not None]
         return out[0] if len(out) == len(reasons) else None
 
-    def _say_circuit(self, server: GuardedServer) -> None:
+    def _say_circuit(self, server: CircuitClient) -> None:
         url, circuit = server.config.base_url, server.circuit
         if circuit.is_open:
             logger.warning(

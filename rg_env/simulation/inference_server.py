@@ -1,6 +1,6 @@
 """A simulated inference server: any simulated model behind any protocol, over HTTP.
 
-It speaks to the env as a vLLM, SGLang, TRL or OpenAI server does (see
+It speaks to the env as a vLLM, SGLang or OpenAI server does (see
 `rg_env.simulation.protocols`); the host and the env cannot tell, the counts at
 `GET /stats` can. Malformed requests get status 400 and a JSON object that says what was
 expected. It can be slow and it can misbehave, both as asked.
@@ -42,7 +42,6 @@ from rg_env.simulation.protocols.protocol import (
     InferenceProtocol,
 )
 from rg_env.simulation.protocols.sglang import SGLANG
-from rg_env.simulation.protocols.trl import TRL
 from rg_env.simulation.protocols.vllm import VLLM
 from rg_env.simulation.request_counts import RequestCounts
 from rg_env.simulation.text_sources import Arithmetic, Hostile
@@ -158,10 +157,6 @@ class InferenceServer:
     async def generate(self, request: web.Request) -> web.StreamResponse:
         """Answer as vLLM, or as SGLang if the request is one for SGLang."""
         return await self._handle(request, None)
-
-    async def generate_trl(self, request: web.Request) -> web.StreamResponse:
-        """Answer as TRL's server."""
-        return await self._handle(request, TRL)
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         """Complete a text as an OpenAI server."""
@@ -291,7 +286,6 @@ def build_app(server: InferenceServer) -> web.Application:
             web.get("/v1/models", server.models),
             web.get("/version", server.version),
             web.post("/generate", server.generate),
-            web.post("/generate/", server.generate_trl),
             web.post("/v1/completions", server.complete),
             web.post("/v1/chat/completions", server.chat),
         ]

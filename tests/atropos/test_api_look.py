@@ -9,9 +9,7 @@ from odd_servers import (
     atropos_api,
     hanging,
     moved,
-    openai_endpoint,
     serving,
-    sglang,
     stock_vllm,
     web_page,
 )
@@ -30,7 +28,7 @@ pytestmark = pytest.mark.slow
 def hurried(monkeypatch):
     monkeypatch.setattr(patience, "API_POLL_S", 0.02)
     monkeypatch.setattr(patience, "API_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(patience, "LOOK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(patience, "PROBE_SILENT_AFTER_S", 0.3)
 
 
 async def register(url):
@@ -47,45 +45,34 @@ async def register(url):
         await client.close()
 
 
-def refused(odd, path="", asking=register):
+def refused(odd):
     """Ask what is at an odd server; return the sentence, the address as U."""
 
     async def run():
         async with serving(odd) as url:
             with pytest.raises(SettingError) as error:
-                await asking(url + path)
+                await register(url)
             return str(error.value).replace(url, "U")
 
     return asyncio.run(run())
 
 
 OTHERS = {
-    "stock vLLM 0.32.0": stock_vllm,
-    "SGLang": sglang,
-    "an endpoint of the OpenAI kind": openai_endpoint,
-    "an ordinary web page": web_page,
+    "a stock vLLM": (stock_vllm, "404 Not Found"),
+    "a web page": (web_page, "200 Welcome"),
+    "what is not known": (lambda: Odd({}), "404 Not Found"),
+    "a place that leads elsewhere": (
+        lambda: moved("https://t.example/"),
+        "301 leads to https://t.example/",
+    ),
 }
 
 
-@pytest.mark.parametrize("words", OTHERS)
-def test_another_program_is_refused_by_its_name(words):
-    said = refused(OTHERS[words]())
-    begin = f"env.rollout_server_url: what is at U is {words}, not the Atropos API;"
-    assert said.startswith(begin)
-
-
-def test_a_program_that_is_not_known_is_refused_with_its_status():
-    assert "answers with 404 at /, not the Atropos API" in refused(Odd({}))
-
-
-def test_an_address_that_leads_elsewhere_is_refused_with_where():
-    assert "leads elsewhere (301, to https://t.example/)" in refused(
-        moved("https://t.example/"), asking=refuse_another_program
-    )
-
-
-def test_a_wrong_path_is_refused_with_the_right_address():
-    assert refused(atropos_api(), "/v1").endswith("is not at U/v1; write U")
+@pytest.mark.parametrize("case", OTHERS)
+def test_another_program_is_refused_in_its_own_words(case):
+    odd, words = OTHERS[case]
+    begin = f"env.rollout_server_url: what is at U/ answers {words}: not the Atropos"
+    assert refused(odd()).startswith(begin)
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env import patience
 from rg_env.atropos.collection import Collected, GroupCollection
-from rg_env.inference.generation import InferenceFailed
+from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.metrics import Metrics

@@ -15,7 +15,7 @@ import pytest
 from rg_env.atropos.api_client import ApiRefused
 from rg_env.cli import failures
 from rg_env.errors import LibraryError, SettingError
-from rg_env.inference.generation import InferenceFailed
+from rg_env.inference.inference import InferenceFailed
 from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.simulation.child_process import ChildError
 

@@ -29,7 +29,6 @@ from parts import (
 )
 from world import World
 
-from rg_env.inference.route_probe import PROBE_SAMPLING
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
@@ -105,8 +104,8 @@ async def killed(folder):
             "said": life.said,
             "killed": ledger,
             "state": world.last_state(),
-            # Each of the two lives has tried the server.
-            "served": server.choices - 2 * PROBE_SAMPLING["n"],
+            # Each of the two lives has probed the server with two.
+            "served": server.choices - 2 * 2,
             "dumped": len(world.dumped()),
             "unsent": world.dumped("UNSENT_rollouts"),
             "unfinished": list((folder / "dumps").glob("*.part")),

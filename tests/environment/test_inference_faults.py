@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 
+import aiohttp
 import pytest
 from aiohttp import web
 from faulty import FaultyServer, always, faulty_server, listed
@@ -24,10 +25,11 @@ from parts import (
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.inference import circuit_breaker, native_servers
-from rg_env.inference.circuit_breaker import FAILURES_IN_A_ROW
-from rg_env.inference.generation import InferenceFailed, NoServer, Sampling
-from rg_env.inference.reply_arrival import tell_of_replies
+from rg_env.inference import circuit, clients
+from rg_env.inference import connection as connection_module
+from rg_env.inference.circuit import FAILURES_IN_A_ROW
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import InferenceFailed, NoServer
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.simulation.inference_server import serve_app
 from rg_env.simulation.stand_in_trainer import find_faults
@@ -44,27 +46,20 @@ KINDS = {
     "hang": {"TimeoutError"},
     "reset": {"ServerDisconnectedError", "ClientOSError"},
     "truncated": {"ClientPayloadError", "ClientOSError"},
-    "not_json": {"JSONDecodeError"},
-    "wrong_shape": {"TypeError"},
-    "empty_object": {"KeyError"},
-    "no_choices": {"UnusableReplyError"},
+    "not_json": {"BadReplyError"},
+    "wrong_shape": {"BadReplyError"},
+    "empty_object": {"BadReplyError"},
+    "no_choices": {"UnusableReplyError", "BadReplyError"},
     "too_few": {"unusable"},
-    "no_logprobs": {"TypeError"},
+    "no_logprobs": {"BadReplyError", "MissingInReplyError"},
     "null_logprob": {"unusable"},
-    "nan_logprob": {"unusable"},
-    "bad_token": {"ValueError"},
-    "abort_one": {"unusable"},
-    "abort_all": {"UnusableReplyError"},
+    "nan_logprob": {"BadReplyError"},
+    "bad_token": {"BadReplyError"},
+    "abort_one": {"finish_reason_abort"},
+    "abort_all": {"finish_reason_abort"},
     "empty_one": {"unusable"},
 }
 """What a failed request may be counted as, by the server's fault."""
-
-KINDS_OF_SGLANG = KINDS | {
-    "wrong_shape": {"unusable"},
-    "empty_object": {"unusable"},
-    "no_logprobs": {"unusable"},
-    "bad_token": {"TypeError"},
-}
 
 HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
 
@@ -72,7 +67,7 @@ HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
-    monkeypatch.setattr(circuit_breaker, "FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(circuit, "FIRST_PAUSE_S", 0.05)
     monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr(patience, "LOOK_FOR_SERVER_S", (0.005, 0.01))
     monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 0.02)
@@ -91,6 +86,8 @@ def env_of(*urls, kind="vllm", timeout=TIMEOUT_S, health_check=False, **changes)
 def beside(work, *scripts, **settings):
     """Do work beside a server for each script; it needs no setup to ask them.
 
+    Each was probed while it was well.
+
     Args:
         work: Takes the environment and the servers.
         scripts: Of the servers.
@@ -99,10 +96,15 @@ def beside(work, *scripts, **settings):
 
     async def run(*servers):
         if len(servers) < len(scripts):
-            async with faulty_server(scripts[len(servers)]) as server:
+            async with faulty_server(listed()) as server:
                 return await run(*servers, server)
         env = env_of(*(server.url for server in servers), **settings)
         try:
+            for client, server, script in zip(
+                env.server.servers, servers, scripts, strict=True
+            ):
+                await client.probe()
+                server.begin(script)
             return await work(env, *servers)
         finally:
             await env.close()
@@ -167,8 +169,7 @@ def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     made, watched, requests = beside(work, listed(fault), kind=kind)
     assert len(made) == 4 and requests == 2
     assert watched.failures == watched.kinds.total() == 1
-    expected = KINDS_OF_SGLANG if kind == "sglang" else KINDS
-    assert set(watched.kinds) <= expected[fault]
+    assert set(watched.kinds) <= KINDS[fault]
     assert said(logged) == []
 
 
@@ -331,20 +332,9 @@ def test_a_busy_server_rests_while_the_others_are_asked(logged):
     assert said(logged) == []
 
 
-def test_what_tries_a_server_is_not_told_of_as_a_reply_to_a_group():
-    async def work(env, server):
-        told = []
-        env.server.servers[0].lose("gone")
-        with tell_of_replies(lambda: told.append(server.requests)):
-            await ask(env)
-        return server.trials, told
-
-    assert beside(work, listed()) == (1, [2])
-
-
 def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypatch):
-    monkeypatch.setattr(native_servers, "HEALTH_EVERY_S", 0.02)
-    monkeypatch.setattr(native_servers, "HEALTH_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(clients, "HEALTH_EVERY_S", 0.02)
+    monkeypatch.setattr(connection_module, "PAGE", aiohttp.ClientTimeout(total=0.2))
 
     async def work(env, gone, there):
         gone.runs.clear()
@@ -362,7 +352,7 @@ def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypa
 
 
 def test_a_server_without_a_page_of_its_health_is_asked(logged, monkeypatch):
-    monkeypatch.setattr(native_servers, "HEALTH_EVERY_S", 0.0)
+    monkeypatch.setattr(clients, "HEALTH_EVERY_S", 0.0)
     looked = 0
 
     async def no_such_page(request):
@@ -420,7 +410,8 @@ def test_the_hosts_own_health_check_leaves_a_server_out_too():
 
 
 def serving_two(fault):
-    return lambda number: "" if number < 2 else fault
+    """Return a script that serves the probe and two groups."""
+    return lambda number: "" if number < 3 else fault
 
 
 @pytest.mark.processes

@@ -10,10 +10,9 @@ from transformers import AutoTokenizer
 
 from examples.train_small import small_server
 from examples.train_small.small_server import SmallServer, build_app
-from rg_env.inference.native_servers import SERVER_CLASSES
-from rg_env.inference.route_probe import PROBE_SAMPLING
-from rg_env.inference.server_look import ServerLook
-from rg_env.inference.token_routes import COMPLETIONS
+from rg_env.inference.clients import CLIENTS
+from rg_env.inference.probe import PROBE_TOKENS
+from rg_env.inference.routes import COMPLETIONS
 from rg_env.simulation.inference_server import serve_app
 from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
 from tests.parts import server_config, until
@@ -317,31 +316,19 @@ def test_what_else_a_vllm_is_asked_for_is_refused(tmp_path):
 # -- this project's own client ---------------------------------------------------------
 
 
+@pytest.mark.parametrize("needs_tokens", [True, False])
 @pytest.mark.parametrize("kind", ["vllm", "openai"])
-def test_serve_looks_at_it_and_finds_its_token_ids(tmp_path, kind):
+def test_it_is_probed_and_asked_for_token_ids(tmp_path, kind, needs_tokens):
     policy = policy_of(a=0.0, b=0.0, end=-1.0)
 
-    async def look(client):
-        url = f"{client.url}/v1"
-        config = server_config(url, kind, model_name="policy", health_check=False)
-        await ServerLook(url, kind, "policy", "x", trains=True).check()
-        server = SERVER_CLASSES[kind](config)
+    async def probe(client):
+        config = server_config(client.url, kind, model_name="policy")
+        server = CLIENTS[kind](config)
         server.tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-        try:
-            return await server.find_route(anew=True)
-        finally:
-            await server.close()
-            await server.openai.close()
+        server.needs_tokens = needs_tokens or kind == "openai"
+        await server.probe()
+        await server.close()
+        return server.route
 
-    route = asked(policy, tmp_path, look)
-    assert route is COMPLETIONS
-    assert policy.calls == [(PROBE_SAMPLING["n"], PROBE_SAMPLING["max_tokens"], 1.0)]
-
-
-def test_process_and_evaluate_take_it_for_a_server_of_token_ids(tmp_path):
-    async def look(client):
-        url = f"{client.url}/v1"
-        await ServerLook(url, "vllm", "policy", "x", trains=False).check()
-        return True
-
-    assert asked(policy_of(a=0.0), tmp_path, look)
+    assert asked(policy, tmp_path, probe) is COMPLETIONS
+    assert policy.calls == [(2, PROBE_TOKENS, 1.0)]

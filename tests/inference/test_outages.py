@@ -9,7 +9,7 @@ from parts import (
 )
 
 from rg_env import patience
-from rg_env.inference.generation import InferenceFailed
+from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch, kind_of
 
 pytestmark = pytest.mark.slow
@@ -107,7 +107,9 @@ def test_a_failed_request_among_answered_ones_is_no_episode(logged):
         ("status 429: later", "status_429"),
         ("ServerDisconnectedError: Server disconnected", "ServerDisconnectedError"),
         ("KeyError: 'logprobs'", "KeyError"),
-        ("1 of 4 usable completions after 3 requests", "unusable"),
+        ("1 of 4 usable completions (no token)", "unusable"),
+        ("3 of 4 usable completions (finish_reason abort)", "finish_reason_abort"),
+        ("BadReplyError: a reply without completions: no quota", "BadReplyError"),
     ],
 )
 def test_failed_requests_are_counted_by_their_kind(reason, kind):

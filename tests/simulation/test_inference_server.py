@@ -14,11 +14,11 @@ from atroposlib.envs.server_handling.managed_server import ManagedServer
 from atroposlib.envs.server_handling.openai_server import OpenAIServer
 from atroposlib.envs.server_handling.server_baseline import APIServerConfig
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
-from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
-from rg_env.inference.route_probe import PROBE_SAMPLING
-from rg_env.inference.token_replies import MissingInReplyError, read_completions
+from rg_env.inference.probe import PROBE_TOKENS
+from rg_env.inference.readers import read_completions
+from rg_env.inference.replies import MissingInReplyError
 from rg_env.simulation.answer_key import AnswerKey
 from rg_env.simulation.chat_tokenizer import (
     TOKENIZER_FOLDER,
@@ -58,7 +58,7 @@ async def host_client(kind, url):
     """Connect one of the host's client classes, and end what it has started."""
     client = kind(
         APIServerConfig(
-            base_url=url if kind is TrlVllmServer else f"{url}/v1",
+            base_url=f"{url}/v1",
             api_key="x",
             model_name=str(TOKENIZER_FOLDER),
             # Its own health check would be counted among the completions.
@@ -66,8 +66,7 @@ async def host_client(kind, url):
         )
     )
     yield client
-    if kind is not TrlVllmServer:
-        await client.openai.close()
+    await client.openai.close()
 
 
 def ask(method, path, body=None, profile=ALWAYS_RIGHT, **settings):
@@ -148,9 +147,7 @@ def test_the_hosts_managed_server_keeps_masks_and_logprobs_apart(kind):
         assert node.metadata["finish_reason"] == "stop"
 
 
-@pytest.mark.parametrize(
-    "kind", [VLLMServer, SGLangServer, TrlVllmServer, OpenAIServer]
-)
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
 def test_the_host_reads_n_chat_completions(kind):
     async def run():
         async with serving() as url, host_client(kind, url) as client:
@@ -163,9 +160,7 @@ def test_the_host_reads_n_chat_completions(kind):
     assert all("<answer>42</answer>" in choice.message.content for choice in choices)
 
 
-@pytest.mark.parametrize(
-    "kind", [VLLMServer, SGLangServer, TrlVllmServer, OpenAIServer]
-)
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
 def test_the_host_reads_n_text_completions_cut_at_the_limit(kind):
     async def run():
         async with serving() as url, host_client(kind, url) as client:
@@ -235,7 +230,6 @@ def test_the_choice_does_not_depend_on_how_many_are_asked_for():
         ("/generate", {"json": [1]}, "not a JSON object"),
         ("/generate", {"data": b"{"}, "not JSON"),
         ("/generate", {"data": b"\xff\xfe\xfa"}, "not JSON"),
-        ("/generate/", {"json": {"prompts": []}}, "`prompts`"),
         ("/v1/completions", {"json": {"prompt": "x", "stream": True}}, "`stream`"),
         ("/v1/chat/completions", {"json": {"messages": []}}, "`messages`"),
         ("/v1/chat/completions", {"json": {"messages": ["x"]}}, "`role`"),
@@ -298,7 +292,7 @@ def generate_and_count(max_tokens):
     return key, model.counts()
 
 
-@pytest.mark.parametrize("max_tokens", [1, PROBE_SAMPLING["max_tokens"]])
+@pytest.mark.parametrize("max_tokens", [1, PROBE_TOKENS])
 def test_a_trial_of_few_tokens_is_no_unknown_question(max_tokens, logged):
     key, counts = generate_and_count(max_tokens)
     assert (key.misses, counts["unknown_questions"]) == (0, 0)

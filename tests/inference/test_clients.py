@@ -1,11 +1,9 @@
-"""Our clients of vLLM and SGLang ask and answer as the host's own, over real HTTP."""
+"""Our clients ask and answer as the host's own, over real HTTP."""
 
 import asyncio
 import contextlib
-import dataclasses
+import itertools
 import json
-import threading
-import weakref
 
 import aiohttp
 import pytest
@@ -25,16 +23,13 @@ from parts import (
     vllm_reply,
 )
 
-from rg_env.inference import native_servers
+from rg_env.inference import clients, replies
 from rg_env.inference import prompts as prompts_module
-from rg_env.inference.generation import Inference, Sampling
-from rg_env.inference.native_servers import (
-    SERVER_CLASSES,
-    EndpointServer,
-    NativeServer,
-)
+from rg_env.inference.clients import CLIENTS, Client, OpenAiClient
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import Inference
 from rg_env.inference.prompts import Prompts, render_prompt
-from rg_env.inference.reply_arrival import tell_of_replies
+from rg_env.inference.replies import BadReplyError
 from rg_env.simulation.inference_server import serve_app
 
 pytestmark = pytest.mark.slow
@@ -75,20 +70,23 @@ class Seen:
         bodies: As JSON values.
         headers: Of each request, without its host and length.
         connections: One value per connection.
+        most: Requests that were under way at once.
     """
 
     def __init__(self):
         self.bodies, self.headers, self.connections = [], [], set()
-        self.waiting = 0
-        self.all_there = asyncio.Event()
+        self.most = self.now = 0
+        self.is_slow = False
+
+    def forget(self):
+        """Forget what was asked so far, but for the connections."""
+        self.bodies.clear()
+        self.headers.clear()
 
 
 @contextlib.asynccontextmanager
-async def serving(reply, wait_for=0):
-    """Serve `/generate` with what `reply()` returns: a body, or a status.
-
-    With `wait_for`, no request is answered before so many are there at once.
-    """
+async def serving(reply):
+    """Serve `/generate` with what `reply()` returns: a body, or a status."""
     seen = Seen()
 
     async def generate(request):
@@ -98,10 +96,10 @@ async def serving(reply, wait_for=0):
             {k: v for k, v in request.headers.items() if k not in of_each}
         )
         seen.connections.add(request.transport.get_extra_info("peername"))
-        seen.waiting += 1
-        if seen.waiting >= wait_for:
-            seen.all_there.set()
-        await seen.all_there.wait()
+        seen.now += 1
+        seen.most = max(seen.most, seen.now)
+        await asyncio.sleep(0.1 if seen.is_slow else 0)
+        seen.now -= 1
         answer = reply()
         if isinstance(answer, int):
             return web.Response(status=answer)
@@ -119,16 +117,24 @@ async def client_of(cls, kind, url):
     try:
         yield client
     finally:
-        if isinstance(client, NativeServer):
+        if isinstance(client, Client):
             await client.close()
         await client.openai.close()
 
 
 @contextlib.asynccontextmanager
-async def talking(cls, kind, reply, wait_for=0):
-    """Yield a client and what its server has seen."""
-    async with serving(reply, wait_for) as (url, seen), client_of(cls, kind, url) as c:
-        yield c, seen
+async def talking(cls, kind, reply):
+    """Yield a client that was probed, and what its server has seen since."""
+    first = [SHAPES[kind]([RIGHT] * 2)]  # to the probe
+    answers = itertools.chain(first if cls is CLIENTS[kind] else [], iter(reply, ...))
+    async with (
+        serving(lambda: next(answers)) as (url, seen),
+        client_of(cls, kind, url) as client,
+    ):
+        if cls is CLIENTS[kind]:
+            await client.probe()
+            seen.forget()
+        yield client, seen
 
 
 def ask(client, **arguments):
@@ -167,7 +173,7 @@ def test_requests_and_answers_are_those_of_the_hosts_client(kind, case):
 
     arguments = ARGUMENTS[case]
     theirs, seen_theirs = asked(HOSTS[kind], kind, reply, arguments)
-    ours, seen_ours = asked(SERVER_CLASSES[kind], kind, reply, arguments)
+    ours, seen_ours = asked(CLIENTS[kind], kind, reply, arguments)
     assert seen_ours.bodies == seen_theirs.bodies
     assert seen_ours.headers == seen_theirs.headers
     assert tuple(ours) == tuple(theirs)
@@ -182,26 +188,24 @@ def test_one_bos_of_two_is_taken_off_as_the_hosts_client_does(kind):
             prompt, *_ = await ask(client, input_ids=[bos, bos, 7], n=1)
             return prompt == [bos, 7], seen.bodies
 
-    theirs, ours = (asyncio.run(run(c[kind])) for c in (HOSTS, SERVER_CLASSES))
+    theirs, ours = (asyncio.run(run(c[kind])) for c in (HOSTS, CLIENTS))
     assert ours == theirs and ours[0]
 
 
 @KINDS
 def test_a_request_without_a_key_carries_none(kind):
-    _, seen = asked(SERVER_CLASSES[kind], kind, list, {"input_ids": [5]}, api_key="")
+    _, seen = asked(CLIENTS[kind], kind, list, {"input_ids": [5]}, api_key="")
     assert "Authorization" not in seen.headers[0]
 
 
 @KINDS
 @pytest.mark.parametrize("reply", [500, 404, {"other": 1}, None])
-def test_what_fails_for_the_hosts_client_fails_for_ours(kind, reply):
-    theirs, _ = asked(HOSTS[kind], kind, lambda: reply, {"input_ids": [5], "n": 1})
-    ours, _ = asked(
-        SERVER_CLASSES[kind], kind, lambda: reply, {"input_ids": [5], "n": 1}
-    )
-    assert isinstance(theirs, type) is isinstance(ours, type)
-    if theirs is aiohttp.ClientResponseError:
-        assert ours is theirs
+def test_a_reply_without_completions_is_an_error(kind, reply):
+    error, _ = asked(CLIENTS[kind], kind, lambda: reply, {"input_ids": [5], "n": 1})
+    expected = BadReplyError
+    if isinstance(reply, int):
+        expected = aiohttp.ClientResponseError
+    assert error is expected
 
 
 # -- what differs ----------------------------------------------------------------------
@@ -210,7 +214,7 @@ def test_what_fails_for_the_hosts_client_fails_for_ours(kind, reply):
 @KINDS
 def test_one_connection_serves_request_after_request(kind):
     async def run():
-        cls = SERVER_CLASSES[kind]
+        cls = CLIENTS[kind]
         async with talking(cls, kind, lambda: SHAPES[kind]([RIGHT])) as (client, seen):
             for _ in range(5):
                 await ask(client, input_ids=[5], n=1)
@@ -223,16 +227,18 @@ def test_more_requests_than_aiohttp_allows_by_itself_are_under_way_at_once():
     count = 150
 
     async def run():
-        cls, reply = SERVER_CLASSES["vllm"], vllm_reply([RIGHT])
-        async with talking(cls, "vllm", lambda: reply, wait_for=count) as (client, _):
+        reply = vllm_reply([RIGHT])
+        async with talking(CLIENTS["vllm"], "vllm", lambda: reply) as (client, seen):
+            seen.is_slow = True
             asking = [ask(client, input_ids=[5], n=1) for _ in range(count)]
-            return await asyncio.wait_for(asyncio.gather(*asking), 60)
+            await asyncio.wait_for(asyncio.gather(*asking), 60)
+            return seen.most
 
-    assert len(asyncio.run(run())) == count
+    assert asyncio.run(run()) > 100
 
 
 def test_a_client_works_in_one_event_loop_after_another():
-    client = SERVER_CLASSES["vllm"](server_config(health_check=False))
+    client = CLIENTS["vllm"](server_config(health_check=False))
 
     async def run():
         async with serving(lambda: vllm_reply([RIGHT])) as (url, _):
@@ -248,75 +254,54 @@ def test_a_client_works_in_one_event_loop_after_another():
 @KINDS
 def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
     order = []
-    route = SERVER_CLASSES[kind].first_route
 
-    def watched(reply):
+    def watched(*args):
         order.append("read")
-        return route.read(reply)
-
-    reading = dataclasses.replace(route, read=watched)
-    monkeypatch.setattr(SERVER_CLASSES[kind], "first_route", reading)
+        return replies.read_reply(*args)
 
     async def run():
-        cls, nexts = SERVER_CLASSES[kind], []
+        nexts = []
 
         async def ask_next(client):
             order.append("next request")
             return await ask(client, input_ids=[6], n=1)
 
-        async with talking(cls, kind, lambda: SHAPES[kind]([RIGHT])) as (client, _):
+        def reply():
+            return SHAPES[kind]([RIGHT])
+
+        async with talking(CLIENTS[kind], kind, reply) as (client, _):
+            monkeypatch.setattr(clients, "read_reply", watched)
 
             def refill():
-                if not nexts:
-                    nexts.append(asyncio.ensure_future(ask_next(client)))
+                nexts.append(asyncio.ensure_future(ask_next(client)))
 
-            with tell_of_replies(refill):
-                await ask(client, input_ids=[5], n=1)
+            await ask(client, input_ids=[5], n=1, on_reply=refill)
             await nexts[0]
 
     asyncio.run(run())
     assert order == ["next request", "read", "read"]
 
 
-def test_a_timer_that_is_left_over_keeps_nothing_of_who_asked():
-    class Group:
-        def heard(self):
-            pass
-
-    async def run():
-        group = Group()
-        gone = weakref.ref(group)
-        with tell_of_replies(group.heard):
-            timer = asyncio.get_running_loop().call_later(60, print)
-            timer.cancel()
-        del group
-        return timer, gone()
-
-    assert asyncio.run(run())[1] is None
-
-
 @KINDS
 @pytest.mark.parametrize(("words", "is_off"), [(10, False), (20_000, True)])
 def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatch):
-    threads = []
-    route = SERVER_CLASSES[kind].first_route
+    off = []
 
-    def watched(*args):
-        threads.append(threading.current_thread())
-        return route.read(*args)
+    async def watched(function, *args):
+        off.append(function)
+        return function(*args)
 
-    reading = dataclasses.replace(route, read=watched)
-    monkeypatch.setattr(SERVER_CLASSES[kind], "first_route", reading)
+    monkeypatch.setattr(replies, "off_loop", watched)
     texts = ["word " * words]
     answer, _ = asked(
-        SERVER_CLASSES[kind], kind, lambda: SHAPES[kind](texts), {"input_ids": [5]}
+        CLIENTS[kind], kind, lambda: SHAPES[kind](texts), {"input_ids": [5]}
     )
-    assert [t is not threading.main_thread() for t in threads] == [is_off]
+    assert bool(off) == is_off
     assert len(answer[1][0]) > words
 
 
 def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
-    monkeypatch.setattr(native_servers, "HEALTH_EVERY_S", 0.01)
+    monkeypatch.setattr(clients, "HEALTH_EVERY_S", 0.01)
     is_well = [False]
 
     async def health(request):
@@ -325,7 +310,7 @@ def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
     async def run():
         app = web.Application()
         app.add_routes([web.get("/health", health)])
-        async with serve_app(app) as url, client_of(EndpointServer, "openai", url) as c:
+        async with serve_app(app) as url, client_of(OpenAiClient, "openai", url) as c:
             check = asyncio.ensure_future(c.check_server_status_task())
             await until(lambda: c.circuit.is_open, "it is left out")
             for _ in range(9):  # its pause grows to a minute
@@ -338,11 +323,11 @@ def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("kind", SERVER_CLASSES)
+@pytest.mark.parametrize("kind", CLIENTS)
 def test_timings_are_kept_up_to_a_bound_and_still_shown(kind):
     async def run():
         config = server_config(kind=kind, rolling_buffer_length=3, model_name=TOKENIZER)
-        client = SERVER_CLASSES[kind](config)
+        client = CLIENTS[kind](config)
         for i in range(5):
             client.request_timings.append(float(i))
             client.attempts_list.append(1)
@@ -361,13 +346,13 @@ def test_timings_are_kept_up_to_a_bound_and_still_shown(kind):
 
 @pytest.mark.parametrize(
     ("kind", "host"),
-    [*HOSTS.items(), ("openai", EndpointServer), ("trl", TrlVllmServer)],
+    [*HOSTS.items(), ("openai", OpenAiClient), ("trl", TrlVllmServer)],
 )
 def test_an_environment_gets_our_client_of_its_servers_type(kind, host):
     env = build_env(kind=kind)
     (server,) = env.server.servers
     asyncio.run(env.close())
-    assert type(server) is SERVER_CLASSES[kind] and isinstance(server, host)
+    assert type(server) is CLIENTS[kind] and isinstance(server, host)
 
 
 def test_a_subclass_that_names_its_client_keeps_it():
@@ -408,10 +393,12 @@ async def through_the_hosts_managed_server(kind, url):
         ]
 
 
-async def through_our_inference(kind, url):
+async def through_our_inference(kind, url, probed=lambda: None):
     config = server_config(url, kind, health_check=False)
-    manager = ServerManager([config], server_class=SERVER_CLASSES[kind])
+    manager = ServerManager([config], server_class=CLIENTS[kind])
     (client,) = manager.servers
+    await client.probe()
+    probed()
     prompt = render_prompt(client.tokenizer, MESSAGES)
     room = Inference(manager, client.tokenizer, kind)
     made = await room.generate(prompt, 3, Sampling(500, 0.7, 0.9, "train"))
@@ -436,7 +423,7 @@ def test_completions_are_those_of_the_hosts_managed_server(kind, case, finish_re
         async with serving(lambda: SHAPES[kind](texts, finish_reason)) as (url, seen):
             theirs = await through_the_hosts_managed_server(kind, url)
             ours = await through_our_inference(kind, url)
-            return theirs, ours, seen.bodies
+            return theirs, ours, [seen.bodies[0], seen.bodies[-1]]
 
     theirs, ours, bodies = asyncio.run(run())
     assert bodies[0] == bodies[1]
@@ -450,30 +437,32 @@ def test_completions_are_those_of_the_hosts_managed_server(kind, case, finish_re
             assert mine[2:] == (host[2][:cut], host[3][:cut], host[4][:cut])
 
 
-@KINDS
-def test_half_a_completion_is_asked_for_again(kind):
-    replies = [
-        SHAPES[kind]([RIGHT] * 3, "stop"),
-        SHAPES[kind]([WRONG] * 3, "abort"),
-    ]
+def made_of(kind, *answers):
+    """Return the texts of three completions of a server's answers, one by one."""
+    left = [SHAPES[kind]([RIGHT] * 2), *answers]
 
     async def run():
-        async with serving(lambda: replies.pop()) as (url, _):
+        async with serving(lambda: left.pop(0)) as (url, _):
             return await through_our_inference(kind, url)
 
-    assert [made[0] for made in asyncio.run(run())] == [RIGHT] * 3
+    return [made[0] for made in asyncio.run(run())]
+
+
+@KINDS
+def test_half_a_completion_is_asked_for_again(kind):
+    half, whole = SHAPES[kind]([WRONG] * 3, "abort"), SHAPES[kind]([RIGHT] * 3)
+    assert made_of(kind, half, whole) == [RIGHT] * 3
+
+
+@KINDS
+def test_a_completion_that_ends_in_repetition_is_used(kind):
+    assert made_of(kind, SHAPES[kind]([WRONG] * 3, "repetition")) == [WRONG] * 3
 
 
 def test_a_null_among_the_logprobs_is_asked_for_again():
     sick, well = sglang_reply([WRONG] * 3), sglang_reply([RIGHT] * 3)
     sick[0]["meta_info"]["output_token_logprobs"][0][0] = None
-    replies = [well, sick]
-
-    async def run():
-        async with serving(lambda: replies.pop()) as (url, _):
-            return await through_our_inference("sglang", url)
-
-    assert [made[0] for made in asyncio.run(run())] == [WRONG, WRONG, RIGHT]
+    assert made_of("sglang", sick, well) == [WRONG, WRONG, RIGHT]
 
 
 def test_a_prompt_is_rendered_once_while_it_is_among_the_newest(monkeypatch):

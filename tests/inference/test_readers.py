@@ -1,14 +1,22 @@
-"""Replies of `/generate` are read as the host reads them, whatever they hold."""
+"""Replies are read: those of `/generate` as the host reads them, whatever they hold."""
 
 import json
-import math
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_servers import recorded
 
-from rg_env.inference import native_replies
-from rg_env.inference.native_replies import read_sglang, read_vllm
+from rg_env.inference import readers
+from rg_env.inference.readers import read_atropos, read_completions, read_sglang
+from rg_env.inference.replies import (
+    LOGPROBS,
+    NO_SUCH_FORM,
+    TOKEN_IDS,
+    MissingInReplyError,
+    why_unusable,
+)
 
 
 def as_host_reads_vllm(reply):
@@ -32,12 +40,12 @@ def as_host_reads_sglang(reply):
     )
 
 
-LOGPROBS = st.one_of(
+NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.integers(-(2**40), 2**40),
 )
 SEQUENCES = st.lists(
-    st.lists(st.tuples(st.integers(0, 2**31), LOGPROBS), max_size=5), max_size=4
+    st.lists(st.tuples(st.integers(0, 2**31), NUMBERS), max_size=5), max_size=4
 )
 SEPARATORS = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", "\t:\r\n")])
 
@@ -71,7 +79,7 @@ def encoded(reply, separators=(",", ":")):
 @given(SEQUENCES, SEPARATORS)
 def test_any_vllm_reply_is_read_as_the_host_reads_it(sequences, separators):
     reply = vllm_reply(sequences)
-    assert tuple(read_vllm(encoded(reply, separators))) == as_host_reads_vllm(reply)
+    assert tuple(read_atropos(encoded(reply, separators))) == as_host_reads_vllm(reply)
 
 
 @given(SEQUENCES, SEPARATORS)
@@ -87,8 +95,8 @@ def test_the_usual_shape_is_read_flat(sequences):
         vllm = encoded([[{str(i): p}] for i, p in pairs])
         sglang = encoded([[p, i, None] for i, p in pairs])
         both = ([i for i, _ in pairs], [p for _, p in pairs])
-        assert native_replies._read_vllm_flat(vllm) == both
-        assert native_replies._read_sglang_flat(sglang) == both
+        assert readers._read_atropos_flat(vllm) == both
+        assert readers._read_sglang_flat(sglang) == both
 
 
 UNUSUAL_VLLM = {
@@ -109,7 +117,7 @@ UNUSUAL_VLLM = {
 @pytest.mark.parametrize("case", UNUSUAL_VLLM)
 def test_an_unusual_vllm_reply_is_read_as_the_host_reads_it(case):
     reply = {"finish_reasons": ["stop"], **UNUSUAL_VLLM[case]}
-    assert tuple(read_vllm(encoded(reply))) == as_host_reads_vllm(reply)
+    assert tuple(read_atropos(encoded(reply))) == as_host_reads_vllm(reply)
 
 
 UNUSUAL_SGLANG = {
@@ -121,8 +129,6 @@ UNUSUAL_SGLANG = {
     "a logprob that is null": [
         {"meta_info": {"output_token_logprobs": [[None, 7, 0]]}}
     ],
-    "no meta_info": [{"text": "a"}],
-    "no logprobs": [{"meta_info": {"finish_reason": None}}],
     "no results": [],
 }
 
@@ -133,21 +139,15 @@ def test_an_unusual_sglang_reply_is_read_as_the_host_reads_it(case):
     assert tuple(read_sglang(encoded(reply))) == as_host_reads_sglang(reply)
 
 
-def test_a_logprob_that_json_does_not_know_is_read_as_the_host_reads_it():
-    rows = [(5, float("nan")), (6, float("-inf"))]
-    vllm = read_vllm(encoded(vllm_reply([rows])))
-    sglang = read_sglang(encoded(sglang_reply([rows])))
-    for found in (vllm, sglang):
-        assert found.tokens == [[5, 6]]
-        assert math.isnan(found.logprobs[0][0]) and found.logprobs[0][1] == -math.inf
-
-
 MALFORMED = {
     "no JSON": b"<html>",
     "nothing": b"",
     "no fields": b"{}",
     "null": b'{"logprobs": null, "finish_reasons": null}',
     "a list": b"[]",
+    "a logprob that JSON does not know": (
+        b'{"logprobs": [[[{"5": NaN}]]], "finish_reasons": ["stop"]}'
+    ),
     "a key that is no number": encoded(
         {"logprobs": [[[{"five": -0.1}]]], "finish_reasons": ["stop"]}
     ),
@@ -161,11 +161,17 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_what_is_no_vllm_reply_is_an_error_as_it_is_for_the_host(case):
-    with pytest.raises(Exception):  # noqa: B017, PT011 - the host raises as many kinds
-        as_host_reads_vllm(json.loads(MALFORMED[case]))
-    with pytest.raises(Exception):  # noqa: B017, PT011
-        read_vllm(MALFORMED[case])
+def test_what_is_no_reply_of_atropos_is_an_error(case):
+    with pytest.raises(NO_SUCH_FORM):
+        read_atropos(MALFORMED[case])
+
+
+@pytest.mark.parametrize(
+    "reply", [{"error": "no"}, [{"text": "a"}], [{"meta_info": {"finish_reason": 1}}]]
+)
+def test_what_is_no_reply_of_sglang_is_an_error(reply):
+    with pytest.raises(NO_SUCH_FORM):
+        read_sglang(encoded(reply))
 
 
 def test_ids_that_are_fractions_are_not_taken_for_whole_numbers():
@@ -175,6 +181,94 @@ def test_ids_that_are_fractions_are_not_taken_for_whole_numbers():
 
 def test_there_is_a_pause_between_two_completions():
     pauses = []
-    read_vllm(encoded(vllm_reply([[(1, -0.5)]] * 3)), lambda: pauses.append(1))
+    read_atropos(encoded(vllm_reply([[(1, -0.5)]] * 3)), lambda: pauses.append(1))
     read_sglang(encoded(sglang_reply([[(1, -0.5)]] * 3)), lambda: pauses.append(1))
     assert len(pauses) == 6
+
+
+# -- /v1/completions ----------------------------------------------------------------
+
+
+def body_of(reply):
+    return json.dumps(reply).encode()
+
+
+def choice(ids=(5, 6), logprobs=(-0.5, -1.0), end="stop", **more):
+    told = {"token_logprobs": list(logprobs), **more}
+    return {"token_ids": list(ids), "logprobs": told, "finish_reason": end}
+
+
+def reply_of(*choices):
+    return body_of({"choices": list(choices)})
+
+
+@pytest.mark.parametrize("name", ["ids", "top_k of one"])
+def test_what_a_stock_vllm_has_said_is_read(name):
+    _, reply = recorded(name)
+    read = read_completions(body_of(reply))
+    for i, sent in enumerate(reply["choices"]):
+        assert read.tokens[i] == sent["token_ids"]
+        assert read.logprobs[i] == sent["logprobs"]["token_logprobs"]
+        assert read.finish_reasons[i] == sent["finish_reason"]
+        assert why_unusable(*(column[i] for column in read)) is None
+
+
+def test_ids_that_are_written_as_tokens_are_the_same():
+    _, reply = recorded("ids")
+    read = read_completions(body_of(reply))
+    for sent in reply["choices"]:
+        del sent["token_ids"]
+    assert read_completions(body_of(reply)) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("neither", TOKEN_IDS), ("ids alone", LOGPROBS)]
+)
+def test_what_a_stock_vllm_did_not_say_is_named(name, missing):
+    with pytest.raises(MissingInReplyError, match=missing):
+        read_completions(body_of(recorded(name)[1]))
+
+
+@pytest.mark.parametrize(
+    "token", ["a", "token_id:", "token_id:-1", "token_id:1e3", "token_id:" + "9" * 5000]
+)
+def test_a_token_that_holds_no_id_is_none(token):
+    with pytest.raises(MissingInReplyError):
+        read_completions(
+            reply_of({"logprobs": {"tokens": [token], "token_logprobs": [-1.0]}})
+        )
+
+
+def test_a_logprob_that_is_null_leaves_the_others_usable():
+    read = read_completions(reply_of(choice(), choice(logprobs=(None, -1.0))))
+    whys = [why_unusable(*row) for row in zip(*read, strict=True)]
+    assert whys[0] is None and "log-probability" in whys[1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"nul",
+        b'{"choices": 3}',
+        b'{"choices": [3]}',
+        b'{"choices": [{"token_ids": "5"}]}',
+        b'{"choices": [{"token_ids": [1.5]}]}',
+        b'{"choices": [{"token_ids": [%s]}]}' % (b"9" * 5000),
+        b'{"choices": [{"finish_reason": 7}]}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_reply_is_refused(body):
+    with pytest.raises(NO_SUCH_FORM):
+        read_completions(body)
+
+
+def test_a_long_reply_is_read_quickly():
+    many = reply_of(*[choice([7] * 20_000, [-0.5] * 20_000) for _ in range(16)])
+    began = time.perf_counter()
+    read = read_completions(many)
+    assert time.perf_counter() - began < 30  # against hanging
+    assert len(read.tokens) == 16

@@ -10,7 +10,7 @@ from parts import (
     server_config,
 )
 
-from rg_env.atropos.server_configs import server_list, slurm_urls
+from rg_env.atropos.server_settings import server_list, slurm_urls
 from rg_env.errors import SettingError
 
 

@@ -1,28 +1,29 @@
 """What servers say when they refuse a request is read into the setting at fault."""
 
+import orjson
 import pytest
 from aiohttp import ClientResponseError
-from odd_servers import HTML, refusal
+from odd_servers import HTML, recorded, refusal
 
-from rg_env.inference.reply_reasons import (
+from rg_env.inference.refusals import (
+    LONGEST_SAID,
+    hint_about_models,
     is_about_the_model,
     read_refusal,
     refusal_behind,
-    why_key,
-    why_setting,
+    sentence,
+    setting_of,
 )
 
 URL = "http://h:9004/v1"
 
 
 def text_of(body):
-    import orjson
-
     return body if isinstance(body, str) else orjson.dumps(body).decode()
 
 
-def why(status, body):
-    return why_setting(URL, read_refusal(status, text_of(body)))
+def setting(status, body, extra=()):
+    return setting_of(read_refusal(status, text_of(body)), extra)
 
 
 UNSUPPORTED = (
@@ -33,32 +34,32 @@ CASES = {
     "openai, more than the model writes": (
         400,
         refusal("max_tokens is too large: 200000.", "invalid_value", "max_tokens"),
-        "env.max_token_length: ",
+        "env.max_token_length",
     ),
     "openai, context": (
         400,
         refusal("Please reduce the length.", "context_length_exceeded", "messages"),
-        "env.max_token_length: prompt and completion",
+        "env.max_token_length",
     ),
     "vllm, context": (
         400,
         {"object": "error", "message": "This model's maximum context length is 4096"},
-        "env.max_token_length: prompt and completion",
+        "env.max_token_length",
     ),
     "vllm since 0.9, context": (
         400,
         {"error": {"message": "max_tokens exceeds max_model_len", "code": 400}},
-        "env.max_token_length: prompt and completion",
+        "env.max_token_length",
     ),
     "sglang, context": (
         400,
         {"error": {"message": "The input (9 tokens) is longer than the model's limit"}},
-        "env.max_token_length: prompt and completion",
+        "env.max_token_length",
     ),
     "llama.cpp, context": (
         400,
         {"error": {"message": "the request exceeds the available context size"}},
-        "env.max_token_length: prompt and completion",
+        "env.max_token_length",
     ),
     "a model that has one temperature": (
         400,
@@ -68,24 +69,45 @@ CASES = {
     "a parameter named in words": (
         422,
         {"detail": "`top_p` must be below 1"},
-        "env.top_p: top_p is refused",
+        "env.top_p",
     ),
     "fastapi": (
         422,
         {"detail": [{"loc": ["body", "temperature"], "msg": "is too high"}]},
         "env.temperature",
     ),
-    "n": (400, refusal("n must be 1"), "env.group_size: n is refused"),
-    "no credit": (402, {"error": {"message": "Add credits"}}, "openai.api_key: "),
+    "n": (400, refusal("n must be 1"), "env.group_size"),
+    "no credit": (402, {"error": {"message": "Add credits"}}, "openai.api_key"),
+    "no key": (401, {"error": {"message": "Incorrect API key"}}, "openai.api_key"),
+    "no rights": (403, {"error": {"message": "Country"}}, "openai.api_key"),
+    "vllm, another model": (*recorded("unknown model"), "openai.model_name"),
+    "vllm, another tokenizer": (*recorded("unknown token"), "env.tokenizer_name"),
+    "vllm, too long": (*recorded("too long"), "env.max_token_length"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_refusal_names_the_setting(case):
-    status, body, begin = CASES[case]
-    sentence = why(status, body)
-    assert sentence is not None and sentence.startswith(begin)
-    assert f"{URL} says {status}: " in sentence and "\n" not in sentence
+    status, body, field = CASES[case]
+    found = setting(status, body)
+    assert found is not None and found.startswith(field)
+    said = sentence(found, URL, read_refusal(status, text_of(body)))
+    assert said.startswith(f"{field}") and "\n" not in said
+    assert f": {URL} says {status}: " in said
+
+
+EXTRA = {
+    "by its name": refusal("not allowed", None, "top_k"),
+    "as pydantic says it": refusal("not a number", None, "body.top_k"),
+    "in words": refusal("top_k must be -1, or at least 1, got -5."),
+    "by fastapi": {"detail": [{"loc": ["body", "top_k"], "msg": "is no number"}]},
+}
+
+
+@pytest.mark.parametrize("case", EXTRA)
+def test_a_field_that_the_settings_add_is_blamed_on_them(case):
+    assert setting(400, EXTRA[case], {"top_k", "stop"}) == "openai.extra_body"
+    assert setting(400, EXTRA[case]) is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +123,7 @@ def test_a_refusal_names_the_setting(case):
     ],
 )
 def test_a_refusal_without_a_setting_names_none(status, body):
-    assert why(status, body) is None
+    assert setting(status, body) is None
 
 
 @pytest.mark.parametrize(
@@ -139,16 +161,31 @@ def test_what_is_said_is_a_line_for_people(body, said):
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_a_long_reply_is_cut(size):
-    assert len(read_refusal(400, "word " * size).said) <= 200
+    assert len(read_refusal(400, "word " * size).said) <= LONGEST_SAID
 
 
 def test_the_key_is_never_repeated():
-    reply = read_refusal(401, '{"error": "wrong key sk-secret-1"}', "sk-secret-1")
-    assert "secret" not in why_key(URL, reply) and "wrong key" in why_key(URL, reply)
+    said = read_refusal(401, '{"error": "wrong key sk-secret-1"}', "sk-secret-1").said
+    assert "secret" not in said and "wrong key" in said
 
 
 def test_a_placeholder_is_not_looked_for_in_the_words():
     assert read_refusal(401, "extra", "x").said == "extra"
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "hint"),
+    [
+        ("gpt-4.1-mni", ["gpt-4.1-mini", "gpt-4.1"], "did you mean 'gpt-4.1-mini'?"),
+        ("x", ["the-only-one"], "did you mean 'the-only-one'?"),
+        ("x", ["one", "two"], "it has: one, two"),
+        ("x", list("abcdefghijk"), "it has: a, b, c, d, e, f, g, h, ..."),
+        ("one", ["one"], "set what it takes"),
+        ("one", [], "set what it takes"),
+    ],
+)
+def test_a_model_that_is_refused_is_told_with_those_that_are_there(model, names, hint):
+    assert hint_about_models(model, names) == hint
 
 
 def test_a_connection_that_failed_is_no_reply():

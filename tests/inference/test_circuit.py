@@ -4,9 +4,9 @@ from datetime import datetime, timezone
 
 import pytest
 
-from rg_env.inference import circuit_breaker
-from rg_env.inference.circuit_breaker import FAILURES_IN_A_ROW, FIRST_PAUSE_S, Circuit
-from rg_env.inference.guarded_server import DEFAULT_REST_S, retry_after_s
+from rg_env.inference import circuit
+from rg_env.inference.circuit import FAILURES_IN_A_ROW, FIRST_PAUSE_S, Circuit
+from rg_env.inference.circuit_client import DEFAULT_REST_S, retry_after_s
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -77,9 +77,7 @@ def test_pauses_double_up_to_a_bound_and_have_jitter():
             timed.end_trial(passed=False)
         return found
 
-    want = [
-        min(FIRST_PAUSE_S * 2**i, circuit_breaker.LONGEST_PAUSE_S) for i in range(9)
-    ]
+    want = [min(FIRST_PAUSE_S * 2**i, circuit.LONGEST_PAUSE_S) for i in range(9)]
     for chance, factor in [(0.0, 0.75), (0.5, 1.0), (1.0, 1.25)]:
         assert pauses(chance) == pytest.approx([factor * s for s in want], abs=0.03)
 
@@ -111,14 +109,14 @@ def test_an_answer_after_a_passed_trial_forgets_all():
     ("asked_s", "kept_s"),
     [
         (5.0, 5.0),
-        (1e9, circuit_breaker.LONGEST_REST_S),
-        (float("inf"), circuit_breaker.LONGEST_REST_S),
+        (1e9, circuit.LONGEST_REST_S),
+        (float("inf"), circuit.LONGEST_REST_S),
     ],
 )
 def test_a_rest_is_kept_within_bounds_and_is_no_opening(asked_s, kept_s):
     circuit = Timed()
-    circuit.rest(asked_s)
-    circuit.rest(0.0)
+    circuit.rest(asked_s, "429")
+    circuit.rest(0.0, "429")
     circuit.now = kept_s - 0.01
     assert not circuit.admits
     circuit.now = kept_s
@@ -127,14 +125,14 @@ def test_a_rest_is_kept_within_bounds_and_is_no_opening(asked_s, kept_s):
 
 def test_a_rest_that_is_over_already_is_none():
     circuit = Timed()
-    circuit.rest(-3.0)
+    circuit.rest(-3.0, "429")
     assert circuit.admits
 
 
 def test_a_server_that_rests_is_not_tried():
     circuit = Timed()
     circuit.fail()
-    circuit.rest(30.0)
+    circuit.rest(30.0, "429")
     circuit.now = 29.0
     assert not circuit.begin_trial()
     circuit.now = 30.0

@@ -8,10 +8,10 @@ from parts import NOWHERE, TOKENIZER, build_env, env_config, options_of, run_mai
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import evaluation_run, setting_sentences
-from rg_env.atropos.server_configs import server_list
-from rg_env.atropos.server_settings import ServerSettings
+from rg_env.atropos.server_settings import ServerSettings, server_list
 from rg_env.errors import SettingError
-from rg_env.inference.generation import InferenceFailed, Sampling
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.prompts import render_prompt
 
 SECRET = "sk-very-secret"
@@ -61,12 +61,6 @@ def test_a_command_line_that_is_no_yaml_does_not_repeat_a_header(capsys):
     assert run_main(["serve", *argv]) == 2
     said = capsys.readouterr().err
     assert "openai.headers: the text is no YAML" in said and SECRET not in said
-
-
-def test_template_arguments_are_not_for_trl():
-    extra = {"chat_template_kwargs": {"enable_thinking": True}}
-    with pytest.raises(SettingError, match=r"^openai\.extra_body: .*'trl'"):
-        settings_of(kind="trl", extra_body=extra)
 
 
 def test_servers_that_sample_differently_are_refused():

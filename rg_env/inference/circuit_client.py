@@ -13,30 +13,30 @@ the framework's clients:
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import email.utils
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextvars import Context
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeVar
 
+from aiohttp import ClientResponseError
 from atroposlib.envs.server_handling.server_baseline import APIServer
 
-from rg_env.inference.circuit_breaker import Circuit
+from rg_env import patience
+from rg_env.inference.circuit import Circuit
 from rg_env.inference.connection_faults import describe
-from rg_env.inference.reply_reasons import ABOUT_THE_REQUEST
-from rg_env.inference.server_extras import secrets_of
+from rg_env.inference.extras import secrets_of
+from rg_env.inference.refusals import ABOUT_THE_REQUEST
 
-BUSY = 429
+T = TypeVar("T")
+
+TOO_MANY_REQUESTS = 429
 UNAVAILABLE = 503
 DEFAULT_REST_S = 1.0
 """Of a server that is busy and does not say for how long."""
-
-TRIAL_TEXT = "hi"
-TRIAL_TIMEOUT_S = 120.0
-"""Even one token waits behind what the server has begun."""
 
 
 class ServerLeftOutError(ConnectionError):
@@ -58,19 +58,22 @@ def retry_after_s(header: str | None, now: datetime) -> float:
     return (until - now).total_seconds()
 
 
-def _status_of(error: BaseException) -> tuple[int | None, Mapping[str, str]]:
-    """Return status and headers of the reply behind an error of aiohttp or openai."""
-    reply = getattr(error, "response", error)
-    headers = getattr(reply, "headers", None)
-    status = getattr(reply, "status", getattr(reply, "status_code", None))
-    return status, {} if headers is None else headers
+def _rest_of(error: BaseException) -> float | None:
+    """Return for how many seconds a server that is busy rests; None if it is not."""
+    if not isinstance(error, ClientResponseError):
+        return None
+    asked = error.headers.get("Retry-After") if error.headers else None
+    is_busy = error.status == UNAVAILABLE and asked is not None
+    if error.status != TOO_MANY_REQUESTS and not is_busy:
+        return None
+    return retry_after_s(asked, datetime.now(timezone.utc))
 
 
-def _ignore(server: GuardedServer, error: Exception) -> None:
+def _pass(*_: object) -> None:
     pass
 
 
-class GuardedServer(APIServer):
+class CircuitClient(APIServer):
     """A client that knows when its server is not to be asked.
 
     Attributes:
@@ -84,7 +87,7 @@ class GuardedServer(APIServer):
         self.circuit = Circuit()
         self._under_way: set[asyncio.Future[Any]] = set()
         self._trial: asyncio.Future[None] | None = None
-        self.on_failure: Callable[[GuardedServer, Exception], None] = _ignore
+        self.on_failure: Callable[[CircuitClient, Exception], None] = _pass
         self.has_answered = False
         super().__init__(*args, **kwargs)
 
@@ -99,31 +102,30 @@ class GuardedServer(APIServer):
         if not is_healthy:
             self.circuit.note_failure("the health check fails")
 
-    async def _ask_little(self) -> None:
-        """Ask for one token, which costs next to nothing; raises where it fails."""
-        greeting = [{"role": "user", "content": TRIAL_TEXT}]
-        await self._chat_completion_wrapper(
-            model=self.config.model_name, messages=greeting, max_tokens=1
-        )
+    @abc.abstractmethod
+    async def try_again(self) -> None:
+        """Ask for little, which costs next to nothing; raises where it fails."""
 
-    def _refuse_unusable(self, reply: Any) -> None:
-        """Raise where a reply is of no use at all; a subclass knows when."""
+    @abc.abstractmethod
+    def refuse_unusable(self, reply: Any) -> None:
+        """Raise where a reply is of no use at all."""
+
+    def describe(self, error: BaseException) -> str:
+        """Return an error's name and what it means, without key and headers."""
+        return describe(error, *secrets_of(self.config))
 
     def try_if_due(self) -> None:
         """Begin to try a server that is left out, if its pause is over."""
         if self.circuit.begin_trial():
-            # Not in the context of the request that happens to begin it, whose reply
-            # this one would be told of as.
-            self._trial = Context().run(asyncio.ensure_future, self._try())
+            self._trial = asyncio.ensure_future(self._try())
 
     async def _try(self) -> None:
-        timeout_s = min(TRIAL_TIMEOUT_S, self.config.timeout)
         passed = False
         try:
-            await asyncio.wait_for(self._ask_little(), timeout_s)
+            await asyncio.wait_for(self.try_again(), patience.PROBE_WITHIN_S)
             passed = True
         except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
-            self._note_failure(error)
+            self.note_failure(error)
         finally:
             self.circuit.end_trial(passed=passed)
 
@@ -140,14 +142,13 @@ class GuardedServer(APIServer):
         for request in self._under_way:
             request.cancel()
 
-    def _note_failure(self, error: Exception) -> None:
-        status, headers = _status_of(error)
-        asked_to_wait = headers.get("Retry-After")
-        is_busy = status == UNAVAILABLE and asked_to_wait is not None
-        if status == BUSY or is_busy:
-            self.circuit.rest(retry_after_s(asked_to_wait, datetime.now(timezone.utc)))
-        elif status not in ABOUT_THE_REQUEST:
-            self.circuit.note_failure(describe(error, *secrets_of(self.config)))
+    def note_failure(self, error: Exception) -> None:
+        """A request failed."""
+        rest_s = _rest_of(error)
+        if rest_s is not None:
+            self.circuit.rest(rest_s, self.describe(error))
+        elif getattr(error, "status", None) not in ABOUT_THE_REQUEST:
+            self.circuit.note_failure(self.describe(error))
         self.on_failure(self, error)
 
     async def _ask_once(
@@ -167,11 +168,24 @@ class GuardedServer(APIServer):
                 raise ServerLeftOutError(self.circuit.reason)
             stat_dict["start"] = time.time()
             stat_dict["attempts"] += 1
-            reply = await self._unless_lost(ask(**arguments))
+            reply = await self.unless_lost(ask(**arguments), self.refuse_unusable)
             stat_dict["end"] = time.time()
+        self.has_answered = True
+        self.circuit.note_answer()
         return reply
 
-    async def _unless_lost(self, asking: Awaitable[Any]) -> Any:
+    async def unless_lost(
+        self, asking: Awaitable[T], check: Callable[[T], None] = _pass
+    ) -> T:
+        """Return what asking the server comes to, and note where it fails.
+
+        Args:
+            asking: Is cancelled when the server is lost.
+            check: Raises where a reply is of no use.
+
+        Raises:
+            ServerLeftOutError: The server is lost.
+        """
         request = asyncio.ensure_future(asking)
         self._under_way.add(request)
         try:
@@ -183,12 +197,10 @@ class GuardedServer(APIServer):
             raise ServerLeftOutError(self.circuit.reason)
         try:
             reply = request.result()
-            self._refuse_unusable(reply)
+            check(reply)
         except Exception as error:
-            self._note_failure(error)
+            self.note_failure(error)
             raise
-        self.has_answered = True
-        self.circuit.note_answer()
         return reply
 
     # -- in place of the framework's three tries ---------------------------------------

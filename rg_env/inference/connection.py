@@ -1,0 +1,176 @@
+"""HTTP to one inference server: connections kept open, replies bounded.
+
+Mends B23 of docs/host_defects.md: a connection is opened and closed for every request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import certifi
+import orjson
+
+from rg_env.inference.connection_faults import FIRST_SERVER_FAULT, KEEP_ALIVE_S
+from rg_env.inference.extras import headers_of
+from rg_env.inference.replies import NO_SUCH_FORM, BadReplyError
+from rg_env.inference.routes import Body, url_of
+
+READ_BUFFER_BYTES = 2**20
+REFUSAL_BYTES = 2**14
+"""Read of a reply that refuses a request."""
+
+ANY_REPLY_BYTES = 2**24
+TOKEN_BYTES = 2**8
+"""A reply may have so many bytes, and so many for each token that it may hold: vLLM
+writes about 150, with its id, its text and its log-probability, each more than once."""
+
+JSON_CONTENT = {"Content-Type": "application/json"}
+PAGE = aiohttp.ClientTimeout(total=10.0)
+
+
+async def _refuse_error(reply: aiohttp.ClientResponse) -> None:
+    """Raise what aiohttp raises for a status, with what the reply says of it."""
+    if reply.ok:
+        return
+    said = b""
+    async for block in reply.content.iter_chunked(REFUSAL_BYTES):
+        said += block
+        if len(said) >= REFUSAL_BYTES:
+            break
+    words = said[:REFUSAL_BYTES].decode("utf-8", "replace") or reply.reason or ""
+    if reply.history:
+        words = f"{reply.history[0].url} leads to {reply.url}"
+    raise aiohttp.ClientResponseError(
+        reply.request_info,
+        reply.history,
+        status=reply.status,
+        message=words,
+        headers=reply.headers,
+    )
+
+
+class Connection:
+    """The connections to one server.
+
+    Args:
+        config: The server's settings.
+        is_openai: Whether it is an endpoint of the OpenAI kind, behind a proxy perhaps.
+
+    Attributes:
+        ignores_n: Whether it returns one completion whatever it is asked for.
+    """
+
+    def __init__(self, config: Any, *, is_openai: bool) -> None:
+        self._config = config
+        self._is_openai = is_openai
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.ignores_n: bool = config.n_kwarg_is_ignored
+
+    def _opened(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._loop is not loop:
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                # The semaphores of the framework limit what is under way.
+                connector=aiohttp.TCPConnector(
+                    limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=self._trusted()
+                ),
+                read_bufsize=READ_BUFFER_BYTES,
+                trust_env=self._is_openai,  # for its proxy, as openai's client does
+            )
+        return self._session
+
+    def _trusted(self) -> ssl.SSLContext | bool:
+        """Return whom to believe: the system's authorities, and openai's client's."""
+        if not str(self._config.base_url).startswith("https"):
+            return True
+        context = ssl.create_default_context()
+        context.load_verify_locations(certifi.where())
+        return context
+
+    def _url(self, path: str) -> str:
+        return url_of(self._config.base_url, path, is_openai=self._is_openai)
+
+    def _headers(self) -> dict[str, str]:
+        key = self._config.api_key
+        own = {"Authorization": f"Bearer {key}"} if key else {}
+        return own | headers_of(self._config)
+
+    async def ask(
+        self, path: str, body: Callable[[int], Body], n: int, most_tokens: int
+    ) -> list[list[bytes]]:
+        """Ask for `n` completions; return the bodies of the replies, as a rule of one.
+
+        Args:
+            path: Of the route.
+            body: From a number of completions to the request's.
+            n: How many.
+            most_tokens: Of each, the prompt's included.
+
+        Raises:
+            BadReplyError: The reply is longer than what was asked for.
+            aiohttp.ClientError, asyncio.TimeoutError, OSError: There is none.
+        """
+        times, at_once = (n, 1) if self.ignores_n else (1, n)
+        most_bytes = ANY_REPLY_BYTES + TOKEN_BYTES * at_once * most_tokens
+        asking = [
+            asyncio.ensure_future(self._post(path, body(at_once), most_bytes))
+            for _ in range(times)
+        ]
+        try:
+            return list(await asyncio.gather(*asking))
+        finally:
+            for request in asking:
+                request.cancel()
+
+    async def _post(self, path: str, body: Body, most_bytes: int) -> list[bytes]:
+        async with self._opened().post(
+            self._url(path),
+            data=orjson.dumps(body),
+            headers=self._headers() | JSON_CONTENT,
+            timeout=aiohttp.ClientTimeout(total=self._config.timeout),
+        ) as reply:
+            await _refuse_error(reply)
+            blocks, size = [], 0
+            async for block in reply.content.iter_any():
+                blocks.append(block)
+                size += len(block)
+                if size > most_bytes:
+                    raise BadReplyError(
+                        f"a reply of more than {most_bytes:,} bytes, far more than the"
+                        " tokens that were asked for"
+                    )
+            return blocks
+
+    async def check_health(self) -> None:
+        """Look at the server's health; raises where it is not well.
+
+        A server without such a page is well.
+        """
+        async with self._opened().get(
+            self._url("/health"), headers=self._headers(), timeout=PAGE
+        ) as reply:
+            if reply.status >= FIRST_SERVER_FAULT:
+                reply.raise_for_status()
+
+    async def model_names(self) -> list[str]:
+        """Return the models that the server says it has; none where it does not say."""
+        try:
+            async with self._opened().get(
+                self._url("/v1/models"), headers=self._headers(), timeout=PAGE
+            ) as reply:
+                listed = orjson.loads(await reply.content.read(READ_BUFFER_BYTES))
+                return [str(row["id"]) for row in listed["data"]]
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, *NO_SUCH_FORM):
+            return []
+
+    async def close(self) -> None:
+        """Close the connections; may be called twice."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None

@@ -1,0 +1,289 @@
+"""Groups of completions from the inference servers: the one boundary to that network.
+
+To train, every server is asked for token ids and log-probabilities. Otherwise one that
+gives none, or is of type openai, is asked as a chat.
+
+Whatever goes wrong with a request (refused, 500, timed out, malformed, broken off, too
+few choices) becomes `InferenceFailed`. A failed request is never a wrong answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from atroposlib.envs.server_handling.managed_server import ManagedServer
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    RetryError,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from rg_env import patience
+from rg_env.errors import RunFailed
+from rg_env.inference.circuit_client import CircuitClient, ServerLeftOutError
+from rg_env.inference.clients import Client
+from rg_env.inference.completions import (
+    Completion,
+    Sampling,
+    cut,
+    from_chat,
+    from_tokens,
+    through_proxy,
+)
+from rg_env.inference.connection_faults import describe
+from rg_env.inference.extras import secrets_of
+from rg_env.inference.prompts import Prompt
+from rg_env.inference.replies import KNOWN_ENDS
+from rg_env.retrying import tried_again
+
+logger = logging.getLogger(__name__)
+
+TOKEN_TYPES = frozenset({"vllm", "sglang"})
+"""Types whose clients are asked for token ids, where a subclass names the client."""
+
+MOST_ENDS = 16
+"""Words for an end that are counted, each by its name; what comes after is `OTHER`."""
+
+OTHER_END, LONGEST_END = "other", 32
+
+
+class InferenceFailed(RunFailed):
+    """The inference servers gave no usable reply; the text says what was tried."""
+
+    about = "inference failed"
+
+
+class NoServer(InferenceFailed):
+    """For long no server was to be asked; the fault cannot be the item's."""
+
+
+def _may_try_again(error: BaseException) -> bool:
+    """Say whether another try is ours; a client that is not ours has made its own."""
+    failed = isinstance(error, InferenceFailed) and not isinstance(error, NoServer)
+    return failed and not isinstance(error.__cause__, RetryError)
+
+
+class Inference:
+    """Asks the framework's servers for completions.
+
+    Args:
+        server: The framework's `ServerManager`.
+        tokenizer: The environment's tokenizer.
+        server_type: vllm, sglang, openai or trl: of servers whose client does not say.
+        on_retry: Told why a request failed that is tried again.
+
+    Attributes:
+        ends: How many completions ended with which word.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        tokenizer: Any,
+        server_type: str,
+        on_retry: Callable[[str], None] | None = None,
+    ) -> None:
+        self._server = server
+        self._tokenizer = tokenizer
+        self._server_type = server_type
+        self._on_retry = on_retry
+        self._trains = False
+        self.ends: Counter[str] = Counter()
+        for client in server.servers:
+            if isinstance(client, Client) and not hasattr(client, "tokenizer"):
+                client.tokenizer = tokenizer
+
+    @property
+    def trains(self) -> bool:
+        """Whether a trainer gets the completions."""
+        return self._trains
+
+    @trains.setter
+    def trains(self, trains: bool) -> None:
+        self._trains = trains
+        for client in self._server.servers:
+            if isinstance(client, Client):
+                client.needs_tokens = trains
+
+    def _may_give_tokens(self, client: Any) -> bool:
+        """Say whether a server may be asked for token ids."""
+        if isinstance(client, Client):
+            return self.trains or not client.chats
+        config = getattr(client, "config", None)
+        kind = getattr(config, "server_type", self._server_type)
+        return self.trains or kind in TOKEN_TYPES
+
+    async def generate(
+        self,
+        prompt: Prompt,
+        n: int,
+        sampling: Sampling,
+        on_reply: Callable[[], None] | None = None,
+    ) -> list[Completion]:
+        """Ask for `n` completions of one prompt.
+
+        Args:
+            prompt: What is asked.
+            n: How many.
+            sampling: How they are sampled.
+            on_reply: Called when a reply of token ids has come, before it is read.
+
+        Returns:
+            Exactly `n` completions, each at most prompt plus `max_tokens` long.
+
+        Raises:
+            InferenceFailed: No usable reply, or too few choices, in `COMPLETION_TRIES`.
+        """
+        limit = len(prompt.tokens) + sampling.max_tokens
+        usable: list[Completion] = []
+
+        async def attempt() -> list[Completion]:
+            made = await self._request(prompt, n - len(usable), sampling, on_reply)
+            usable.extend(cut(c, limit) for c in made if c.unusable is None)
+            self._count_ends(made)
+            if len(usable) < n:
+                whys = (c.unusable for c in made if c.unusable is not None)
+                raise InferenceFailed(
+                    f"{len(usable)} of {n} usable completions"
+                    f" ({next(whys, 'fewer were returned')})"
+                )
+            return usable[:n]
+
+        return await tried_again(self._tries, attempt)
+
+    def _count_ends(self, made: list[Completion]) -> None:
+        """Count usable completions by their end; name an unknown one once."""
+        for completion in made:
+            word = str(completion.finish_reason)[:LONGEST_END]
+            if completion.unusable is not None:
+                continue
+            if word not in KNOWN_ENDS and word not in self.ends:
+                if len(self.ends) >= MOST_ENDS:
+                    word = OTHER_END
+                logger.warning(
+                    "completions end with finish_reason %r, which is not known here:"
+                    " they are used",
+                    word,
+                )
+            self.ends[word] += 1
+
+    def _tries(self) -> AsyncRetrying:
+        return AsyncRetrying(
+            retry=retry_if_exception(_may_try_again),
+            stop=stop_after_attempt(patience.COMPLETION_TRIES),
+            wait=wait_random_exponential(
+                patience.COMPLETION_FIRST_PAUSE_S,
+                patience.COMPLETION_LONGEST_PAUSE_S,
+            ),
+            before_sleep=self._note_retry,
+            reraise=True,
+        )
+
+    def _note_retry(self, state: RetryCallState) -> None:
+        if self._on_retry is not None and state.outcome is not None:
+            self._on_retry(str(state.outcome.exception()))
+
+    async def _some_server(self) -> None:
+        """Wait until a server is to be asked, trying those that are left out.
+
+        Raises:
+            NoServer: None was for `LONGEST_WAIT_FOR_SERVER_S`.
+        """
+        began = time.monotonic()
+        servers = self._server.servers
+        while True:
+            for server in servers:
+                if isinstance(server, CircuitClient):
+                    server.try_if_due()
+            if any(getattr(server, "server_healthy", True) for server in servers):
+                return
+            if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
+                out = [
+                    s.circuit.reason for s in servers if isinstance(s, CircuitClient)
+                ]
+                why = f" ({out[0]})" if out and out[0] else ""
+                raise NoServer(f"NoServerError: every server is left out{why}")
+            await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+
+    async def _request(
+        self,
+        prompt: Prompt,
+        n: int,
+        sampling: Sampling,
+        on_reply: Callable[[], None] | None,
+    ) -> list[Completion]:
+        arguments = {"n": n, **dataclasses.asdict(sampling)}
+        # The framework itself asks in the one way or in the other.
+        some = any(map(self._may_give_tokens, self._server.servers))
+        while True:
+            await self._some_server()
+            try:
+                if some:
+                    return await self._managed(prompt, arguments, on_reply)
+                return await self._chat(self._server, prompt, arguments)
+            except ServerLeftOutError:
+                await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+            except Exception as error:
+                # As many kinds as ways to fail: aiohttp's and ours, and of a client
+                # that is not ours openai's and pydantic's, in a retry error.
+                raise InferenceFailed(self._describe(error)) from error
+
+    def _describe(self, error: Exception) -> str:
+        configs = [getattr(server, "config", None) for server in self._server.servers]
+        secrets = [secret for config in configs for secret in secrets_of(config)]
+        return describe(_root_cause(error), *secrets)
+
+    async def _managed(
+        self,
+        prompt: Prompt,
+        arguments: dict[str, Any],
+        on_reply: Callable[[], None] | None,
+    ) -> list[Completion]:
+        """Ask the server that the framework would ask.
+
+        The framework's managed server would render and encode the prompt once more and
+        keep a tree of texts that nobody reads, so its server is asked directly. One
+        that goes through a proxy has no server and is asked itself.
+        """
+        async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
+            if not isinstance(managed, ManagedServer):
+                return await through_proxy(managed, prompt, arguments)
+            client, gives_tokens = managed.server, self._may_give_tokens(managed.server)
+            told = {}
+            if isinstance(client, Client) and gives_tokens:
+                if not client.is_probed:
+                    await client.unless_lost(client.probe())
+                    # Chosen anew, as others have been given places meanwhile.
+                    return await self._managed(prompt, arguments, on_reply)
+                told, gives_tokens = {"on_reply": on_reply}, client.route is not None
+            if not gives_tokens:
+                return await self._chat(client, prompt, arguments)
+            reply = await client.tokens_and_logprobs_completion(
+                input_ids=list(prompt.tokens), **arguments, **told
+            )
+        return await from_tokens(self._tokenizer, reply)
+
+    async def _chat(
+        self, server: Any, prompt: Prompt, arguments: dict[str, Any]
+    ) -> list[Completion]:
+        reply = await server.chat_completion(
+            messages=[dict(message) for message in prompt.messages], **arguments
+        )
+        return await from_chat(self._tokenizer, prompt, reply)
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    """Return what lies under tenacity's RetryError and chained exceptions."""
+    attempt = getattr(error, "last_attempt", None)
+    inner = attempt.exception() if attempt is not None else None
+    return _root_cause(inner) if inner is not None else error

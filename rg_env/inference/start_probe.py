@@ -1,0 +1,175 @@
+"""The probe of all servers of a run, and the end of a start that cannot succeed.
+
+    at the start      every server is probed, beside the setup; one that is not there
+                      yet is probed again until it is
+    until the first   a reply that cannot get better by waiting ends the start, with the
+    completion        setting at fault
+    from then on      the same reply is a failed request like any other: a run of days
+                      outlives a server that somebody sets up anew
+
+Only servers whose clients are ours are probed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from rg_env import patience
+from rg_env.errors import SettingError
+from rg_env.inference.circuit_client import CircuitClient
+from rg_env.inference.clients import CLIENTS, Client
+from rg_env.inference.connection_faults import SILENT, may_pass, why_never
+from rg_env.inference.extras import extra_body_of, secrets_of
+from rg_env.inference.outages import OutageWatch
+from rg_env.inference.probe import NoRouteError, ProbeRequest
+from rg_env.inference.refusals import (
+    MODEL,
+    Refusal,
+    hint_about_models,
+    refusal_behind,
+    sentence,
+    setting_of,
+)
+from rg_env.inference.reply_checks import WrongSettingError
+
+logger = logging.getLogger(__name__)
+
+URL = "openai.base_url"
+
+
+class StartProbe:
+    """Probes servers until the first of them has given a completion.
+
+    Args:
+        servers: The framework's server objects.
+        watch: Told of servers that are not there.
+
+    Attributes:
+        refusal: Why the start is to end, None as long as it need not.
+    """
+
+    def __init__(self, servers: Sequence[Any], watch: OutageWatch) -> None:
+        ours = tuple(CLIENTS.values())
+        self._clients: list[Client] = [s for s in servers if type(s) in ours]
+        self._watch = watch
+        self._absent: set[Client] = set()
+        self._end: Callable[[], object] | None = None
+        self._refused = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.refusal: SettingError | None = None
+
+    async def unless_refused(
+        self, work: Coroutine[Any, Any, None], request: Callable[[], ProbeRequest]
+    ) -> None:
+        """Do a command's work; end it where a server refuses it for good.
+
+        Args:
+            work: Is cancelled then.
+            request: Returns what servers are probed with.
+
+        Raises:
+            SettingError: The setting at fault.
+        """
+        this = asyncio.current_task()
+        self._end = this.cancel if this is not None else None
+        for client in self._clients:
+            client.on_failure = self._note_failure
+            self._begin(self._keep_probing(client, request))
+        try:
+            await work
+        except asyncio.CancelledError:
+            if self.refusal is None:
+                raise
+            raise self.refusal from None
+        finally:
+            self._end = None
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether the start is over: a server has given a completion."""
+        return any(client.has_answered for client in self._clients)
+
+    # -- the probe ---------------------------------------------------------------------
+
+    async def _keep_probing(
+        self, client: Client, request: Callable[[], ProbeRequest]
+    ) -> None:
+        """Probe a server until it is there."""
+        pause_s = patience.PROBE_FIRST_PAUSE_S
+        client.probe_request = request()
+        while not self._has_begun and not await self._is_there(client):
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, patience.PROBE_LONGEST_PAUSE_S)
+
+    async def _is_there(self, client: Client) -> bool:
+        probing = asyncio.ensure_future(client.probe())
+        done, _ = await asyncio.wait({probing}, timeout=patience.PROBE_SILENT_AFTER_S)
+        if not done:
+            self._note_absence(client, SILENT)
+        try:
+            await probing
+        except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
+            self._note_absence(client, client.describe(error))
+            self._note_failure(client, error)
+            return False
+        client.circuit.note_answer()
+        if self._absent == set(self._clients):
+            self._watch.note_presence()
+        self._absent.discard(client)
+        return True
+
+    def _note_absence(self, client: Client, reason: str) -> None:
+        self._absent.add(client)
+        if self._absent == set(self._clients) and self.refusal is None:
+            self._watch.note_absence(reason)
+
+    # -- what ends the start -----------------------------------------------------------
+
+    def _note_failure(self, client: CircuitClient, error: Exception) -> None:
+        """A request failed; end the start if the next one has to fail as well."""
+        if self._end is None or self._has_begun:
+            return
+        url, refusal = client.config.base_url or "", None
+        if isinstance(error, WrongSettingError):
+            self._refuse(f"{error.field}: {url}: {error}")
+        elif isinstance(error, NoRouteError):
+            does = "train" if client.needs_tokens else "be asked"
+            self._refuse(f"{URL}: {url} cannot {does}: {error}; see docs/servers.md")
+        elif (refusal := refusal_behind(error, *secrets_of(client.config))) is not None:
+            self._read(client, refusal)
+        elif (never := why_never(url, error)) is not None:
+            self._refuse(f"{URL}: {never}")
+
+    def _read(self, client: Client, refusal: Refusal) -> None:
+        url = client.config.base_url or ""
+        field = setting_of(refusal, extra_body_of(client.config))
+        self._refused += field is None and not may_pass(refusal.status)
+        if field == MODEL:
+            self._begin(self._refuse_model(client, refusal))
+        elif field is not None:
+            self._refuse(sentence(field, url, refusal))
+        elif self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
+            self._refuse(sentence(URL, url, refusal, "look at the server's own log"))
+
+    async def _refuse_model(self, client: Client, refusal: Refusal) -> None:
+        names = await client.connection.model_names()
+        hint = hint_about_models(client.config.model_name, names)
+        self._refuse(sentence(MODEL, client.config.base_url or "", refusal, hint))
+
+    def _refuse(self, reason: str) -> None:
+        if self._end is None or self.refusal is not None or self._has_begun:
+            return
+        self.refusal = SettingError(reason)
+        self._watch.gave_up.set()  # what is being asked need not be waited for
+        self._end()

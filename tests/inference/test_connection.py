@@ -1,0 +1,114 @@
+"""What is read from a server is bounded, and what it refuses is told."""
+
+import asyncio
+import contextlib
+
+import aiohttp
+import pytest
+from aiohttp import web
+from odd_servers import Odd, models, serving
+from parts import server_config
+
+from rg_env.inference import connection as connection_module
+from rg_env.inference.connection import ANY_REPLY_BYTES, TOKEN_BYTES, Connection
+from rg_env.inference.replies import BadReplyError
+from rg_env.simulation.inference_server import serve_app
+
+BLOCK = b" " * 2**20
+
+
+@contextlib.asynccontextmanager
+async def connected(app):
+    async with serve_app(app) as url:
+        connection = Connection(server_config(url), is_openai=False)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+
+def asked(handler, n=1, most_tokens=8):
+    """Ask a server of one handler; return the size of the replies."""
+
+    async def run():
+        app = web.Application()
+        app.router.add_post("/generate", handler)
+        async with connected(app) as connection:
+            bodies = await connection.ask("/generate", lambda n: {}, n, most_tokens)
+            return sum(len(block) for blocks in bodies for block in blocks)
+
+    return asyncio.run(run())
+
+
+class Endless:
+    """A reply of megabytes, with or without its length."""
+
+    def __init__(self, megabytes, *, is_told):
+        self.megabytes, self.is_told, self.sent = megabytes, is_told, 0
+
+    async def answer(self, request):
+        reply = web.StreamResponse()
+        if self.is_told:
+            reply.content_length = self.megabytes * 2**20
+        await reply.prepare(request)
+        for _ in range(self.megabytes):
+            await reply.write(BLOCK)
+            self.sent += 1
+        return reply
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_body_of_a_gigabyte_is_given_up_in_one_sentence(is_told):
+    endless = Endless(1024, is_told=is_told)
+    with pytest.raises(BadReplyError, match="more than 16,779,264 bytes") as bad:
+        asked(endless.answer)
+    assert endless.sent < 64 and "\n" not in str(bad.value)
+
+
+def test_sixty_four_completions_of_32k_tokens_fit():
+    per_token = len(b"151643,") + len(b'"token_id:151643",') + len(b"-0.0002940460690,")
+    per_token += len(b'{"token_id:151643":-0.0002940460690},') + len(b"123456,") + 8
+    room = ANY_REPLY_BYTES + TOKEN_BYTES * 64 * 32768
+    assert room > 2 * per_token * 64 * 32768
+
+
+def test_a_long_reply_to_much_that_was_asked_is_read():
+    assert (
+        asked(Endless(20, is_told=True).answer, n=2, most_tokens=20_000) == 20 * 2**20
+    )
+
+
+def test_a_compressed_bomb_is_bounded_as_what_it_becomes():
+    import gzip
+
+    packed = gzip.compress(b" " * 2**26)
+
+    async def bomb(request):
+        return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
+
+    assert len(packed) < 2**17
+    with pytest.raises(BadReplyError, match="a reply of more than"):
+        asked(bomb)
+
+
+def test_what_a_refusal_says_is_read_to_a_bound():
+    async def refuse(request):
+        return web.Response(status=400, text="no " * 100_000)
+
+    with pytest.raises(aiohttp.ClientResponseError) as refused:
+        asked(refuse)
+    assert len(refused.value.message) == connection_module.REFUSAL_BYTES
+
+
+@pytest.mark.parametrize("page", [(404, "no"), (200, "[]"), (200, {"data": [3]}), 7])
+def test_a_server_that_lists_no_models_has_none(page):
+    async def run(odd):
+        async with serving(odd) as url:
+            connection = Connection(server_config(url), is_openai=False)
+            names = await connection.model_names()
+            await connection.close()
+            return names
+
+    assert asyncio.run(run(Odd({"GET /v1/models": page}))) == []
+    two = Odd({"GET /v1/models": models("v", "a", "b")})
+    assert asyncio.run(run(two)) == ["a", "b"]

@@ -1,0 +1,290 @@
+"""Completions from the servers: whole, as many as asked for, or a failure."""
+
+import asyncio
+import re
+
+import pytest
+from odd_servers import openai_endpoint, serving
+from parts import (
+    RIGHT,
+    WRONG,
+    build_env,
+    vllm_reply,
+    vllm_server,
+)
+
+from rg_env import patience
+from rg_env.inference.completions import Sampling, _as_array
+from rg_env.inference.inference import MOST_ENDS, InferenceFailed
+from rg_env.inference.prompts import render_prompt
+from rg_env.inference.replies import BadReplyError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
+
+
+def completions(reply, n=2, max_tokens=50, kind="vllm"):
+    """Ask a server that answers as told for completions."""
+
+    async def run():
+        async with vllm_server(reply) as url:
+            env = build_env(url, kind)
+            try:
+                messages = env._requests.messages("2 + 2?")
+                prompt = render_prompt(env.tokenizer, messages)
+                sampling = Sampling(max_tokens, 1.0, 1.0, "train")
+                made = await env._inference.generate(prompt, n, sampling)
+                return prompt, made
+            finally:
+                await env.close()
+
+    return asyncio.run(run())
+
+
+def test_completions_carry_tokens_masks_and_logprobs_of_one_length():
+    prompt, made = completions(lambda body: vllm_reply([RIGHT, WRONG]))
+    assert [c.text for c in made] == [RIGHT, WRONG]
+    for completion in made:
+        begin = len(prompt.tokens)
+        assert completion.tokens[:begin] == list(prompt.tokens)
+        assert completion.masks[:begin] == [-100] * begin
+        assert completion.masks[begin:] == completion.tokens[begin:]
+        assert len(completion.logprobs) == len(completion.tokens)
+
+
+def test_the_prompt_is_what_the_server_is_sent():
+    bodies = []
+
+    def reply(body):
+        bodies.append(body)
+        return vllm_reply([RIGHT] * body["n"])
+
+    prompt, _ = completions(reply)
+    assert bodies[0]["prompt"]["prompt_token_ids"] == list(prompt.tokens)
+    assert (bodies[0]["n"], bodies[0]["max_tokens"]) == (2, 50)
+
+
+def test_missing_choices_are_asked_for_again():
+    wanted = []
+
+    def reply(body):
+        wanted.append(body["n"])
+        return vllm_reply([RIGHT])
+
+    _, made = completions(reply, n=3)
+    assert len(made) == 3 and wanted == [3, 2, 1]
+
+
+@pytest.mark.parametrize("ids", [["12", 3], ["word"], [1.5], [None, 2], [2**70]])
+def test_a_token_that_is_no_whole_number_is_not_made_one(ids):
+    with pytest.raises(BadReplyError, match="whole number"):
+        _as_array(ids)
+
+
+def test_too_few_choices_again_and_again_are_a_failure():
+    with pytest.raises(InferenceFailed, match="3 of 4"):
+        completions(lambda body: vllm_reply([RIGHT]), n=4)
+
+
+def test_surplus_choices_are_left_out():
+    _, made = completions(lambda body: vllm_reply([RIGHT] * 5))
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("logprob", [float("nan"), float("-inf")])
+def test_a_completion_with_a_logprob_that_is_no_number_is_not_used(logprob):
+    replies = [vllm_reply([RIGHT] * 2), vllm_reply([WRONG] * 2, logprob=logprob)]
+    _, made = completions(lambda body: replies.pop())
+    assert [c.text for c in made] == [RIGHT, RIGHT]
+
+
+def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
+    prompt, made = completions(
+        lambda body: vllm_reply(["word " * 100] * 2), max_tokens=10
+    )
+    for completion in made:
+        assert len(completion.tokens) == len(prompt.tokens) + 10
+        assert len(completion.masks) == len(completion.logprobs)
+        assert completion.finish_reason == "length"
+
+
+MALFORMED = {
+    "no fields": {},
+    "other fields": {"text": "hello"},
+    "null": {"logprobs": None, "finish_reasons": None},
+    "a list": [],
+    "an error with status 200": {"error": {"message": "no quota left"}},
+    "status 500": 500,
+    "status 404": 404,
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_reply_that_cannot_be_used_is_a_failed_request(case):
+    with pytest.raises(InferenceFailed):
+        completions(lambda body: MALFORMED[case])
+
+
+# -- why completions ended -------------------------------------------------------------
+
+
+def made_with(*replies):
+    """Ask once for each reply; return the environment's count of ends."""
+
+    async def run():
+        left = list(replies)
+        async with vllm_server(lambda body: left.pop(0)) as url:
+            env = build_env(url)
+            prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
+            while left:
+                sampling = Sampling(50, 1.0, 1.0, "train")
+                await env._inference.generate(prompt, 2, sampling)
+            events = env._events()
+            await env.close()
+            return events
+
+    return asyncio.run(run())
+
+
+def test_an_end_that_nobody_knows_is_used_counted_and_named_once(logged):
+    replies = [vllm_reply([RIGHT] * 2, finish_reason="exploded") for _ in range(3)]
+    assert made_with(*replies)["finish_reason_exploded"] == 6
+    assert logged.text.count("finish_reason 'exploded', which is not known") == 1
+
+
+def test_a_model_that_repeats_itself_is_scored_and_counted(logged):
+    events = made_with(vllm_reply([WRONG] * 2, finish_reason="repetition"))
+    assert events["finish_reason_repetition"] == 2
+    assert "not known" not in logged.text
+
+
+def test_ends_are_counted_by_a_bounded_number_of_names():
+    words = [str(i) * 100 for i in range(3 * MOST_ENDS)]
+    events = made_with(*(vllm_reply([RIGHT] * 2, finish_reason=w) for w in words))
+    names = [name for name in events if name.startswith("finish_reason_")]
+    assert len(names) == MOST_ENDS + 1
+    assert max(map(len, names)) < 50 and events["finish_reason_other"] > 0
+
+
+@pytest.mark.parametrize("end", ["abort", "error", "content_filter", None])
+def test_what_the_server_broke_off_is_asked_again_and_counted_by_its_end(end):
+    broken = vllm_reply([WRONG, RIGHT], finish_reason=end)
+    broken["finish_reasons"][1] = "stop"
+    events = made_with(broken, vllm_reply([RIGHT]))
+    assert events[f"failed_requests_finish_reason_{end}"] == 1
+    assert events["finish_reason_stop"] == 2
+
+
+# -- prompts ---------------------------------------------------------------------------
+
+
+class Template:
+    """A tokenizer whose template puts a BOS, as its encoding does."""
+
+    bos_token_id = 1
+    text = "<s>hi"
+
+    def apply_chat_template(self, messages, tokenize, add_generation_prompt):
+        assert not tokenize and add_generation_prompt
+        return self.text
+
+    def encode(self, text, add_special_tokens):
+        return [1, 1, 7, 8]
+
+
+def test_a_double_bos_counts_once():
+    assert list(render_prompt(Template(), []).tokens) == [1, 7, 8]
+
+
+def test_a_template_that_opens_the_thinking_is_noticed():
+    assert not render_prompt(Template(), []).thinking_open
+    opening = Template()
+    opening.text = "hi<think>\n"
+    assert render_prompt(opening, []).thinking_open
+
+
+# -- chats -----------------------------------------------------------------------------
+
+
+def chatted(*replies, n=2, **how):
+    """Ask an endpoint for two completions; return the prompt and them."""
+    odd = openai_endpoint(lambda body: left.pop(0))
+    left = list(replies)
+
+    async def run():
+        async with serving(odd) as url:
+            env = build_env(url, "openai")
+            try:
+                prompt = render_prompt(env.tokenizer, env._requests.messages("?"))
+                sampling = Sampling(50, 1.0, 1.0, "train")
+                made = await env._inference.generate(prompt, n, sampling)
+                return prompt, made, env._events()
+            finally:
+                await env.close()
+
+    return asyncio.run(run())
+
+
+def choices(*messages, end="stop"):
+    rows = [{"message": m, "finish_reason": end, "index": 0} for m in messages]
+    return {"id": "1", "object": "chat.completion", "created": 0, "choices": rows}
+
+
+SAID = {"role": "assistant", "content": RIGHT}
+
+
+def test_an_endpoint_of_text_gives_tokens_of_our_own_and_no_logprobs():
+    prompt, made, _ = chatted(choices(SAID, SAID))
+    assert len(made) == 2
+    for completion in made:
+        assert completion.logprobs is None and completion.text == RIGHT
+        assert completion.tokens[: len(prompt.tokens)] == list(prompt.tokens)
+        assert len(completion.tokens) == len(completion.masks) > len(prompt.tokens)
+
+
+NO_ANSWERS = {
+    "an error with status 200": ({"error": {"message": "no quota"}}, "no quota"),
+    "null": (None, "null"),
+    "a list": ([], "[]"),
+    "no choices": (choices(), "0 completions"),
+    "no message": (choices(None), "without completions"),
+    "a filter": (choices({"content": None}, end="content_filter"), "content_filter"),
+    "a filter and words": (choices(SAID, end="content_filter"), "content_filter"),
+    "no content": (choices({"content": None}), "no content"),
+    "content of parts": (
+        choices({"content": [{"type": "text", "text": RIGHT}]}),
+        "content that is a list",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_ANSWERS)
+def test_what_is_no_answer_is_a_failed_request_with_its_reason(case):
+    reply, said = NO_ANSWERS[case]
+    with pytest.raises(InferenceFailed, match=re.escape(said)):
+        chatted(*[reply] * 3, n=1)
+
+
+def test_one_filtered_choice_is_asked_again_and_is_no_wrong_answer():
+    filtered = choices(SAID, SAID)
+    filtered["choices"][0]["finish_reason"] = "content_filter"
+    _, made, events = chatted(filtered, choices(SAID))
+    assert [c.text for c in made] == [RIGHT] * 2
+    assert events["failed_requests_finish_reason_content_filter"] == 1
+
+
+@pytest.mark.parametrize(
+    "message", [{"content": ""}, {"content": None, "reasoning": "hm"}]
+)
+def test_a_model_that_answers_nothing_has_answered(message):
+    _, made, _ = chatted(choices(message), n=1)
+    assert made[0].unusable is None and RIGHT not in made[0].text
+
+
+def test_a_model_whose_tokens_are_used_up_by_silent_thinking_has_answered():
+    _, made, _ = chatted(choices({"content": None}, end="length"), n=1)
+    assert (made[0].text, made[0].finish_reason) == ("", "length")

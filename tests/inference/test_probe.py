@@ -1,0 +1,515 @@
+"""A server is asked in the way that its probe has found, or named with its faults."""
+
+import asyncio
+import contextlib
+import math
+
+import pytest
+from odd_servers import (
+    HTML,
+    MODEL,
+    Odd,
+    chat,
+    completions,
+    openai_endpoint,
+    recorded,
+    refusal,
+    serving,
+    stock_vllm,
+)
+from parts import ENTRY_OF_FOUR, TOKENIZER, Exact, env_config, server_config
+from transformers import AutoTokenizer
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.inference.clients import client_of
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import Inference
+from rg_env.inference.probe import NoRouteError, ProbeRequest
+from rg_env.inference.prompts import Prompt
+from rg_env.inference.replies import UnusableReplyError
+from rg_env.inference.reply_checks import WrongSettingError
+
+pytestmark = pytest.mark.slow
+
+PROMPT = [5, 6, 7]
+SAMPLED = {"n": 3, "max_tokens": 8, "temperature": 0.5, "top_p": 0.9}
+IDS = recorded("ids")[1]["choices"]
+KINDS = ["vllm", "sglang", "openai", "trl"]
+
+
+@contextlib.asynccontextmanager
+async def client_at(odd, kind="openai", *, trains=True, **sampling):
+    """Yield a client of an odd server; it is probed with what is sampled."""
+    async with serving(odd) as url:
+        config = server_config(url, kind, model_name=MODEL, health_check=False)
+        client = client_of(config)
+        client.tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
+        client.needs_tokens = trains
+        messages = [{"role": "user", "content": "2 + 2?"}]
+        client.probe_request = ProbeRequest(messages, PROMPT, {"n": 2, **sampling})
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+def asked(odd, kind="openai", times=1):
+    """Ask for three completions; return the newest answer."""
+
+    async def run():
+        async with client_at(odd, kind) as client:
+            for _ in range(times):
+                answer = await client._tokens_and_logprobs_completion_wrapper(
+                    model="m", input_ids=list(PROMPT), **SAMPLED
+                )
+            return answer
+
+    return asyncio.run(run())
+
+
+def probed(odd, kind="openai", *, trains=True, **sampling):
+    """Probe a server; return the path of its route, "a chat", or the error."""
+
+    async def run():
+        async with client_at(odd, kind, trains=trains, **sampling) as client:
+            try:
+                await client.probe()
+            except Exception as error:  # noqa: BLE001 - compared by its words
+                return error
+            return "a chat" if client.route is None else client.route.path
+
+    return asyncio.run(run())
+
+
+def fault_of(odd, kind="openai", **how):
+    """Return why no route of a server is fit."""
+    error = probed(odd, kind, **how)
+    assert isinstance(error, NoRouteError), error
+    return str(error)
+
+
+# -- a stock vLLM ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_and_logprobs_are_those_that_a_stock_vllm_sends(kind):
+    prompt, ids, logprobs, ends = asked(stock_vllm(), kind)
+    sent = [IDS[i % 2] for i in range(3)]
+    assert prompt == PROMPT
+    assert ids == [choice["token_ids"] for choice in sent]
+    assert logprobs == [choice["logprobs"]["token_logprobs"] for choice in sent]
+    assert ends == [choice["finish_reason"] for choice in sent]
+
+
+def test_an_older_vllm_that_writes_ids_as_tokens_is_read_as_well():
+    _, ids, logprobs, _ = asked(
+        stock_vllm(complete=lambda b: completions(b, "ids as tokens"))
+    )
+    first = recorded("ids as tokens")[1]["choices"][0]["logprobs"]
+    assert [f"token_id:{i}" for i in ids[0]] == first["tokens"]
+    assert logprobs[0] == first["token_logprobs"]
+
+
+def test_a_route_is_tried_once_and_then_asked_with_what_is_sampled():
+    odd = stock_vllm()
+    asked(odd, times=3)
+    tried, *rest = odd.bodies
+    assert tried["max_tokens"] < 9 and tried["n"] == 2
+    assert len(rest) == 3 and rest[0] == rest[1]
+    assert rest[0].items() >= {**SAMPLED, "prompt": PROMPT, "model": MODEL}.items()
+
+
+def test_the_models_own_sampling_is_told_to_be_off():
+    odd = stock_vllm()
+    asked(odd)
+    assert odd.bodies[-1]["top_k"] == -1 and odd.bodies[-1]["repetition_penalty"] == 1
+
+
+def test_requests_that_come_together_wait_for_the_same_tries():
+    odd = stock_vllm()
+
+    async def run():
+        async with client_at(odd) as client:
+            asking = [
+                client._tokens_and_logprobs_completion_wrapper(
+                    input_ids=[5, 6], **SAMPLED
+                )
+                for _ in range(9)
+            ]
+            await asyncio.gather(*asking)
+
+    asyncio.run(run())
+    assert [body["n"] for body in odd.bodies] == [2] + [3] * 9
+
+
+def test_a_server_that_came_back_with_another_route_is_asked_there():
+    odd = stock_vllm()
+
+    async def run():
+        async with client_at(odd) as client:
+            ask = client._tokens_and_logprobs_completion_wrapper
+            before = await ask(input_ids=list(PROMPT), **SAMPLED)
+            odd.replies["POST /generate"] = sglang_answer
+            del odd.replies["POST /v1/completions"]
+            with pytest.raises(Exception, match="Not Found"):
+                await ask(input_ids=list(PROMPT), **SAMPLED)
+            return before, await ask(input_ids=list(PROMPT), **SAMPLED)
+
+    before, after = asyncio.run(run())
+    assert before[1][0] == IDS[0]["token_ids"] and after[1][0] == IDS[0]["token_ids"]
+    assert odd.asked[-1] == "POST /generate"
+
+
+# -- other servers ---------------------------------------------------------------------
+
+
+def sglang_answer(body):
+    ids = IDS[0]["token_ids"]
+    both = zip(IDS[0]["logprobs"]["token_logprobs"], ids, strict=True)
+    scored = [[logprob, token, None] for logprob, token in both]
+    meta = {"output_token_logprobs": scored, "finish_reason": {"type": "length"}}
+    result = {"text": IDS[0]["text"], "meta_info": meta}
+    return [result] * body["sampling_params"]["n"]
+
+
+def test_an_sglang_without_ids_in_its_completions_is_asked_in_its_own_way():
+    odd = stock_vllm(complete=lambda body: completions(body, "neither"))
+    odd.replies["POST /generate"] = sglang_answer
+    _, ids, _, ends = asked(odd)
+    assert ids == [IDS[0]["token_ids"]] * 3 and ends[0] == {"type": "length"}
+
+
+def atropos_answer(body):
+    if "prompt" not in body:
+        return 500, "Internal Server Error"
+    both = zip(IDS[0]["token_ids"], IDS[0]["logprobs"]["token_logprobs"], strict=True)
+    rows = [[{str(token): logprob}] for token, logprob in both]
+    n, prompt = body["n"], body["prompt"]["prompt_token_ids"]
+    told = {"text": [IDS[0]["text"]] * n, "prompt_token_ids": prompt}
+    return {**told, "logprobs": [rows] * n, "finish_reasons": ["length"] * n}
+
+
+SERVERS = {
+    "stock vLLM": (stock_vllm, "/v1/completions"),
+    "SGLang": (lambda: Odd({"POST /generate": sglang_answer}), "/generate"),
+    "Atropos": (lambda: Odd({"POST /generate": atropos_answer}), "/generate"),
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_of_any_kind_trains_whatever_type_is_set(server, kind):
+    odd, path = SERVERS[server]
+    assert probed(odd(), kind) == path
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "trl"])
+def test_a_server_without_token_ids_is_asked_as_a_chat_where_nothing_is_trained(
+    kind, logged
+):
+    assert probed(openai_endpoint(), kind, trains=False) == "a chat"
+    assert logged.text.count("asked as a chat") == 1
+
+
+def test_an_endpoint_is_asked_as_a_chat_without_a_look_for_token_ids():
+    odd = stock_vllm()
+    assert probed(odd, trains=False, n=1) == "a chat"
+    assert odd.asked == ["POST /v1/chat/completions"]
+
+
+# -- what lacks one thing --------------------------------------------------------------
+
+
+def with_changes(name="ids", **changes):
+    return stock_vllm(complete=lambda body: completions(body, name, **changes))
+
+
+NOT_THERE = "/generate: 404 Not Found"
+LACKING = {
+    "no ids": (with_changes("neither"), "/v1/completions: the reply has no token ids"),
+    "no logprobs": (with_changes("ids alone"), "the reply has no log-probabilities"),
+    "too few logprobs": (with_changes(token_logprobs=[-1.0]), "no log-probabilities"),
+    "a null among them": (with_changes(token_logprobs=[None] * 8), "no log-prob"),
+    "a logit": (with_changes(token_logprobs=[7.5] * 8), "above 0"),
+    "no end": (with_changes(finish_reason=None), "no finish_reason"),
+    "another form": (Odd({}, otherwise=(200, HTML)), "without completions: Welcome"),
+}
+
+
+@pytest.mark.parametrize("case", LACKING)
+def test_what_is_missing_is_named_with_each_route(case):
+    odd, said = LACKING[case]
+    fault = fault_of(odd)
+    assert said in fault and fault.count("/generate: ") == 1
+    assert NOT_THERE in fault or case == "another form"
+
+
+def test_what_has_no_route_at_all_is_named_with_what_it_answers():
+    routes = f"/v1/completions: 404 Not Found; {NOT_THERE}"
+    assert fault_of(Odd({})) == routes
+    chats = f"{routes}; /v1/chat/completions: 404 Not Found"
+    assert fault_of(Odd({}), "vllm", trains=False) == chats
+
+
+def test_a_prompt_that_the_server_changes_is_refused():
+    reply = completions({"prompt": [1], "n": 2, "model": MODEL})
+    assert "tokens of the prompt" in fault_of(stock_vllm(complete=lambda body: reply))
+
+
+# -- the tokenizer ---------------------------------------------------------------------
+
+
+OTHER_TEXTS = {
+    "another text": {"text": "quite another"},
+    "ids beyond ours": {"token_ids": [2**40] * 8},
+    "ids of which ours has none": {"token_ids": [10**6] * 8},
+}
+
+
+@pytest.mark.parametrize("trains", [True, False])
+@pytest.mark.parametrize("case", OTHER_TEXTS)
+def test_another_tokenizer_ends_the_search_at_once(case, trains):
+    odd = with_changes(**OTHER_TEXTS[case])
+    odd.replies["POST /generate"] = sglang_answer
+    error = probed(odd, "vllm", trains=trains)
+    assert isinstance(error, WrongSettingError) and error.field == "env.tokenizer_name"
+    assert odd.asked == ["POST /v1/completions"]
+
+
+def test_atropos_and_sglang_are_looked_at_as_well():
+    def other(answer):
+        def reply(body):
+            told = answer(body)
+            for result in told if isinstance(told, list) else []:
+                result["text"] = "quite another"
+            return {**told, "text": ["quite another"] * 2} if "text" in told else told
+
+        return Odd({"POST /generate": reply})
+
+    for answer in (atropos_answer, sglang_answer):
+        error = probed(other(answer), "sglang")
+        assert isinstance(error, WrongSettingError), answer
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_server_that_makes_no_text_trains_and_is_warned_of(text, logged):
+    assert probed(with_changes(text=text)) == "/v1/completions"
+    assert "env.tokenizer_name could be checked" in logged.text
+
+
+def test_a_text_that_holds_its_end_back_is_of_the_same_tokens():
+    assert probed(with_changes(text=IDS[0]["text"][:9])) == "/v1/completions"
+
+
+# -- the temperature -------------------------------------------------------------------
+
+
+def scaled(temperature_of):
+    """Return a vLLM whose likeliest tokens are of some temperature."""
+
+    def complete(body):
+        if body["logprobs"] == 0:
+            return completions(body)
+        temperature = temperature_of(body)
+        tops = {f"token_id:{i}": -1.0 - i / temperature for i in range(6)}
+        choice = {**IDS[0], "logprobs": {"top_logprobs": [tops]}}
+        return {"choices": [choice]}
+
+    return stock_vllm(complete=complete)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 0.9, 1.3])
+def test_log_probabilities_of_another_temperature_are_refused(temperature):
+    raw, own = scaled(lambda body: 1.0), scaled(lambda body: body["temperature"])
+    assert probed(own, temperature=temperature) == "/v1/completions"
+    error = probed(raw, temperature=temperature)
+    assert isinstance(error, WrongSettingError) and error.field == "env.temperature"
+    assert "--logprobs-mode processed_logprobs" in str(error)
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0}, {"temperature": 0.0}])
+def test_a_temperature_that_scales_nothing_is_not_looked_at(sampling):
+    odd = scaled(lambda body: 1.0)
+    assert probed(odd, **sampling) == "/v1/completions"
+    assert len(odd.bodies) == 1
+
+
+def test_what_is_not_trained_may_have_any_temperature():
+    odd = scaled(lambda body: 1.0)
+    assert probed(odd, "vllm", trains=False, temperature=0.5) == "/v1/completions"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (400, refusal("Requested sample logprobs of 5, which is more than 0")),
+        {"choices": [{"logprobs": None}]},
+        {"choices": [{"logprobs": {"top_logprobs": [{"a": -1.0, "b": -9999.0}]}}]},
+    ],
+)
+def test_a_temperature_that_cannot_be_seen_is_warned_of(answer, logged):
+    odd = stock_vllm(
+        complete=lambda body: answer if body["logprobs"] else completions(body)
+    )
+    assert probed(odd, temperature=0.5) == "/v1/completions"
+    assert "of env.temperature cannot be seen" in logged.text
+
+
+# -- what says nothing of a route ------------------------------------------------------
+
+
+def test_a_server_that_ignores_n_is_asked_as_often(logged):
+    odd = stock_vllm(complete=lambda body: completions({**body, "n": 1}))
+    _, ids, logprobs, ends = asked(odd, times=2)
+    assert ids == [IDS[0]["token_ids"]] * 3 and len(logprobs) == len(ends) == 3
+    assert [body["n"] for body in odd.bodies] == [2] + [1] * 6
+    assert "one completion whatever n is" in logged.text
+
+
+def test_a_chat_that_ignores_n_is_asked_as_often(logged):
+    odd = openai_endpoint(lambda body: chat({**body, "n": 1}))
+
+    async def run():
+        async with client_at(odd, trains=False) as client:
+            await client.probe()
+            return await client.chat_completion(messages=[{}], n=3, max_tokens=9)
+
+    assert len(asyncio.run(run()).choices) == 3
+    assert [body["n"] for body in odd.bodies] == [2, 1] + [1] * 3
+    assert logged.text.count("one completion whatever n is") == 1
+
+
+def test_a_completion_that_was_broken_off_says_nothing_of_the_route():
+    error = probed(with_changes(finish_reason="abort"))
+    assert isinstance(error, UnusableReplyError) and "abort" in str(error)
+
+
+def saying(status, message, param=None):
+    said = (status, refusal(message, None, param))
+    return stock_vllm(complete=lambda body: said, answer=lambda body: said)
+
+
+TELLING = {
+    "the model": recorded("unknown model"),
+    "the key": (401, refusal("Incorrect API key")),
+    "the context": recorded("too long"),
+    "the tokenizer": recorded("unknown token"),
+    "a parameter": (400, refusal("temperature must be below 2")),
+    "a failure": (500, refusal("out of memory")),
+    "a busy server": (429, refusal("later")),
+}
+
+
+@pytest.mark.parametrize("trains", [True, False])
+@pytest.mark.parametrize("case", TELLING)
+def test_what_a_server_says_of_a_request_is_not_hidden_by_other_routes(case, trains):
+    said = TELLING[case]
+    odd = stock_vllm(complete=lambda body: said, answer=lambda body: said)
+    error = probed(odd, "vllm", trains=trains)
+    assert getattr(error, "status", None) == said[0], error
+
+
+def test_a_gateway_that_forbids_other_paths_is_not_blamed_on_the_key():
+    odd = with_changes("neither")
+    odd.otherwise = (403, refusal("only for administrators"))
+    assert "/generate: 403 only for administrators" in fault_of(odd)
+
+
+# -- completions -----------------------------------------------------------------------
+
+
+class OneServer:
+    """As much of the framework's manager as one client needs."""
+
+    def __init__(self, client):
+        self.servers = [client]
+
+    @contextlib.asynccontextmanager
+    async def managed_server(self, tokenizer):
+        from atroposlib.envs.server_handling.managed_server import ManagedServer
+
+        yield ManagedServer(self.servers[0], tokenizer)
+
+
+def test_a_completion_that_a_trainer_gets_is_what_the_server_said():
+    async def run():
+        async with client_at(stock_vllm()) as client:
+            inference = Inference(OneServer(client), client.tokenizer, "openai")
+            inference.trains = True
+            prompt = Prompt([], PROMPT, False)
+            return await inference.generate(prompt, 2, Sampling(8, 1.0, 1.0, "train"))
+
+    for made, sent in zip(asyncio.run(run()), IDS, strict=True):
+        assert made.tokens == [*PROMPT, *sent["token_ids"]]
+        assert made.masks == [-100] * 3 + sent["token_ids"]
+        assert made.logprobs == [1.0] * 3 + sent["logprobs"]["token_logprobs"]
+        assert all(map(math.isfinite, made.logprobs))
+
+
+@pytest.mark.parametrize("kind", ["openai", "vllm"])
+def test_a_group_for_the_trainer_is_what_the_server_said(kind):
+    async def run():
+        async with serving(stock_vllm()) as url:
+            config = server_config(url, kind, model_name=MODEL, health_check=False)
+            env = ReasoningGymEnv(
+                env_config(ensure_scores_are_not_same=False, group_size=2), [config]
+            )
+            env._inference.trains = True
+            messages = env._requests.messages("2 + 2?")
+            prompt = await env._requests.prompt(messages)
+            item = messages, ENTRY_OF_FOUR, Exact()
+            group, _ = await env.collect_trajectories(item)
+            await env.close()
+            return list(prompt.tokens), group
+
+    prompt, group = asyncio.run(run())
+    rows = zip(
+        group["tokens"], group["masks"], group["inference_logprobs"], strict=True
+    )
+    for (tokens, masks, logprobs), sent in zip(rows, IDS, strict=True):
+        assert tokens == [*prompt, *sent["token_ids"]]
+        assert masks == [-100] * len(prompt) + sent["token_ids"]
+        told = sent["logprobs"]["token_logprobs"]
+        assert logprobs == [1.0] * len(prompt) + told
+
+
+# -- several kinds together ------------------------------------------------------------
+
+
+def bodies_of(trains):
+    """Have one environment ask a stock vLLM and an SGLang; return what they saw."""
+    ends = [stock_vllm(), Odd({"POST /generate": sglang_answer})]
+
+    async def run():
+        async with serving(ends[0]) as one, serving(ends[1]) as other:
+            kinds = zip((one, other), ("openai", "sglang"), strict=True)
+            configs = [
+                server_config(url, kind, model_name=MODEL, health_check=False)
+                for url, kind in kinds
+            ]
+            env = ReasoningGymEnv(env_config(), configs)
+            env._inference.trains = trains
+            prompt = Prompt([{"role": "user", "content": "2 + 2?"}], PROMPT, False)
+            asking = [
+                env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+                for _ in range(4)
+            ]
+            made = await asyncio.gather(*asking)
+            await env.close()
+            return made
+
+    return [c for group in asyncio.run(run()) for c in group], [e.bodies for e in ends]
+
+
+def test_servers_of_several_kinds_train_together():
+    made, (vllm, sglang) = bodies_of(trains=True)
+    assert all(completion.logprobs is not None for completion in made)
+    assert {body["n"] for body in vllm} == {2} and "prompt" in vllm[-1]
+    assert "input_ids" in sglang[-1]
+
+
+def test_otherwise_each_is_asked_in_its_own_way():
+    made, (vllm, sglang) = bodies_of(trains=False)
+    assert {c.logprobs is None for c in made} == {True, False}
+    assert all("messages" in body for body in vllm)
+    assert all("input_ids" in body for body in sglang)

@@ -1,0 +1,533 @@
+"""A reply that cannot get better by waiting ends a start, and no run."""
+
+import asyncio
+import functools
+import logging
+
+import pytest
+from odd_servers import (
+    MODEL,
+    Odd,
+    atropos_api,
+    atropos_vllm,
+    chat,
+    completions,
+    hanging,
+    moved,
+    openai_endpoint,
+    refusal,
+    serving,
+    serving_tls,
+    stock_vllm,
+    web_page,
+)
+from parts import (
+    ENTRY_OF_FOUR,
+    NOWHERE,
+    RIGHT,
+    WRONG,
+    Exact,
+    build_env,
+    env_config,
+    free_port,
+    options_of,
+    run_main,
+    server_config,
+    until,
+    vllm_reply,
+)
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import patience
+from rg_env.atropos.server_settings import ServerSettings
+from rg_env.errors import SettingError
+from rg_env.inference import circuit
+from rg_env.inference.clients import VllmClient
+from rg_env.inference.completions import Sampling
+
+pytestmark = pytest.mark.slow
+
+KEY = "sk-right-key"
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(circuit, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(circuit, "LONGEST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "PROBE_SILENT_AFTER_S", 0.5)
+    monkeypatch.setattr(patience, "PROBE_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(patience, "COMPLETION_LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(patience, "OUTAGE_LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr(patience, "OUTAGE_LOOK_EVERY_S", 0.05)
+
+
+class Bare(ReasoningGymEnv):
+    """An environment that asks one question for ever and starts no worker."""
+
+    async def setup(self):
+        """Watch, and do nothing else."""
+        give_up = self.config.give_up_after_s if self.process_mode else None
+        self._watch.start(give_up_after_s=give_up)
+
+    async def get_next_item(self):
+        return self._requests.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
+
+
+def bare(*urls, kind="vllm", model=MODEL, key="x", cls=Bare, folder=None, **changes):
+    servers = [server_config(url, kind, model_name=model, api_key=key) for url in urls]
+    settings = {"ensure_scores_are_not_same": False, **changes}
+    if folder is not None:
+        settings["data_path_to_save_groups"] = str(folder / "rows.jsonl")
+    env = cls(env_config(**settings), servers)
+    env.n_groups_to_process, env.group_size_to_process = 2, 4
+    return env
+
+
+async def ended(env, command="process_manager"):
+    """Run a command; return the refusal or the exit status."""
+    try:
+        await getattr(env, command)()
+    except SettingError as error:
+        return str(error)
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def end_at(odd, *, folder=None, path="", command="process_manager", **settings):
+    """Run a command at an odd server; return how it ended, the address as U."""
+
+    async def run():
+        async with serving(odd) as url:
+            end = await ended(bare(url + path, folder=folder, **settings), command)
+            return end.replace(url, "U") if isinstance(end, str) else end
+
+    return asyncio.run(run())
+
+
+def serve_at(odd, **settings):
+    """Run `serve` at an odd server, without an API; return how it ended."""
+    api = NOWHERE.removesuffix("/v1")
+    return end_at(odd, command="env_manager", rollout_server_url=api, **settings)
+
+
+# -- what the probe finds --------------------------------------------------------------
+
+
+def with_changes(name="ids", **changes):
+    return stock_vllm(complete=lambda body: completions(body, name, **changes))
+
+
+ROUTES = "; /generate: 404 Not Found; see docs/servers.md"
+KINDS = pytest.mark.parametrize("kind", ["vllm", "sglang", "openai", "trl"])
+
+
+@KINDS
+def test_serve_ends_at_a_server_that_cannot_train_with_what_each_route_answered(kind):
+    end = serve_at(with_changes("neither"), kind=kind)
+    assert end.startswith("openai.base_url: U/v1 cannot train: ")
+    assert "/v1/completions: the reply has no token ids" in end
+    assert "/generate: 404 Not Found" in end and end.endswith("; see docs/servers.md")
+
+
+@KINDS
+def test_serve_names_the_tokenizer_where_it_is_another_whatever_other_routes_say(kind):
+    odd = with_changes(text="quite another")
+    end = serve_at(odd, kind=kind)
+    assert end.startswith("env.tokenizer_name: U/v1: its token ids are ")
+    assert "POST /v1/chat/completions" not in odd.asked
+
+
+def test_process_names_it_as_well_and_asks_no_chat(tmp_path):
+    odd = with_changes(text="quite another")
+    end = end_at(odd, folder=tmp_path)
+    assert end.startswith("env.tokenizer_name: U/v1: ")
+    assert "POST /v1/chat/completions" not in odd.asked
+
+
+def test_serve_names_the_temperature_of_log_probabilities():
+    def raw(body):
+        if body["logprobs"] == 0:
+            return completions(body)
+        tops = {f"token_id:{i}": -1.0 - i for i in range(5)}
+        return {"choices": [{"logprobs": {"top_logprobs": [tops]}}]}
+
+    end = serve_at(stock_vllm(complete=raw), temperature=0.5)
+    assert end.startswith("env.temperature: U/v1: 0.5 is sampled with, and")
+
+
+def test_process_asks_a_server_without_token_ids_as_a_chat_and_says_so_once(
+    tmp_path, logged
+):
+    class Scored(Bare):
+        async def score(self, rollouts):
+            return {"tokens": [[1]] * 4, "masks": [[1]] * 4, "scores": [1.0] * 4}
+
+    odd = openai_endpoint()
+    assert end_at(odd, folder=tmp_path, cls=Scored) == 0
+    assert logged.text.count("asked as a chat") == 1
+    assert odd.asked[-1] == "POST /v1/chat/completions"
+
+
+def elsewhere():
+    odd = moved("/there")
+    odd.replies["GET /there"] = (404, "nothing")
+    return odd
+
+
+NO_SERVERS = {
+    "a web page": (web_page, "/v1/completions: a reply without completions: Welcome"),
+    "the Atropos API": (atropos_api, "/v1/completions: 404 Not Found"),
+    "nothing that is known": (lambda: Odd({}), "/v1/completions: 404 Not Found"),
+    "a place that leads elsewhere": (elsewhere, "leads to U/there"),
+    "a place that leads to itself": (lambda: moved("/there"), "TooManyRedirects"),
+}
+
+
+@pytest.mark.parametrize("case", NO_SERVERS)
+def test_what_is_no_inference_server_is_said_in_its_own_words(case, tmp_path):
+    odd, said = NO_SERVERS[case]
+    for kind in ("vllm", "openai"):
+        end = end_at(odd(), kind=kind, folder=tmp_path)
+        assert end.startswith("openai.base_url: U/v1 cannot be asked: ")
+        assert said.replace("/v1/completions", "completions") in end
+
+
+def test_one_wrong_server_of_several_is_named(tmp_path):
+    async def run():
+        right = atropos_vllm(vllm_reply([RIGHT, WRONG, RIGHT, WRONG]))
+        async with serving(right) as one, serving(web_page()) as other:
+            end = await ended(bare(one, other, folder=tmp_path))
+            return end.replace(other, "OTHER")
+
+    assert asyncio.run(run()).startswith("openai.base_url: OTHER/v1 cannot be asked")
+
+
+# -- connections -----------------------------------------------------------------------
+
+
+def test_tls_where_there_is_none_is_said_with_the_address_to_write(tmp_path):
+    async def run():
+        async with serving(stock_vllm()) as url:
+            host = url.removeprefix("http://")
+            return await ended(bare(f"https://{host}/v1", folder=tmp_path)), host
+
+    end, host = asyncio.run(run())
+    assert end.startswith("openai.base_url: https://")
+    assert end.endswith(f"it does not speak TLS; write http://{host}/v1")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("kind", ["vllm", "openai"])
+def test_a_certificate_that_nobody_trusts_is_said(tmp_path, kind):
+    async def run():
+        async with serving_tls(stock_vllm()) as host:
+            return await ended(bare(f"https://{host}/v1", kind=kind, folder=tmp_path))
+
+    end = asyncio.run(run())
+    assert "certificate is not trusted" in end and "SSL_CERT_FILE" in end
+
+
+def test_a_host_that_does_not_exist_is_said_to(tmp_path):
+    end = asyncio.run(ended(bare("http://no-such-host.invalid/v1", folder=tmp_path)))
+    assert "there is no host of that name" in end and "'no-such-host.invalid'" in end
+
+
+def test_a_proxy_that_finds_the_host_is_left_to_find_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("http_proxy", NOWHERE.removesuffix("/v1"))
+    url, more = "http://no-such-host.invalid/v1", {"give_up_after_s": 0.3}
+    end = asyncio.run(ended(bare(url, kind="openai", folder=tmp_path, **more)))
+    assert end == 1
+
+
+# -- what a server says ----------------------------------------------------------------
+
+
+def always(status, body):
+    """Return what refuses every request."""
+    return lambda asked: (status, body)
+
+
+UNSUPPORTED = refusal(
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use"
+    " 'max_completion_tokens' instead.",
+    "unsupported_parameter",
+    "max_tokens",
+)
+NO_MODEL = {"object": "error", "message": "The model `m` does not exist.", "code": 404}
+REFUSED = {
+    "no model": (404, NO_MODEL, "openai.model_name: "),
+    "context": (400, refusal("maximum context length is 9"), "env.max_token_length: "),
+    "key": (401, refusal("Incorrect API key provided"), "openai.api_key: "),
+    "rights": (403, refusal("Country not supported"), "openai.api_key: "),
+    "credit": (402, {"error": {"message": "Add credits"}}, "openai.api_key: "),
+    "no reason": (400, "computer says no", "openai.base_url: "),
+    "vocabulary": (400, refusal("Token id 9 is out of vocabulary"), "env.tokenizer"),
+}
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "openai"])
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_request_that_is_refused_for_good_ends_the_start(
+    case, kind, tmp_path, logged
+):
+    status, body, begin = REFUSED[case]
+    odd = Odd({"GET /v1/models": {"data": [{"id": "other"}]}}, otherwise=(status, body))
+    end = end_at(odd, folder=tmp_path, kind=kind)
+    assert end.startswith(begin) and "U/v1" in end and str(status) in end
+    assert "does not answer" not in logged.text
+
+
+def test_a_model_that_is_refused_is_told_with_the_one_that_is_there(tmp_path):
+    odd = openai_endpoint(always(404, NO_MODEL), "qwen3-8b")
+    end = end_at(odd, kind="openai", model="qwen3-8", folder=tmp_path)
+    assert end.endswith("; did you mean 'qwen3-8b'?")
+
+
+def test_a_key_that_is_refused_is_not_printed(tmp_path):
+    odd = openai_endpoint(key=KEY)
+    end = end_at(odd, kind="openai", key="sk-wrong-key", folder=tmp_path)
+    assert end.startswith("openai.api_key: U/v1 says 401: Incorrect API key")
+    assert "sk-wrong-key" not in end
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_field_that_the_server_does_not_take_is_blamed_on_extra_body(
+    trains, tmp_path
+):
+    said = refusal("min_p must be in [0, 1], got 7.0.")
+    odd = stock_vllm(complete=always(400, said), answer=always(400, said))
+
+    class Odder(Bare):
+        def __init__(self, config, servers):
+            extra = {"extra_body": {"min_p": 7.0}}
+            super().__init__(config, [with_extra(s, extra) for s in servers])
+
+    end = (
+        serve_at(odd, cls=Odder) if trains else end_at(odd, cls=Odder, folder=tmp_path)
+    )
+    assert end.startswith("openai.extra_body: U/v1 says 400: min_p must be")
+
+
+def with_extra(server, extra):
+    return ServerSettings(**server.model_dump() | extra)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("kind", ["openai", "vllm"])
+def test_what_may_get_better_is_tried_again_until_it_is_time(
+    status, kind, tmp_path, logged
+):
+    odd = Odd({}, otherwise=(status, refusal("no quota left")))
+    assert end_at(odd, kind=kind, give_up_after_s=0.3, folder=tmp_path) == 1
+    assert "answers with an error" in logged.text and "no quota left" in logged.text
+
+
+def test_requests_that_are_refused_without_a_known_reason_end_the_start(tmp_path):
+    def reply(body):
+        is_probe = body["max_tokens"] < 100
+        return chat(body) if is_probe else (400, refusal("computer says no"))
+
+    end = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
+    assert end.startswith("openai.base_url: U/v1 says 400: computer says no; look at")
+
+
+def test_a_context_that_the_first_request_exceeds_ends_the_start(tmp_path):
+    def reply(body):
+        is_probe = body["max_tokens"] < 100
+        return chat(body) if is_probe else (400, refusal("maximum context length"))
+
+    end = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
+    assert end.startswith("env.max_token_length: U/v1 says 400: maximum context")
+
+
+def test_after_the_first_completion_the_same_reply_is_counted_and_logged(
+    tmp_path, logged
+):
+    left = [chat, chat]  # to the probe, and to a group
+
+    def reply(body):
+        return left.pop()(body) if left else (401, refusal("no"))
+
+    odd = openai_endpoint(reply)
+    env = None
+
+    class Scored(Bare):
+        async def score(self, rollouts):
+            return None
+
+    async def run():
+        nonlocal env
+        async with serving(odd) as url:
+            settings = {"kind": "openai", "give_up_after_s": 0.3, "cls": Scored}
+            env = bare(url, folder=tmp_path, max_num_workers=1, **settings)
+            return await ended(env)
+
+    assert asyncio.run(run()) == 1
+    assert env._watch.kinds["status_401"] > 0 and "401" in logged.text
+
+
+# -- servers that come later -----------------------------------------------------------
+
+
+def test_a_wrong_server_that_is_started_later_is_refused_then(tmp_path, logged):
+    port = free_port()
+
+    async def run():
+        running = asyncio.ensure_future(
+            ended(bare(f"http://127.0.0.1:{port}", folder=tmp_path))
+        )
+        await until(lambda: "does not answer yet" in logged.text, "it is waited for")
+        async with serving(web_page(), port):
+            return await running
+
+    assert asyncio.run(run()).startswith("openai.base_url: http://127.0.0.1")
+    assert [r for r in logged.records if r.levelno >= logging.ERROR] == []
+
+
+def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(
+    tmp_path, logged
+):
+    end = asyncio.run(ended(bare(NOWHERE, folder=tmp_path, give_up_after_s=0.4)))
+    lines = [r for r in logged.records if NOWHERE in r.getMessage()]
+    assert end == 1 and lines[0].levelno == logging.WARNING
+    assert "nothing listens there" in lines[0].getMessage()
+    assert "env.give_up_after_s" in lines[0].getMessage()
+    assert sum("does not answer" in line.getMessage() for line in lines) == 1
+
+
+def test_a_server_that_hangs_is_given_up_in_time(tmp_path, logged):
+    async def run():
+        async with hanging() as url:
+            settings = {"kind": "openai", "give_up_after_s": 0.4}
+            return await ended(bare(url, folder=tmp_path, **settings))
+
+    assert asyncio.run(run()) == 1
+    assert "takes the connection and says nothing" in logged.text
+
+
+def test_an_outage_is_said_again_once_in_a_while(tmp_path, logged, monkeypatch):
+    monkeypatch.setattr(patience, "OUTAGE_SAY_AGAIN_S", 0.1)
+    asyncio.run(ended(bare(NOWHERE, folder=tmp_path, give_up_after_s=0.6)))
+    assert logged.text.count("does not answer yet") > 1
+
+
+async def probe_only(env):
+    request = functools.partial(env._requests.probe_request, evaluates=False)
+    await env._start_probe.unless_refused(asyncio.sleep(0.3), request)
+    await env.close()
+
+
+class OwnServer(VllmClient):
+    """A client that a subclass names."""
+
+
+class OwnClient(Bare):
+    server_cls = OwnServer
+
+
+def test_a_client_of_a_subclass_is_left_to_itself(tmp_path):
+    odd = Odd({"POST /generate": lambda body: vllm_reply([RIGHT, WRONG] * 2)})
+
+    async def run():
+        async with serving(odd) as url:
+            env = bare(url, cls=OwnClient, folder=tmp_path)
+
+            await probe_only(env)
+
+    asyncio.run(run())
+    assert odd.asked == []
+
+
+def test_the_hosts_mock_server_is_not_probed():
+    env = ReasoningGymEnv(env_config(), [server_config()], testing=True)
+
+    async def run():
+        await probe_only(env)
+
+    asyncio.run(run())
+
+
+def test_an_environment_that_is_used_from_python_asks_nothing_by_itself():
+    odd = stock_vllm()
+
+    async def run():
+        async with serving(odd) as url:
+            env = build_env(url, cls=Bare)
+            await env.setup()
+            await env.close()
+
+    asyncio.run(run())
+    assert odd.asked == []
+
+
+# -- the commands ----------------------------------------------------------------------
+
+
+def sentence_of(command, odd, folder, capsys, kind="vllm", **changes):
+    """Run a command line at an odd server; return its status and what it said."""
+
+    async def run():
+        async with serving(odd) as url:
+            argv = options_of(
+                url,
+                kind,
+                data_path_to_save_groups=folder / "rows.jsonl",
+                data_dir_to_save_evals=folder / "evals",
+                **changes,
+            )
+            return await asyncio.to_thread(run_main, [command, *argv])
+
+    status = asyncio.run(run())
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("command", ["serve", "process", "evaluate"])
+def test_a_command_at_another_program_ends_with_one_sentence(command, tmp_path, capsys):
+    status, said = sentence_of(command, web_page(), tmp_path, capsys)
+    assert status == 2 and said.count("error: ") == 1
+    assert "error: openai.base_url: " in said and "Welcome" in said
+    assert "Traceback" not in said and "does not answer" not in said
+
+
+def test_a_model_that_takes_another_limit_is_asked_with_that(tmp_path):
+    def reply(body):
+        return (400, UNSUPPORTED) if "max_tokens" in body else chat(body)
+
+    odd = openai_endpoint(reply)
+
+    async def run():
+        async with serving(odd) as url:
+            env = bare(url, kind="openai", folder=tmp_path)
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            made = [
+                await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+                for _ in range(2)
+            ]
+            await env.close()
+            return made
+
+    made = asyncio.run(run())
+    assert [len(group) for group in made] == [2, 2]
+    limits = ["max_completion_tokens" in body for body in odd.bodies]
+    assert limits == [False, True, True]
+
+
+@pytest.mark.processes
+def test_serve_ends_where_a_web_page_is_in_the_place_of_the_api(tmp_path, capsys):
+    async def run():
+        right = atropos_vllm()
+        async with serving(right) as url, serving(web_page()) as page:
+            argv = options_of(url, rollout_server_url=page)
+            status = await asyncio.to_thread(run_main, ["serve", *argv])
+            return status, page
+
+    status, page = asyncio.run(run())
+    said = capsys.readouterr().err
+    assert status == 2 and said.count("error: ") == 1
+    assert (
+        f"error: env.rollout_server_url: what is at {page}/ answers 200 Welcome" in said
+    )
