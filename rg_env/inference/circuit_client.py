@@ -22,7 +22,6 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
-from aiohttp import ClientResponseError
 from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env import patience
@@ -58,17 +57,6 @@ def retry_after_s(header: str | None, now: datetime) -> float:
     return (until - now).total_seconds()
 
 
-def _rest_of(error: BaseException) -> float | None:
-    """Return for how many seconds a server that is busy rests; None if it is not."""
-    if not isinstance(error, ClientResponseError):
-        return None
-    asked = error.headers.get("Retry-After") if error.headers else None
-    is_busy = error.status == UNAVAILABLE and asked is not None
-    if error.status != TOO_MANY_REQUESTS and not is_busy:
-        return None
-    return retry_after_s(asked, datetime.now(timezone.utc))
-
-
 def _pass(*_: object) -> None:
     pass
 
@@ -93,14 +81,12 @@ class CircuitClient(APIServer):
 
     @property
     def server_healthy(self) -> bool:
-        """Whether the framework is to choose this server."""
+        """Whether the framework is to choose this server; it cannot say so itself."""
         return self.circuit.admits
 
     @server_healthy.setter
     def server_healthy(self, is_healthy: bool) -> None:
-        # Where the framework's own health check runs, it sets this again and again.
-        if not is_healthy:
-            self.circuit.note_failure("the health check fails")
+        pass
 
     @abc.abstractmethod
     async def try_again(self) -> None:
@@ -113,6 +99,26 @@ class CircuitClient(APIServer):
     def describe(self, error: BaseException) -> str:
         """Return an error's name and what it means, without key and headers."""
         return describe(error, *secrets_of(self.config))
+
+    # -- failures and trials -----------------------------------------------------------
+
+    def note_failure(self, error: Exception) -> None:
+        """A request failed."""
+        status = getattr(error, "status", None)
+        asked_to_rest = (getattr(error, "headers", None) or {}).get("Retry-After")
+        is_busy = status == UNAVAILABLE and asked_to_rest is not None
+        if status == TOO_MANY_REQUESTS or is_busy:
+            rest_s = retry_after_s(asked_to_rest, datetime.now(timezone.utc))
+            self.circuit.rest(rest_s, self.describe(error))
+        elif status not in ABOUT_THE_REQUEST:
+            self.circuit.note_failure(self.describe(error))
+        self.on_failure(self, error)
+
+    def lose(self, reason: str) -> None:
+        """Leave out a server that has gone, and give up what hangs there."""
+        self.circuit.open(reason)
+        for request in self._under_way:
+            request.cancel()
 
     def try_if_due(self) -> None:
         """Begin to try a server that is left out, if its pause is over."""
@@ -136,43 +142,7 @@ class CircuitClient(APIServer):
             await asyncio.gather(self._trial, return_exceptions=True)
             self._trial = None
 
-    def lose(self, reason: str) -> None:
-        """Leave out a server that has gone, and give up what hangs there."""
-        self.circuit.open(reason)
-        for request in self._under_way:
-            request.cancel()
-
-    def note_failure(self, error: Exception) -> None:
-        """A request failed."""
-        rest_s = _rest_of(error)
-        if rest_s is not None:
-            self.circuit.rest(rest_s, self.describe(error))
-        elif getattr(error, "status", None) not in ABOUT_THE_REQUEST:
-            self.circuit.note_failure(self.describe(error))
-        self.on_failure(self, error)
-
-    async def _ask_once(
-        self,
-        places: Any,
-        stat_dict: dict[str, Any],
-        ask: Callable[..., Awaitable[Any]],
-        arguments: dict[str, Any],
-    ) -> Any:
-        """Wait for a place and ask once.
-
-        Raises:
-            ServerLeftOutError: The server has been left out in the meantime.
-        """
-        async with places:
-            if not self.circuit.admits:
-                raise ServerLeftOutError(self.circuit.reason)
-            stat_dict["start"] = time.time()
-            stat_dict["attempts"] += 1
-            reply = await self.unless_lost(ask(**arguments), self.refuse_unusable)
-            stat_dict["end"] = time.time()
-        self.has_answered = True
-        self.circuit.note_answer()
-        return reply
+    # -- in place of the framework's three tries ---------------------------------------
 
     async def unless_lost(
         self, asking: Awaitable[T], check: Callable[[T], None] = _pass
@@ -203,26 +173,41 @@ class CircuitClient(APIServer):
             raise
         return reply
 
-    # -- in place of the framework's three tries ---------------------------------------
+    async def _ask_once(
+        self, places: Any, stats: dict[str, Any], asking: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Wait for a place and ask once."""
+        async with places:
+            if not self.circuit.admits:
+                raise ServerLeftOutError(self.circuit.reason)
+            stats["start"] = time.time()
+            stats["attempts"] += 1
+            reply = await self.unless_lost(asking(), self.refuse_unusable)
+            stats["end"] = time.time()
+        self.has_answered = True
+        self.circuit.note_answer()
+        return reply
 
     chat_completion = inspect.unwrap(APIServer.chat_completion)
 
-    async def _chat_comp(self, stat_dict: dict[str, Any], **arguments: Any) -> Any:
-        ask = self._chat_completion_wrapper
-        return await self._ask_once(self.sem, stat_dict, ask, arguments)
+    async def _chat_comp(self, stat_dict: dict[str, Any], **asked: Any) -> Any:
+        return await self._ask_once(
+            self.sem, stat_dict, lambda: self._chat_completion_wrapper(**asked)
+        )
 
-    async def _chat_eval(self, stat_dict: dict[str, Any], **arguments: Any) -> Any:
-        ask = self._chat_completion_wrapper
-        return await self._ask_once(self.eval_sem, stat_dict, ask, arguments)
+    async def _chat_eval(self, stat_dict: dict[str, Any], **asked: Any) -> Any:
+        return await self._ask_once(
+            self.eval_sem, stat_dict, lambda: self._chat_completion_wrapper(**asked)
+        )
 
     async def _tokens_and_logprobs_comp(
-        self, stat_dict: dict[str, Any], **arguments: Any
+        self, stat_dict: dict[str, Any], **asked: Any
     ) -> Any:
         ask = self._tokens_and_logprobs_completion_wrapper
-        return await self._ask_once(self.sem, stat_dict, ask, arguments)
+        return await self._ask_once(self.sem, stat_dict, lambda: ask(**asked))
 
     async def _tokens_and_logprobs_comp_eval(
-        self, stat_dict: dict[str, Any], **arguments: Any
+        self, stat_dict: dict[str, Any], **asked: Any
     ) -> Any:
         ask = self._tokens_and_logprobs_completion_wrapper
-        return await self._ask_once(self.eval_sem, stat_dict, ask, arguments)
+        return await self._ask_once(self.eval_sem, stat_dict, lambda: ask(**asked))

@@ -37,7 +37,6 @@ from rg_env.inference.extras import extra_body_of, headers_of, sampling_extra_of
 from rg_env.inference.probe import NoRouteError, ProbeRequest, find_route
 from rg_env.inference.refusals import (
     MAX_COMPLETION_TOKENS,
-    is_absent,
     refusal_behind,
     wants_another_limit,
 )
@@ -45,9 +44,9 @@ from rg_env.inference.replies import (
     Generated,
     TokenReply,
     check_some_usable,
+    check_usable,
     read_reply,
 )
-from rg_env.inference.reply_checks import check_usable
 from rg_env.inference.routes import CHAT, ROUTES, Body, Sampling, TokenRoute
 
 logger = logging.getLogger(__name__)
@@ -191,7 +190,7 @@ class Client(CircuitClient):
             replies = await self.ask_route(route, prompt, kwargs)
         except aiohttp.ClientResponseError as error:
             refusal = refusal_behind(error)
-            if refusal is not None and is_absent(refusal):
+            if refusal is not None and refusal.is_absence:
                 self.is_probed = False  # it has come back as another server
             raise
         if on_reply is not None:

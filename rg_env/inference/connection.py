@@ -6,12 +6,10 @@ Mends B23 of docs/host_defects.md: a connection is opened and closed for every r
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from typing import Any
 
 import aiohttp
-import certifi
 import orjson
 
 from rg_env.inference.connection_faults import FIRST_SERVER_FAULT, KEEP_ALIVE_S
@@ -77,21 +75,11 @@ class Connection:
             self._loop = loop
             self._session = aiohttp.ClientSession(
                 # The semaphores of the framework limit what is under way.
-                connector=aiohttp.TCPConnector(
-                    limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=self._trusted()
-                ),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
                 read_bufsize=READ_BUFFER_BYTES,
                 trust_env=self._is_openai,  # for its proxy, as openai's client does
             )
         return self._session
-
-    def _trusted(self) -> ssl.SSLContext | bool:
-        """Return whom to believe: the system's authorities, and openai's client's."""
-        if not str(self._config.base_url).startswith("https"):
-            return True
-        context = ssl.create_default_context()
-        context.load_verify_locations(certifi.where())
-        return context
 
     def _url(self, path: str) -> str:
         return url_of(self._config.base_url, path, is_openai=self._is_openai)

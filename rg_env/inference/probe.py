@@ -9,7 +9,7 @@ route could only hide it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -18,25 +18,14 @@ import orjson
 from rg_env.inference.chat_replies import why_no_answer
 from rg_env.inference.connection_faults import may_pass
 from rg_env.inference.extras import extra_body_of, secrets_of
-from rg_env.inference.refusals import (
-    CONTEXT,
-    Refusal,
-    is_absent,
-    refusal_behind,
-    setting_of,
-)
+from rg_env.inference.refusals import CONTEXT, Refusal, refusal_behind, setting_of
 from rg_env.inference.replies import (
     NO_SUCH_FORM,
     BadReplyError,
     UnusableReplyError,
     check_some_usable,
 )
-from rg_env.inference.reply_checks import (
-    TEMPERATURE,
-    check_reply,
-    check_temperature,
-    span_of,
-)
+from rg_env.inference.reply_checks import check_reply, check_temperature, span_of
 from rg_env.inference.routes import CHAT, TokenRoute
 
 logger = logging.getLogger(__name__)
@@ -59,51 +48,22 @@ class ProbeRequest(NamedTuple):
     sampling: Mapping[str, Any]
 
 
-class RouteFault(NamedTuple):
-    """Why a route is not asked.
+class Fault(NamedTuple):
+    """Why a path is not asked.
 
     Attributes:
-        path: Of the route.
+        told: What the server answered there.
         error: What asking it came to.
         refusal: What the server said; None where its reply was well.
     """
 
-    path: str
+    told: str
     error: Exception
     refusal: Refusal | None = None
-
-    def __str__(self) -> str:
-        """Return what the server answered there."""
-        return f"{self.path}: {self.refusal.words if self.refusal else self.error}"
 
 
 class NoRouteError(ValueError):
     """No route of a server gives what is needed; the text has what each answered."""
-
-    def __init__(self, faults: Iterable[RouteFault]) -> None:
-        super().__init__("; ".join(dict.fromkeys(map(str, faults))))
-
-
-def _telling(faults: Sequence[RouteFault], extra: Collection[str]) -> Exception | None:
-    """Return the error that says more than that no route does.
-
-    It is the first refusal that names a setting, or that may pass; None where a route
-    answers well and lacks something, or all are absent.
-
-    Args:
-        faults: Of all routes.
-        extra: The fields that `openai.extra_body` adds to a request.
-    """
-    refused = [(fault.refusal, fault.error) for fault in faults if fault.refusal]
-    if len(refused) < len(faults):
-        return None
-    named = [error for refusal, error in refused if setting_of(refusal, extra)]
-    later = [
-        error
-        for refusal, error in refused
-        if may_pass(refusal.status) and not is_absent(refusal)
-    ]
-    return next(iter(named + later), None)
 
 
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
@@ -118,43 +78,59 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         WrongSettingError: What it gives does not fit a setting.
         Exception: It is not there, or refuses or fails otherwise.
     """
-    extra, faults = extra_body_of(client.config), []
     routes: Sequence[TokenRoute] = client.routes
+    faults = []
     for route in routes if client.needs_tokens or not client.chats else ():
         fault = await _fault_of(client, route.path, _try_route(client, route, request))
         if fault is None:
             return route
         faults.append(fault)
-    error = _telling(faults, extra)
-    if error is None and not client.needs_tokens:
+    _raise_what_tells(client, faults)
+    if not client.needs_tokens:
         fault = await _fault_of(client, CHAT, _try_chat(client, request))
         # Some refuse a limit that is used up by thinking; a run's is higher.
         if fault is None or (fault.refusal and setting_of(fault.refusal) == CONTEXT):
             return None
+        _raise_what_tells(client, [fault])
         faults.append(fault)
-        error = _telling([fault], extra)
-    raise error or NoRouteError(faults)
+    raise NoRouteError("; ".join(dict.fromkeys(fault.told for fault in faults)))
 
 
-async def _fault_of(
-    client: Any, path: str, trying: Awaitable[None]
-) -> RouteFault | None:
-    """Return why a route does not do, None where it does.
+def _raise_what_tells(client: Any, faults: Sequence[Fault]) -> None:
+    """Raise the first refusal that names a setting, or else one that may pass.
+
+    Both say more than that there is no route; but not where a route answers well and
+    lacks something.
+    """
+    refused = [(fault.refusal, fault.error) for fault in faults if fault.refusal]
+    if len(refused) < len(faults):
+        return
+    extra = extra_body_of(client.config)
+    for refusal, error in refused:
+        if setting_of(refusal, extra) is not None:
+            raise error
+    for refusal, error in refused:
+        if may_pass(refusal.status) and not refusal.is_absence:
+            raise error
+
+
+async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> Fault | None:
+    """Return why a path does not do, None where it does.
 
     Raises:
-        Exception: What says nothing of the route.
+        Exception: What says nothing of the path.
     """
     try:
         await trying
     except UnusableReplyError:  # broken off, which may pass
         raise
     except BadReplyError as error:
-        return RouteFault(path, error)
+        return Fault(f"{path}: {error}", error)
     except aiohttp.ClientResponseError as error:
         refusal = refusal_behind(error, *secrets_of(client.config))
         if refusal is None:
             raise
-        return RouteFault(path, error, refusal)
+        return Fault(f"{path}: {refusal.words}", error, refusal)
     return None
 
 
@@ -189,9 +165,9 @@ async def _try_temperature(
             spans.append(span_of(route.of_likeliest(reply)))
     except (aiohttp.ClientResponseError, *NO_SUCH_FORM) as error:
         logger.warning(
-            "whether %s returns log-probabilities of %s cannot be seen (%s)",
+            "whether %s returns log-probabilities of env.temperature cannot be seen"
+            " (%s)",
             client.config.base_url,
-            TEMPERATURE,
             client.describe(error),
         )
         return

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from atroposlib.envs.server_handling.managed_server import ManagedServer
@@ -35,19 +35,6 @@ class Prompt:
     thinking_open: bool
 
 
-class _Templating:
-    """A tokenizer's chat template with arguments of its own.
-
-    Args:
-        tokenizer: Whose it is.
-        template_kwargs: The arguments.
-    """
-
-    def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
-        render = tokenizer.apply_chat_template
-        self.apply_chat_template = functools.partial(render, **template_kwargs)
-
-
 def render_prompt(
     tokenizer: Any,
     messages: Sequence[Message],
@@ -63,8 +50,8 @@ def render_prompt(
         messages: System and user.
         template_kwargs: What the chat template is given beside them.
     """
-    templating = _Templating(tokenizer, template_kwargs) if template_kwargs else None
-    managed = ManagedServer(None, templating or tokenizer)
+    render = functools.partial(tokenizer.apply_chat_template, **template_kwargs)
+    managed = ManagedServer(None, SimpleNamespace(apply_chat_template=render))
     text: str = managed._convert_messages_to_prompt(list(messages))
     tokens = tokenizer.encode(text, add_special_tokens=True)
     if len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import array
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -43,8 +43,6 @@ from rg_env.off_loop import no_breath
 
 _NUMBER_CHARS = b"0123456789+-.eE \t\n\r"
 _COMMA_FOR_COLON = bytes.maketrans(b":", b",")
-_ATROPOS_UNIT = b'[{"":}]'
-_SGLANG_UNIT = b"[,,null]"
 
 TOKEN_ID = "token_id:"  # noqa: S105 - what a token is written as, no secret
 LONGEST_ID = 10
@@ -155,11 +153,17 @@ _ATROPOS = msgspec.json.Decoder(_AtroposReply)
 _SGLANG = msgspec.json.Decoder(list[_SglangResult] | _SglangResult)
 
 
-def _is_repeated(raw: bytes, unit: bytes) -> bool:
-    """Say whether a list consists of one shape alone, any number of times."""
+def _flat(raw: bytes, unit: bytes, drop: bytes) -> list[Any] | None:
+    """Return the numbers of a list of one repeated shape; None of any other."""
     shape = raw.translate(None, _NUMBER_CHARS)
     count = (len(shape) - 1) // (len(unit) + 1)
-    return shape == b"[%s]" % b",".join([unit] * count)
+    if shape != b"[%s]" % b",".join([unit] * count):
+        return None
+    try:
+        flat: list[Any] = orjson.loads(b"[%s]" % raw.translate(_COMMA_FOR_COLON, drop))
+    except orjson.JSONDecodeError:
+        return None
+    return flat
 
 
 def _pair(ids: list[Any], logprobs: list[Any]) -> Scored | None:
@@ -169,69 +173,48 @@ def _pair(ids: list[Any], logprobs: list[Any]) -> Scored | None:
     return ids, array.array("d", logprobs).tolist()
 
 
-def _flat(numbers: bytes) -> list[Any] | None:
-    try:
-        flat: list[Any] = orjson.loads(b"[%s]" % numbers)
-    except orjson.JSONDecodeError:
-        return None
-    return flat
-
-
-def _read_atropos_flat(raw: bytes) -> Scored | None:
-    if not _is_repeated(raw, _ATROPOS_UNIT):
-        return None
-    flat = _flat(raw.translate(_COMMA_FOR_COLON, b'[]{}"'))
-    return None if flat is None else _pair(flat[0::2], flat[1::2])
-
-
-def _read_sglang_flat(raw: bytes) -> Scored | None:
-    if not _is_repeated(raw, _SGLANG_UNIT):
-        return None
-    flat = _flat(raw.translate(None, b"[]"))
-    return None if flat is None else _pair(flat[1::3], flat[0::3])
-
-
-def _atropos_scored(positions: Any) -> Scored:
-    firsts = [next(iter(position[0].items())) for position in positions]
+def _scored_by_atropos(raw: bytes) -> Scored:
+    flat = _flat(raw, b'[{"":}]', b'[]{}"')
+    pair = None if flat is None else _pair(flat[0::2], flat[1::2])
+    if pair is not None:
+        return pair
+    firsts = [next(iter(position[0].items())) for position in json.loads(raw)]
     return [int(key) for key, _ in firsts], [value for _, value in firsts]
 
 
-def _sglang_scored(positions: Any) -> Scored:
+def _scored_by_sglang(raw: bytes) -> Scored:
+    flat = _flat(raw, b"[,,null]", b"[]")
+    pair = None if flat is None else _pair(flat[1::3], flat[0::3])
+    if pair is not None:
+        return pair
+    positions = json.loads(raw)
     return [p[1] for p in positions], [p[0] for p in positions]
 
 
-def _collected(pairs: Iterable[tuple[Scored, Any]]) -> Generated:
-    tokens, logprobs, ends = [], [], []
-    for (ids, of_ids), end in pairs:
-        tokens.append(ids)
-        logprobs.append(of_ids)
-        ends.append(end)
-    return Generated(tokens, logprobs, ends)
+def _collected(
+    parts: Iterable[tuple[msgspec.Raw, Any]],
+    scored: Callable[[bytes], Scored],
+    breathe: Breathe,
+) -> Generated:
+    generated = Generated([], [], [])
+    for raw, end in parts:
+        tokens, logprobs = scored(bytes(raw))
+        for column, value in zip(generated, (tokens, logprobs, end), strict=True):
+            column.append(value)
+        breathe()
+    return generated
 
 
 def read_atropos(body: bytes, breathe: Breathe = no_breath) -> Generated:
-    """Read a reply of Atropos' vLLM server.
-
-    Raises:
-        Exception: It is none; one of `NO_SUCH_FORM`.
-    """
+    """Read a reply of Atropos' vLLM server; raises one of `NO_SUCH_FORM`."""
     reply = _ATROPOS.decode(body)
-    pairs = []
-    for raw, reason in zip(reply.logprobs, reply.finish_reasons, strict=False):
-        text = bytes(raw)
-        pair = _read_atropos_flat(text) or _atropos_scored(json.loads(text))
-        pairs.append((pair, reason))
-        breathe()
-    return _collected(pairs)
+    parts = zip(reply.logprobs, reply.finish_reasons, strict=False)
+    return _collected(parts, _scored_by_atropos, breathe)
 
 
 def read_sglang(body: bytes, breathe: Breathe = no_breath) -> Generated:
-    """Read a reply of SGLang; see `read_atropos`."""
+    """Read a reply of SGLang; raises one of `NO_SUCH_FORM`."""
     reply = _SGLANG.decode(body)
-    pairs = []
-    for result in reply if isinstance(reply, list) else [reply]:
-        text = bytes(result.meta_info.output_token_logprobs)
-        pair = _read_sglang_flat(text) or _sglang_scored(json.loads(text))
-        pairs.append((pair, result.meta_info.finish_reason))
-        breathe()
-    return _collected(pairs)
+    metas = [each.meta_info for each in (reply if isinstance(reply, list) else [reply])]
+    parts = [(meta.output_token_logprobs, meta.finish_reason) for meta in metas]
+    return _collected(parts, _scored_by_sglang, breathe)

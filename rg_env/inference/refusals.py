@@ -1,18 +1,12 @@
 """What a server says when it refuses a request, and the setting that is the reason.
 
-    401, 402, 403  the key, the account behind it
-    404, 400, 422  the model's name, where the reply speaks of it
-    400, 413, 422  the length of the context, the tokenizer, or a parameter that the
-                   reply names
-
-Pure. A reply that names none of them has no reason that could be told.
+Pure. A reply that names no setting has no reason that could be told.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -26,8 +20,8 @@ LONGEST_SAID = 200
 LONGEST_READ = 2**16
 """Of a reply that is looked through for a sentence."""
 
-UNAUTHORIZED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND = 401, 402, 403, 404
-OF_THE_KEY = frozenset({UNAUTHORIZED, PAYMENT_REQUIRED, FORBIDDEN})
+NOT_FOUND = 404
+OF_THE_KEY = frozenset({401, 402, 403})
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 """Statuses that say nothing of the server."""
 
@@ -51,36 +45,25 @@ _MODEL = re.compile(
     r"|(no such|unknown|invalid|not a valid|not found:?) model",
     re.IGNORECASE | re.DOTALL,
 )
-_VOCABULARY = re.compile(r"vocab|token ids? .{0,40}out of range", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 KEY, MODEL, CONTEXT = "openai.api_key", "openai.model_name", "env.max_token_length"
 TOKENIZER, EXTRA_BODY = "env.tokenizer_name", "openai.extra_body"
 FIELDS = {
-    "max_tokens": CONTEXT,
-    "max_new_tokens": CONTEXT,
-    MAX_COMPLETION_TOKENS: CONTEXT,
+    **dict.fromkeys(("vocabulary", "vocab"), TOKENIZER),
+    **dict.fromkeys(("max_tokens", "max_new_tokens", MAX_COMPLETION_TOKENS), CONTEXT),
     "temperature": "env.temperature (env.eval_temperature in evaluation)",
     "top_p": "env.top_p",
     "n": "env.group_size",
 }
-"""Parameter of a request to the setting that it comes from."""
+"""What a refusal names to the setting that it comes from."""
 
-HINTS: Mapping[str, str] = MappingProxyType(
-    {
-        KEY: "set a key that it takes",
-        CONTEXT: "set a lower one: prompt and completion together are too long",
-        TOKENIZER: "name the tokenizer of its model",
-        "env.group_size": "set a lower one, or openai.n_kwarg_is_ignored to true",
-    }
-)
-OTHER_HINT = "set what it takes"
-
-_NAMED = re.compile(
-    rf"[`'\"](model|{'|'.join(FIELDS)})[`'\"]"
-    rf"|\b({'|'.join(FIELDS.keys() - {'n'})})\b"
-    r"|\b(n) (?:must|should|has to|is not|>|=)"
-)
+HINTS = {
+    KEY: "set a key that it takes",
+    CONTEXT: "set a lower one: prompt and completion together are too long",
+    TOKENIZER: "name the tokenizer of its model",
+    "env.group_size": "set a lower one, or openai.n_kwarg_is_ignored to true",
+}
 
 
 class Refusal(NamedTuple):
@@ -89,20 +72,28 @@ class Refusal(NamedTuple):
     Attributes:
         status: Of HTTP.
         said: What it says, a line for people.
-        parameter: The request's parameter that it names.
+        parameter: The request's parameter that it names, "" for none.
     """
 
     status: int
     said: str
-    parameter: str | None = None
+    parameter: str = ""
 
     @property
     def words(self) -> str:
         """Status and sentence."""
         return f"{self.status} {self.said}".rstrip()
 
+    @property
+    def is_about_the_model(self) -> bool:
+        """Whether the model's name is the reason."""
+        is_told = self.parameter == "model" or _MODEL.search(self.said) is not None
+        return is_told and self.status in ABOUT_THE_REQUEST | {NOT_FOUND}
 
-# -- reading ---------------------------------------------------------------------------
+    @property
+    def is_absence(self) -> bool:
+        """Whether the server does not have the path that was asked."""
+        return self.status in NO_ROUTE and not self.is_about_the_model
 
 
 def _parsed(text: str) -> Any:
@@ -139,20 +130,14 @@ def said_in(text: str, *secrets: str | None) -> str:
     return " ".join(said.split()).rstrip(".")[:LONGEST_SAID]
 
 
-def _parameter(body: Any, said: str) -> str | None:
-    error = body.get("error") if isinstance(body, dict) else None
-    for part in (error, body):
-        named = part.get("param") if isinstance(part, dict) else None
-        if isinstance(named, str) and named:
-            return named.removeprefix("body.")
-    found = _NAMED.search(said)
-    return next(filter(None, found.groups()), None) if found else None
-
-
 def read_refusal(status: int, text: str, *secrets: str | None) -> Refusal:
     """Read a reply that refuses a request; see `said_in`."""
-    said = said_in(text, *secrets)
-    return Refusal(status, said, _parameter(_parsed(text), said))
+    body = _parsed(text)
+    error = body.get("error") if isinstance(body, dict) else None
+    parts = [part for part in (error, body) if isinstance(part, dict)]
+    named = [part["param"] for part in parts if isinstance(part.get("param"), str)]
+    parameter = named[0].removeprefix("body.") if named else ""
+    return Refusal(status, said_in(text, *secrets), parameter)
 
 
 def refusal_behind(error: BaseException, *secrets: str | None) -> Refusal | None:
@@ -164,28 +149,6 @@ def refusal_behind(error: BaseException, *secrets: str | None) -> Refusal | None
     return None
 
 
-# -- the setting -----------------------------------------------------------------------
-
-
-def is_about_the_model(refusal: Refusal) -> bool:
-    """Say whether a server refuses a request because of the model's name."""
-    if refusal.status not in ABOUT_THE_REQUEST | {NOT_FOUND}:
-        return False
-    return refusal.parameter == "model" or _MODEL.search(refusal.said) is not None
-
-
-def is_absent(refusal: Refusal) -> bool:
-    """Say whether a server does not have the path that was asked."""
-    return refusal.status in NO_ROUTE and not is_about_the_model(refusal)
-
-
-def wants_another_limit(refusal: Refusal | None) -> bool:
-    """Say whether a model takes `max_completion_tokens` in place of `max_tokens`."""
-    if refusal is None or refusal.parameter != "max_tokens":
-        return False
-    return MAX_COMPLETION_TOKENS in refusal.said
-
-
 def setting_of(refusal: Refusal, extra: Collection[str] = ()) -> str | None:
     """Return the setting that is the reason of a refusal; None where none is named.
 
@@ -193,39 +156,42 @@ def setting_of(refusal: Refusal, extra: Collection[str] = ()) -> str | None:
         refusal: What the server says.
         extra: The fields that `openai.extra_body` adds to a request.
     """
-    status, said, parameter = refusal
-    if status in OF_THE_KEY:
+    if refusal.status in OF_THE_KEY:
         return KEY
-    if is_about_the_model(refusal):
+    if refusal.is_about_the_model:
         return MODEL
-    if status not in ABOUT_THE_REQUEST:
+    if refusal.status not in ABOUT_THE_REQUEST:
         return None
-    if parameter in extra:
+    if refusal.parameter in extra:
         return EXTRA_BODY
-    if _VOCABULARY.search(said):
-        return TOKENIZER
-    field = CONTEXT if _CONTEXT.search(said) else FIELDS.get(parameter or "")
-    is_extra = not set(re.findall(r"\w+", said)).isdisjoint(extra)
-    return field or (EXTRA_BODY if is_extra else None)
+    if _CONTEXT.search(refusal.said):
+        return CONTEXT
+    named = {refusal.parameter, *re.findall(r"\w+", refusal.said)}
+    fields = {**FIELDS, **dict.fromkeys(extra, EXTRA_BODY)}
+    return next((fields[name] for name in fields if name in named), None)
 
 
-def hint_about_models(model: str, names: Sequence[str]) -> str:
-    """Return what to do where a model is refused.
+def wants_another_limit(refusal: Refusal | None) -> bool:
+    """Say whether a model takes `max_completion_tokens` in place of `max_tokens`."""
+    return refusal is not None and (
+        refusal.parameter == "max_tokens" and MAX_COMPLETION_TOKENS in refusal.said
+    )
+
+
+def hint_about_models(model: str, names: Sequence[str]) -> str | None:
+    """Return what to do where a model is refused; None where nothing tells.
 
     Args:
         model: As the user wrote it.
         names: Those that the server has, as far as it says.
     """
     if not names or model in names:
-        return OTHER_HINT
+        return None
     close = nearest(model, names) or (names[0] if len(names) == 1 else None)
     if close is not None:
         return f"did you mean {close!r}?"
-    return (
-        "it has: "
-        + ", ".join(names[:MOST_MODELS])
-        + ", ..." * (len(names) > MOST_MODELS)
-    )
+    more = ", ..." if len(names) > MOST_MODELS else ""
+    return f"it has: {', '.join(names[:MOST_MODELS])}{more}"
 
 
 def sentence(field: str, url: str, refusal: Refusal, hint: str | None = None) -> str:
@@ -237,6 +203,6 @@ def sentence(field: str, url: str, refusal: Refusal, hint: str | None = None) ->
         refusal: What it says.
         hint: What to do, where the setting alone does not tell.
     """
-    told = f"{refusal.status}: {refusal.said or 'nothing more'}"
-    what_to_do = hint or HINTS.get(field, OTHER_HINT)
-    return f"{field}: {url} says {told}; {what_to_do}"
+    what_to_do = hint or HINTS.get(field, "set what it takes")
+    said = refusal.said or "nothing more"
+    return f"{field}: {url} says {refusal.status}: {said}; {what_to_do}"

@@ -122,17 +122,20 @@ def why_unusable(
 
 
 def check_some_usable(reasons: Sequence[str | None]) -> None:
-    """Refuse a reply without a completion that is of use.
+    """Raise `UnusableReplyError` where no completion is of use.
 
     Args:
         reasons: Why each is not, None for one that is.
-
-    Raises:
-        UnusableReplyError: With the reason of the first.
     """
     if None not in reasons:
         why = f": {reasons[0]}" if reasons else ""
         raise UnusableReplyError(f"none of {len(reasons)} completions is usable{why}")
+
+
+def check_usable(generated: Generated) -> None:
+    """Raise `UnusableReplyError` where no completion is of use to a trainer."""
+    parts = zip(*generated, strict=True)
+    check_some_usable([why_unusable(*each) for each in parts])
 
 
 async def read_reply(read: Callable[[bytes, Breathe], T], blocks: list[bytes]) -> T:

@@ -1,11 +1,5 @@
 """What a trainer needs of a server, checked on a short completion.
 
-    ids, log-probabilities  are there, one of these for each, a number and none above 0
-    the end                 is told
-    the prompt              came back unchanged, where the server says how it took it
-    the text                is what our tokenizer makes of the ids
-    the temperature         is that of the log-probabilities
-
 Pure.
 """
 
@@ -22,13 +16,10 @@ from rg_env.inference.replies import (
     BadReplyError,
     Generated,
     MissingInReplyError,
-    check_some_usable,
+    check_usable,
     end_of,
-    why_unusable,
 )
 from rg_env.inference.routes import NUM_LIKELIEST, Told
-
-TEMPERATURE = "env.temperature"
 
 HIGHEST_LOGPROB = 0.01
 """Rounding puts the surest token a little above 0; a logit is far above it."""
@@ -50,12 +41,6 @@ class WrongSettingError(ValueError):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
         self.field = field
-
-
-def check_usable(generated: Generated) -> None:
-    """Raise `UnusableReplyError` where no completion is of use."""
-    parts = zip(*generated, strict=True)
-    check_some_usable([why_unusable(*each) for each in parts])
 
 
 def check_reply(
@@ -118,16 +103,16 @@ def _check_texts(
         for ids, text in zip(tokens, texts, strict=False)
         if isinstance(text, str) and _plain(text)  # an end alone has no text
     ]
+    theirs = [text for _, text in both]
     try:
-        decoded = [tokenizer.decode(ids, skip_special_tokens=True) for ids, _ in both]
+        ours = [tokenizer.decode(ids, skip_special_tokens=True) for ids, _ in both]
     except Exception as error:  # as many kinds as tokenizers
         reason = "it returns token ids that this tokenizer does not have"
         raise WrongSettingError(TOKENIZER, reason) from error
-    theirs = [text for _, text in both]
-    if theirs and not any(map(_agree, decoded, theirs)):
+    if both and not any(map(_agree, ours, theirs)):
         raise WrongSettingError(
             TOKENIZER,
-            f"its token ids are {decoded[0][:60]!r} to this tokenizer, and"
+            f"its token ids are {ours[0][:60]!r} to this tokenizer, and"
             f" {theirs[0][:60]!r} to the server; name the tokenizer of its model",
         )
 
@@ -163,7 +148,7 @@ def check_temperature(at_one: float, at_own: float, temperature: float) -> None:
     """
     if abs(at_own - at_one) < abs(at_own - at_one / temperature):
         raise WrongSettingError(
-            TEMPERATURE,
+            "env.temperature",
             f"{temperature:g} is sampled with, and it returns log-probabilities of 1;"
             " start vLLM with --logprobs-mode processed_logprobs, or set 1.0",
         )

@@ -13,7 +13,6 @@ Only servers whose clients are ours are probed.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -34,8 +33,6 @@ from rg_env.inference.refusals import (
     setting_of,
 )
 from rg_env.inference.reply_checks import WrongSettingError
-
-logger = logging.getLogger(__name__)
 
 URL = "openai.base_url"
 
@@ -96,11 +93,10 @@ class StartProbe:
         task.add_done_callback(self._tasks.discard)
 
     @property
-    def _has_begun(self) -> bool:
-        """Whether the start is over: a server has given a completion."""
-        return any(client.has_answered for client in self._clients)
-
-    # -- the probe ---------------------------------------------------------------------
+    def _is_over(self) -> bool:
+        """Whether a server has given a completion, or the start is to end."""
+        has_begun = any(client.has_answered for client in self._clients)
+        return has_begun or self._end is None or self.refusal is not None
 
     async def _keep_probing(
         self, client: Client, request: Callable[[], ProbeRequest]
@@ -108,21 +104,22 @@ class StartProbe:
         """Probe a server until it is there."""
         pause_s = patience.PROBE_FIRST_PAUSE_S
         client.probe_request = request()
-        while not self._has_begun and not await self._is_there(client):
+        while not self._is_over and not await self._is_there(client):
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, patience.PROBE_LONGEST_PAUSE_S)
 
     async def _is_there(self, client: Client) -> bool:
-        probing = asyncio.ensure_future(client.probe())
-        done, _ = await asyncio.wait({probing}, timeout=patience.PROBE_SILENT_AFTER_S)
-        if not done:
-            self._note_absence(client, SILENT)
+        hanging = asyncio.get_running_loop().call_later(
+            patience.PROBE_SILENT_AFTER_S, self._note_absence, client, SILENT
+        )
         try:
-            await probing
+            await client.probe()
         except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
-            self._note_absence(client, client.describe(error))
             self._note_failure(client, error)
+            self._note_absence(client, client.describe(error))
             return False
+        finally:
+            hanging.cancel()
         client.circuit.note_answer()
         if self._absent == set(self._clients):
             self._watch.note_presence()
@@ -138,38 +135,37 @@ class StartProbe:
 
     def _note_failure(self, client: CircuitClient, error: Exception) -> None:
         """A request failed; end the start if the next one has to fail as well."""
-        if self._end is None or self._has_begun:
+        if self._is_over:
             return
-        url, refusal = client.config.base_url or "", None
+        url = client.config.base_url or ""
+        refusal = refusal_behind(error, *secrets_of(client.config))
         if isinstance(error, WrongSettingError):
             self._refuse(f"{error.field}: {url}: {error}")
         elif isinstance(error, NoRouteError):
             does = "train" if client.needs_tokens else "be asked"
             self._refuse(f"{URL}: {url} cannot {does}: {error}; see docs/servers.md")
-        elif (refusal := refusal_behind(error, *secrets_of(client.config))) is not None:
-            self._read(client, refusal)
+        elif refusal is not None:
+            self._read(client, url, refusal)
         elif (never := why_never(url, error)) is not None:
             self._refuse(f"{URL}: {never}")
 
-    def _read(self, client: Client, refusal: Refusal) -> None:
-        url = client.config.base_url or ""
+    def _read(self, client: Client, url: str, refusal: Refusal) -> None:
         field = setting_of(refusal, extra_body_of(client.config))
         self._refused += field is None and not may_pass(refusal.status)
         if field == MODEL:
-            self._begin(self._refuse_model(client, refusal))
+            self._begin(self._refuse_model(client, url, refusal))
         elif field is not None:
             self._refuse(sentence(field, url, refusal))
         elif self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
             self._refuse(sentence(URL, url, refusal, "look at the server's own log"))
 
-    async def _refuse_model(self, client: Client, refusal: Refusal) -> None:
+    async def _refuse_model(self, client: Client, url: str, refusal: Refusal) -> None:
         names = await client.connection.model_names()
         hint = hint_about_models(client.config.model_name, names)
-        self._refuse(sentence(MODEL, client.config.base_url or "", refusal, hint))
+        self._refuse(sentence(MODEL, url, refusal, hint))
 
     def _refuse(self, reason: str) -> None:
-        if self._end is None or self.refusal is not None or self._has_begun:
-            return
-        self.refusal = SettingError(reason)
-        self._watch.gave_up.set()  # what is being asked need not be waited for
-        self._end()
+        if not self._is_over and self._end is not None:
+            self.refusal = SettingError(reason)
+            self._watch.gave_up.set()  # what is being asked need not be waited for
+            self._end()

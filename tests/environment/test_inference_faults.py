@@ -15,7 +15,6 @@ from parts import (
     ENTRY_OF_FOUR,
     FAST_TASKS,
     Exact,
-    build_env,
     env_config,
     free_port,
     ready_env,
@@ -393,17 +392,6 @@ def test_with_every_server_gone_all_are_named_and_the_first_to_return_is_asked(l
     one, other = beside(work, always("reset"), always("reset"))
     (down,) = [line for line in said(logged) if "does not answer" in line]
     assert one in down and other in down
-
-
-def test_the_hosts_own_health_check_leaves_a_server_out_too():
-    env = build_env(kind="openai")
-    (server,) = env.server.servers
-    for _ in range(FAILURES_IN_A_ROW):
-        assert server.server_healthy
-        server.server_healthy = False
-    server.server_healthy = True
-    assert not server.server_healthy
-    asyncio.run(env.close())
 
 
 # -- giving up -------------------------------------------------------------------------

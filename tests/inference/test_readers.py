@@ -95,8 +95,10 @@ def test_the_usual_shape_is_read_flat(sequences):
         vllm = encoded([[{str(i): p}] for i, p in pairs])
         sglang = encoded([[p, i, None] for i, p in pairs])
         both = ([i for i, _ in pairs], [p for _, p in pairs])
-        assert readers._read_atropos_flat(vllm) == both
-        assert readers._read_sglang_flat(sglang) == both
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(readers, "json", None)  # which reads what is not flat
+            assert readers._scored_by_atropos(vllm) == both
+            assert readers._scored_by_sglang(sglang) == both
 
 
 UNUSUAL_VLLM = {

@@ -8,7 +8,6 @@ from odd_servers import HTML, recorded, refusal
 from rg_env.inference.refusals import (
     LONGEST_SAID,
     hint_about_models,
-    is_about_the_model,
     read_refusal,
     refusal_behind,
     sentence,
@@ -137,11 +136,11 @@ def test_a_refusal_without_a_setting_names_none(status, body):
     ],
 )
 def test_a_refusal_of_the_model_is_known(status, body):
-    assert is_about_the_model(read_refusal(status, text_of(body)))
+    assert read_refusal(status, text_of(body)).is_about_the_model
 
 
 def test_a_missing_page_is_no_missing_model():
-    assert not is_about_the_model(read_refusal(404, '{"detail":"Not Found"}'))
+    assert not read_refusal(404, '{"detail":"Not Found"}').is_about_the_model
 
 
 @pytest.mark.parametrize(
@@ -180,8 +179,8 @@ def test_a_placeholder_is_not_looked_for_in_the_words():
         ("x", ["the-only-one"], "did you mean 'the-only-one'?"),
         ("x", ["one", "two"], "it has: one, two"),
         ("x", list("abcdefghijk"), "it has: a, b, c, d, e, f, g, h, ..."),
-        ("one", ["one"], "set what it takes"),
-        ("one", [], "set what it takes"),
+        ("one", ["one"], None),
+        ("one", [], None),
     ],
 )
 def test_a_model_that_is_refused_is_told_with_those_that_are_there(model, names, hint):
