@@ -484,6 +484,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if is_first:
             # It names the checkpoints, which a later registration must not part.
             self.wandb_prepend = registration.name
+            config = self.config
+            start_checks.say_shard(self.env_id, config.shard_index, config.num_shards)
         self.curr_step = registration.starting_step
         self.checkpoint_dir = registration.checkpoint_dir
         self.checkpoint_interval = registration.checkpoint_interval

@@ -172,6 +172,29 @@ def has_wandb_login() -> bool:
         return False
 
 
+def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
+    """Say which part of the items this instance asks; warn of one that shares them.
+
+    Args:
+        env_id: The API's number for this environment.
+        shard_index: This instance, in [0, num_shards).
+        num_shards: Instances that share the items.
+    """
+    logger.info(
+        "shard %d of %d: this instance asks %s of the seed's items",
+        shard_index,
+        num_shards,
+        "all" if num_shards == 1 else f"one in {num_shards}",
+    )
+    if env_id and num_shards == 1:
+        logger.warning(
+            "this is environment %d at this API: one that still runs with the same"
+            " seed asks the same items, unless env.num_shards and env.shard_index say"
+            " who asks which",
+            env_id,
+        )
+
+
 def check_batch(batch_size: int, group_size: int) -> None:
     """Refuse a trainer's batch that no group fits; warn of one that never fills.
 

@@ -194,6 +194,31 @@ def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
 # -- what the API never says -----------------------------------------------------------
 
 
+def lines_of(api, logged, **changes):
+    """Register two instances at one API; return what the second one says."""
+
+    async def run():
+        async with registered(api.url, **changes):
+            logged.clear()
+            async with registered(api.url, **changes):
+                pass
+
+    asyncio.run(run())
+    return [line for line in logged.messages if "shard" in line]
+
+
+def test_a_second_instance_that_asks_the_same_items_is_warned_of(api, logged):
+    first, warning = lines_of(api, logged)
+    assert first == "shard 0 of 1: this instance asks all of the seed's items"
+    assert warning.startswith("this is environment 1 at this API: ")
+    assert "env.num_shards" in warning
+
+
+def test_an_instance_says_which_shard_it_is(api, logged):
+    (line,) = lines_of(api, logged, num_shards=4, shard_index=2)
+    assert line == "shard 2 of 4: this instance asks one in 4 of the seed's items"
+
+
 def test_a_batch_that_is_no_multiple_of_the_group_is_said_at_the_start(api, logged):
     async def run():
         api.forget()
