@@ -31,21 +31,15 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.connection_faults import SILENT, describe
+from rg_env.inference.connection_faults import KEEP_ALIVE_S, SILENT, may_pass
+from rg_env.inference.refusals import describe
 from rg_env.retrying import tried_again
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-KEEP_ALIVE_S = 3.0
-"""Less than the 5 s after which the API closes an idle connection: a group that is sent
-while its connection is being closed is lost and has to be sent again."""
-
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-
-LATER_STATUSES = frozenset({408, 425, 429})
-"""4xx of a proxy that is busy, and says nothing of the request."""
 
 
 class ApiDown(RunFailed):
@@ -130,7 +124,7 @@ class ApiClient:
                 method, self.url + path, data=body, headers=headers
             ) as reply:
                 content = await reply.read()
-                if reply.status >= 500 or reply.status in LATER_STATUSES:
+                if may_pass(reply.status):
                     raise ApiFaulted(f"{method} {path}: status {reply.status}")
                 if reply.status >= 400:
                     said = content[:300].decode("utf-8", "replace")

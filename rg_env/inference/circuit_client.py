@@ -26,9 +26,8 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env import patience
 from rg_env.inference.circuit import Circuit
-from rg_env.inference.connection_faults import describe
 from rg_env.inference.extras import secrets_of
-from rg_env.inference.refusals import ABOUT_THE_REQUEST
+from rg_env.inference.refusals import ABOUT_THE_REQUEST, describe
 
 T = TypeVar("T")
 

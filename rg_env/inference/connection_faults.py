@@ -28,13 +28,9 @@ NO_TLS = "it does not speak TLS"
 BAD_CERTIFICATE = "its certificate is not trusted"
 CUT = "it closes the connection without an answer, as TLS does to plain HTTP"
 
-PLAINER_IN_WORDS = frozenset({REFUSED, NO_SUCH_HOST, NO_TLS})
-"""Faults of which aiohttp says less."""
-
 SHORTEST_SECRET = 4
 """A shorter key is a placeholder, and would be found in every second word."""
 
-LONGEST_TOLD = 500
 DEEPEST = 12
 
 
@@ -98,15 +94,3 @@ def without_secrets(text: str, *secrets: str | None) -> str:
         if secret is not None and len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, "(the key)")
     return text
-
-
-def describe(error: BaseException, *secrets: str | None) -> str:
-    """Return an error's name and what it means.
-
-    Args:
-        error: What a client raised.
-        secrets: What requests are sent with; they are never repeated.
-    """
-    fault = fault_of(error)
-    told = fault if fault in PLAINER_IN_WORDS else str(error)
-    return f"{type(error).__name__}: {without_secrets(told, *secrets)}"[:LONGEST_TOLD]

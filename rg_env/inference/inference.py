@@ -40,9 +40,9 @@ from rg_env.inference.completions import (
     from_tokens,
     through_proxy,
 )
-from rg_env.inference.connection_faults import describe
 from rg_env.inference.extras import secrets_of
 from rg_env.inference.prompts import Prompt
+from rg_env.inference.refusals import describe
 from rg_env.inference.replies import KNOWN_ENDS
 from rg_env.retrying import tried_again
 

@@ -85,33 +85,37 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         if fault is None:
             return route
         faults.append(fault)
-    _raise_what_tells(client, faults)
-    if not client.needs_tokens:
+    error = _telling_error(client, faults)
+    # Some gateways answer 500 for ever to token ids, and a chat well.
+    is_final = isinstance(error, aiohttp.ClientResponseError) and error.status != 500
+    if not client.needs_tokens and not is_final:
         fault = await _fault_of(client, CHAT, _try_chat(client, request))
         # Some refuse a limit that is used up by thinking; a run's is higher.
         if fault is None or (fault.refusal and setting_of(fault.refusal) == CONTEXT):
             return None
-        _raise_what_tells(client, [fault])
         faults.append(fault)
-    raise NoRouteError("; ".join(dict.fromkeys(fault.told for fault in faults)))
+        error = error or _telling_error(client, [fault])
+    told = "; ".join(dict.fromkeys(fault.told for fault in faults))
+    raise error or NoRouteError(told)
 
 
-def _raise_what_tells(client: Any, faults: Sequence[Fault]) -> None:
-    """Raise the first refusal that names a setting, or else one that may pass.
+def _telling_error(client: Any, faults: Sequence[Fault]) -> Exception | None:
+    """Return the error that says more than that there is no route.
 
-    Both say more than that there is no route; but not where a route answers well and
-    lacks something.
+    It is the first refusal that names a setting, or else one that may pass; None where
+    a route answers well and lacks something, or all are absent.
     """
     refused = [(fault.refusal, fault.error) for fault in faults if fault.refusal]
     if len(refused) < len(faults):
-        return
+        return None
     extra = extra_body_of(client.config)
     for refusal, error in refused:
         if setting_of(refusal, extra) is not None:
-            raise error
+            return error
     for refusal, error in refused:
         if may_pass(refusal.status) and not refusal.is_absence:
-            raise error
+            return error
+    return None
 
 
 async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> Fault | None:

@@ -14,9 +14,16 @@ from aiohttp import ClientResponseError
 from aiohttp.http_exceptions import HttpProcessingError
 
 from rg_env.errors import nearest
-from rg_env.inference.connection_faults import without_secrets
+from rg_env.inference.connection_faults import (
+    NO_SUCH_HOST,
+    NO_TLS,
+    REFUSED,
+    fault_of,
+    without_secrets,
+)
 
-LONGEST_SAID = 200
+PLAINER_THAN_AIOHTTP = frozenset({REFUSED, NO_SUCH_HOST, NO_TLS})
+LONGEST_SAID, LONGEST_TOLD = 200, 500
 LONGEST_READ = 2**16
 """Of a reply that is looked through for a sentence."""
 
@@ -147,6 +154,19 @@ def refusal_behind(error: BaseException, *secrets: str | None) -> Refusal | None
         said = error.message or type(error).__name__
         return read_refusal(error.status, said, *secrets)
     return None
+
+
+def describe(error: BaseException, *secrets: str | None) -> str:
+    """Return an error's name and what it means, in the server's words or plainly.
+
+    Args:
+        error: What a client raised.
+        secrets: What requests are sent with; they are never repeated.
+    """
+    refusal, fault = refusal_behind(error, *secrets), fault_of(error)
+    told = fault if fault in PLAINER_THAN_AIOHTTP else str(error)
+    words = without_secrets(told, *secrets) if refusal is None else refusal.words
+    return f"{type(error).__name__}: {words}"[:LONGEST_TOLD]
 
 
 def setting_of(refusal: Refusal, extra: Collection[str] = ()) -> str | None:

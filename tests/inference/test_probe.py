@@ -409,6 +409,13 @@ def test_what_a_server_says_of_a_request_is_not_hidden_by_other_routes(case, tra
     assert getattr(error, "status", None) == said[0], error
 
 
+def test_a_gateway_that_fails_at_token_ids_for_ever_is_asked_as_a_chat():
+    fails = (500, refusal("Your prompt is neither a list of strings nor a string"))
+    odd = stock_vllm(complete=lambda body: fails)
+    assert probed(odd, "vllm", trains=False) == "a chat"
+    assert probed(odd, "vllm").status == 500
+
+
 def test_a_gateway_that_forbids_other_paths_is_not_blamed_on_the_key():
     odd = with_changes("neither")
     odd.otherwise = (403, refusal("only for administrators"))
