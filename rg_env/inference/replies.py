@@ -27,7 +27,7 @@ KNOWN_ENDS = frozenset({"stop", "length", "repetition", "tool_calls", "function_
 """Ends of the model's making, its limit among them."""
 
 NOT_WHOLE = frozenset(
-    {None, "", "abort", "aborted", "cancelled", "content_filter", "error"}
+    {"abort", "aborted", "cancelled", "content_filter", "error", "none"}
     | {"insufficient_system_resource"}
 )
 """Ends of the server's making, which leave half a completion."""
@@ -87,9 +87,10 @@ def end_of(reason: Any) -> Any:
 
 def why_cut_off(reason: Any) -> str | None:
     """Return why a completion is not whole, by its finish reason; None where it is."""
-    end = end_of(reason)
-    is_word = end is None or isinstance(end, str)
-    return f"finish_reason {end}" if not is_word or end in NOT_WHOLE else None
+    end = end_of(reason) or "none"
+    # Some say more behind a colon, as "content_filter: RECITATION".
+    word = end.partition(":")[0].lower() if isinstance(end, str) else "none"
+    return f"finish_reason {word}" if word in NOT_WHOLE else None
 
 
 def why_unusable(

@@ -175,7 +175,7 @@ def test_what_the_server_broke_off_is_asked_again_and_counted_by_its_end(end):
     broken = vllm_reply([WRONG, RIGHT], finish_reason=end)
     broken["finish_reasons"][1] = "stop"
     events = made_with(broken, vllm_reply([RIGHT]))
-    assert events[f"failed_requests_finish_reason_{end}"] == 1
+    assert events[f"failed_requests_finish_reason_{end or 'none'}"] == 1
     assert events["finish_reason_stop"] == 2
 
 

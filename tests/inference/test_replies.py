@@ -25,9 +25,12 @@ def test_an_end_of_the_models_making_is_of_use_whatever_it_is_called(end):
     assert why_unusable(*WHOLE, end) is None
 
 
-@pytest.mark.parametrize("end", ["abort", "error", "content_filter", None, ""])
+ENDS = {"abort": "abort", "error": "error", "content_filter: X": "content_filter"}
+
+
+@pytest.mark.parametrize("end", [*ENDS, None, ""])
 def test_an_end_of_the_servers_making_leaves_half_a_completion(end):
-    assert why_unusable(*WHOLE, end) == f"finish_reason {end}"
+    assert why_unusable(*WHOLE, end) == f"finish_reason {ENDS.get(end, 'none')}"
     assert why_unusable(*WHOLE, {"type": end, "message": "m"}) is not None
 
 

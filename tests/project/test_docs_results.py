@@ -82,8 +82,13 @@ def test_the_documented_metrics_are_those_of_the_code():
 def test_the_documented_events_are_those_of_the_code():
     env = build_env()
     env._watch.note_retry("status 503")
+    env._inference.ends["stop"] += 1
     counted = set(re.findall(r'events\["(\w+)"\]', text_of(*SOURCES)))
-    counted |= {name.replace("_status_503", "_<kind>") for name in env._events()}
+    names = " ".join(env._events())
+    names = names.replace("_status_503", "_<kind>").replace(
+        "reason_stop", "reason_<word>"
+    )
+    counted |= set(names.split())
     asyncio.run(env.close())
     documented = {code for row in table("Event") for code in codes(row[0])}
     assert documented == counted | set(EVENTS)

@@ -17,9 +17,8 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.server_settings import ServerSettings, with_checks
 from rg_env.cli import atropos_options, options
 from rg_env.cli.option_table import describe
-from rg_env.inference.generation import TOKEN_TYPES
-from rg_env.inference.native_servers import SERVER_CLASSES
-from rg_env.inference.token_routes import ROUTES
+from rg_env.inference.clients import CLIENTS
+from rg_env.inference.routes import ROUTES
 from rg_env.items import mixture_file, worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.level_settings import build_rules
@@ -100,22 +99,17 @@ def test_the_table_of_server_fields_is_complete_and_has_what_they_start_as():
     }
 
 
-def test_the_table_of_server_types_says_which_always_give_token_ids():
-    rows = {codes(row[0])[0]: row[2:] for row in table("`server_type`")}
-    assert set(rows) == set(SERVER_CLASSES)
-    for kind, (trains, otherwise) in rows.items():
-        assert (trains == "yes") == (kind in TOKEN_TYPES)
-        assert otherwise.endswith("ids" if kind in TOKEN_TYPES else "chat")
+def test_the_table_of_server_types_says_how_each_is_asked():
+    rows = {codes(row[0])[0]: row[1:] for row in table("`server_type`")}
+    assert set(rows) == set(CLIENTS)
+    for kind, (first, otherwise) in rows.items():
+        assert codes(first) == [ROUTES[kind][0].path]
+        assert otherwise.startswith("a chat") == CLIENTS[kind].chats
 
 
-def test_the_table_of_routes_names_those_of_each_type():
-    but_one = set(SERVER_CLASSES) - {"trl"}
-    rows = {
-        (codes(route)[0], kind)
-        for route, _, kinds in table("Route")
-        for kind in (but_one if kinds.startswith("all but") else codes(kinds))
-    }
-    assert rows == {(r.path, kind) for kind, found in ROUTES.items() for r in found}
+def test_the_table_of_routes_names_them_all():
+    named = {codes(path)[0] for path, _ in table("Route")}
+    assert all({r.path for r in found} == named for found in ROUTES.values())
 
 
 # -- YAML ------------------------------------------------------------------------------
