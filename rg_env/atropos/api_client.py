@@ -31,6 +31,7 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
+from rg_env.inference.bounded_bodies import MOST_BYTES_OF_THE_API, read_bounded
 from rg_env.inference.connection_faults import KEEP_ALIVE_S, SILENT, may_pass
 from rg_env.inference.refusals import describe
 from rg_env.retrying import tried_again
@@ -123,7 +124,9 @@ class ApiClient:
             async with self._session.request(
                 method, self.url + path, data=body, headers=headers
             ) as reply:
-                content = await reply.read()
+                content = b"".join(
+                    await read_bounded(reply.content.iter_any(), MOST_BYTES_OF_THE_API)
+                )
                 if may_pass(reply.status):
                     raise ApiFaulted(f"{method} {path}: status {reply.status}")
                 if reply.status >= 400:

@@ -38,18 +38,21 @@ def _reasoning(message: Any) -> str:
     return ""
 
 
-def why_no_answer(choice: Any) -> str | None:
-    """Return why a choice holds no answer of the model; None where it does.
+def _content(message: Any) -> str | None:
+    """Return the text of a message, a list of its parts joined; None without one."""
+    content = message.content
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(text for text in parts if isinstance(text, str))
+    told = getattr(message, "refusal", None) if content is None else content
+    return told if isinstance(told, str) else None
 
-    Args:
-        choice: Of the reply.
-    """
+
+def why_no_answer(choice: Any) -> str | None:
+    """Return why a choice holds no answer of the model; None where it does."""
     cut_off = why_cut_off(choice.finish_reason)
-    content = choice.message.content
-    if cut_off is not None or isinstance(content, str):
+    if cut_off is not None or _content(choice.message) is not None:
         return cut_off
-    if content is not None:
-        return f"content that is a {type(content).__name__} and no text"
     # A model may use up its tokens with thinking that nobody is told of.
     has_thought = _reasoning(choice.message) or choice.finish_reason == "length"
     return None if has_thought else "no content"
@@ -62,7 +65,7 @@ def whole_text(choice: Any, *, thinking_open: bool) -> str:
         choice: Of the reply, with an answer.
         thinking_open: Whether the prompt has begun the thinking.
     """
-    content: str = choice.message.content or ""
+    content = _content(choice.message) or ""
     reasoning = _reasoning(choice.message)
     if not reasoning or END_THINK in content:
         return content

@@ -92,7 +92,7 @@ class Circuit:
         """Do not ask the server for some time, which is bounded."""
         until = self._clock() + min(max(seconds, 0.0), LONGEST_REST_S)
         self._rests_until = max(self._rests_until, until)
-        self.reason = f"busy for {seconds:.3g} s: {reason}"
+        self.reason = reason
 
     def hasten_trial(self) -> None:
         """Try the server soon, since there is a sign that it is there again."""

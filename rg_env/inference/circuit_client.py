@@ -18,7 +18,7 @@ import asyncio
 import email.utils
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
@@ -56,6 +56,16 @@ def retry_after_s(header: str | None, now: datetime) -> float:
     return (until - now).total_seconds()
 
 
+def why_all_out(servers: Iterable[Any]) -> str | None:
+    """Return why none of some servers is asked now, None where one is."""
+    reasons = []
+    for server in servers:
+        if getattr(server, "server_healthy", True):
+            return None
+        reasons.append(getattr(server, "why_out", "the health check fails"))
+    return reasons[0]
+
+
 def _pass(*_: object) -> None:
     pass
 
@@ -87,6 +97,16 @@ class CircuitClient(APIServer):
     def server_healthy(self, is_healthy: bool) -> None:
         pass
 
+    @property
+    def why_out(self) -> str | None:
+        """Why the server is not asked now, None where it is."""
+        return None if self.circuit.admits else self.circuit.reason
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the server is left alone because it asked for that."""
+        return not self.circuit.admits and not self.circuit.is_open
+
     @abc.abstractmethod
     async def try_again(self) -> None:
         """Ask for little, which costs next to nothing; raises where it fails."""
@@ -107,8 +127,9 @@ class CircuitClient(APIServer):
         asked_to_rest = (getattr(error, "headers", None) or {}).get("Retry-After")
         is_busy = status == UNAVAILABLE and asked_to_rest is not None
         if status == TOO_MANY_REQUESTS or is_busy:
-            rest_s = retry_after_s(asked_to_rest, datetime.now(timezone.utc))
-            self.circuit.rest(rest_s, self.describe(error))
+            wait_s = retry_after_s(asked_to_rest, datetime.now(timezone.utc))
+            wait = f"it asks to wait {wait_s:.0f} s; " if asked_to_rest else ""
+            self.circuit.rest(wait_s, wait + self.describe(error))
         elif status not in ABOUT_THE_REQUEST:
             self.circuit.note_failure(self.describe(error))
         self.on_failure(self, error)

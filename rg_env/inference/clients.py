@@ -74,12 +74,6 @@ def _joined(read: list[Generated]) -> Generated:
     return Generated(list(join(tokens)), list(join(logprobs)), list(join(ends)))
 
 
-def _have_seen(done: asyncio.Future[Any]) -> None:
-    """Look at what a future came to, which nobody may be waiting for any more."""
-    if not done.cancelled():
-        done.exception()
-
-
 class Client(CircuitClient):
     """A client of any inference server.
 
@@ -245,7 +239,10 @@ class Client(CircuitClient):
         """
         if self._probing is None or self._probing.done():
             self._probing = asyncio.ensure_future(self._probe())
-            self._probing.add_done_callback(_have_seen)
+            # Looked at, since nobody may be waiting for it any more.
+            self._probing.add_done_callback(
+                lambda done: done.cancelled() or done.exception()
+            )
         await asyncio.shield(self._probing)
 
     async def _probe(self) -> None:

@@ -12,19 +12,15 @@ from typing import Any
 import aiohttp
 import orjson
 
+from rg_env.inference.bounded_bodies import most_bytes, read_bounded
 from rg_env.inference.connection_faults import FIRST_SERVER_FAULT, KEEP_ALIVE_S
 from rg_env.inference.extras import headers_of
-from rg_env.inference.replies import NO_SUCH_FORM, BadReplyError
+from rg_env.inference.replies import NO_SUCH_FORM
 from rg_env.inference.routes import Body, url_of
 
 READ_BUFFER_BYTES = 2**20
 REFUSAL_BYTES = 2**14
 """Read of a reply that refuses a request."""
-
-ANY_REPLY_BYTES = 2**24
-TOKEN_BYTES = 2**8
-"""A reply may have so many bytes, and so many for each token that it may hold: vLLM
-writes about 150, with its id, its text and its log-probability, each more than once."""
 
 JSON_CONTENT = {"Content-Type": "application/json"}
 PAGE = aiohttp.ClientTimeout(total=10.0)
@@ -101,13 +97,13 @@ class Connection:
             most_tokens: Of each, the prompt's included.
 
         Raises:
-            BadReplyError: The reply is longer than what was asked for.
+            BodyTooLongError: The reply is longer than what was asked for.
             aiohttp.ClientError, asyncio.TimeoutError, OSError: There is none.
         """
         times, at_once = (n, 1) if self.ignores_n else (1, n)
-        most_bytes = ANY_REPLY_BYTES + TOKEN_BYTES * at_once * most_tokens
+        most = most_bytes(at_once, most_tokens)
         asking = [
-            asyncio.ensure_future(self._post(path, body(at_once), most_bytes))
+            asyncio.ensure_future(self._post(path, body(at_once), most))
             for _ in range(times)
         ]
         try:
@@ -116,7 +112,7 @@ class Connection:
             for request in asking:
                 request.cancel()
 
-    async def _post(self, path: str, body: Body, most_bytes: int) -> list[bytes]:
+    async def _post(self, path: str, body: Body, most: int) -> list[bytes]:
         async with self._opened().post(
             self._url(path),
             data=orjson.dumps(body),
@@ -124,16 +120,7 @@ class Connection:
             timeout=aiohttp.ClientTimeout(total=self._config.timeout),
         ) as reply:
             await _refuse_error(reply)
-            blocks, size = [], 0
-            async for block in reply.content.iter_any():
-                blocks.append(block)
-                size += len(block)
-                if size > most_bytes:
-                    raise BadReplyError(
-                        f"a reply of more than {most_bytes:,} bytes, far more than the"
-                        " tokens that were asked for"
-                    )
-            return blocks
+            return await read_bounded(reply.content.iter_any(), most)
 
     async def check_health(self) -> None:
         """Look at the server's health; raises where it is not well.

@@ -30,7 +30,11 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.circuit_client import CircuitClient, ServerLeftOutError
+from rg_env.inference.circuit_client import (
+    CircuitClient,
+    ServerLeftOutError,
+    why_all_out,
+)
 from rg_env.inference.clients import Client
 from rg_env.inference.completions import (
     Completion,
@@ -205,14 +209,11 @@ class Inference:
             for server in servers:
                 if isinstance(server, CircuitClient):
                     server.try_if_due()
-            if any(getattr(server, "server_healthy", True) for server in servers):
+            reason = why_all_out(servers)
+            if reason is None:
                 return
             if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
-                out = [
-                    s.circuit.reason for s in servers if isinstance(s, CircuitClient)
-                ]
-                why = f" ({out[0]})" if out and out[0] else ""
-                raise NoServer(f"NoServerError: every server is left out{why}")
+                raise NoServer(f"NoServerError: no server is to be asked: {reason}")
             await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
 
     async def _request(

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rg_env import patience
-from rg_env.inference.circuit_client import CircuitClient
+from rg_env.inference.circuit_client import CircuitClient, why_all_out
 from rg_env.inference.inference import InferenceFailed
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,8 @@ _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
 
 
 OTHER_REPLIES = frozenset(
-    {"BadReplyError", "MissingInReplyError", "NoRouteError", "UnusableReplyError"}
+    {"BadReplyError", "BodyTooLongError", "MissingInReplyError", "NoRouteError"}
+    | {"UnusableReplyError"}
 )
 """Kinds of failures of a server that does answer."""
 
@@ -52,14 +53,6 @@ def kind_of(reason: str) -> str:
     if (end := _END.search(reason)) is not None:
         return f"finish_reason_{end[1]}"
     return name[1] if name is not None else "unusable"
-
-
-def _why_out(server: Any) -> str | None:
-    """Return why a server is left out, None where it is not."""
-    if isinstance(server, CircuitClient):
-        return None if server.circuit.admits else server.circuit.reason
-    is_healthy = getattr(server, "server_healthy", True)
-    return None if is_healthy else "the health check fails"
 
 
 class OutageWatch:
@@ -142,17 +135,18 @@ class OutageWatch:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
-            reason = self._all_out()
+            reason = why_all_out(self._servers)
             if reason is not None:
                 self._begin_failing()
-                self._say_down(reason)
+                if self._is_outage():
+                    self._say_down(reason)
             self._check_patience()
 
-    def _all_out(self) -> str | None:
-        """Return why no server is asked, None where one is."""
-        reasons = [_why_out(server) for server in self._servers]
-        out = [reason for reason in reasons if reason is not None]
-        return out[0] if len(out) == len(reasons) else None
+    def _is_outage(self) -> bool:
+        """Say whether nothing is answered for long, or no server is there to rest."""
+        is_lost = why_all_out(self._servers) is not None
+        rests = any(getattr(server, "is_resting", False) for server in self._servers)
+        return self._failing_s() >= patience.OUTAGE_AFTER_S or (is_lost and not rests)
 
     def _say_circuit(self, server: CircuitClient) -> None:
         url, circuit = server.config.base_url, server.circuit
@@ -200,8 +194,8 @@ class OutageWatch:
             self._count(reason)
             return
         self._begin_failing()
-        if self._failing_s() >= patience.OUTAGE_AFTER_S or self._all_out() is not None:
-            self._say_down(self._all_out() or reason)
+        if self._is_outage():
+            self._say_down(why_all_out(self._servers) or reason)
         self._say_kind(reason, self._count(reason))
         self._check_patience()
         try:
@@ -259,12 +253,13 @@ class OutageWatch:
             logging.ERROR if self._has_answered else logging.WARNING,
             "inference at %s %s; trying again%s",
             self.urls,
-            self._how(" ".join(reason.split())[:300]),
+            self._how(reason),
             self._how_long(),
         )
 
     def _how(self, reason: str) -> str:
         """Return what the servers do in the place of answering, and what to do."""
+        reason = " ".join(reason.split())[:300]
         if _STATUS.search(reason) is not None:
             return f"answers with an error ({reason})"
         if kind_of(reason) in OTHER_REPLIES or "usable completions" in reason:
@@ -284,6 +279,12 @@ class OutageWatch:
         if self._give_up_after_s is None or self._failing_since is None:
             return
         if self._failing_s() >= self._give_up_after_s and not self.gave_up.is_set():
-            self._say_down(self._newest_reason)
-            logger.error("inference at %s: giving up", self.urls)
+            reason = why_all_out(self._servers) or self._newest_reason
+            self.outages += not self.is_down
+            logger.error(
+                "inference at %s %s; giving up after %g s (env.give_up_after_s)",
+                self.urls,
+                f"({reason:.300})" if self.is_down else self._how(reason),
+                self._give_up_after_s,
+            )
             self.gave_up.set()

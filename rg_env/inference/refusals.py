@@ -164,7 +164,9 @@ def describe(error: BaseException, *secrets: str | None) -> str:
         secrets: What requests are sent with; they are never repeated.
     """
     refusal, fault = refusal_behind(error, *secrets), fault_of(error)
-    told = fault if fault in PLAINER_THAN_AIOHTTP else str(error)
+    told = str(error)
+    if fault is not None and (fault in PLAINER_THAN_AIOHTTP or not told):
+        told = fault
     words = without_secrets(told, *secrets) if refusal is None else refusal.words
     return f"{type(error).__name__}: {words}"[:LONGEST_TOLD]
 

@@ -9,9 +9,10 @@ from aiohttp import web
 from odd_servers import Odd, models, serving
 from parts import server_config
 
+from rg_env.atropos.api_client import ApiClient, ApiUnreachable
 from rg_env.inference import connection as connection_module
-from rg_env.inference.connection import ANY_REPLY_BYTES, TOKEN_BYTES, Connection
-from rg_env.inference.replies import BadReplyError
+from rg_env.inference.bounded_bodies import BodyTooLongError, most_bytes
+from rg_env.inference.connection import Connection
 from rg_env.simulation.inference_server import serve_app
 
 BLOCK = b" " * 2**20
@@ -60,16 +61,30 @@ class Endless:
 @pytest.mark.parametrize("is_told", [True, False])
 def test_a_body_of_a_gigabyte_is_given_up_in_one_sentence(is_told):
     endless = Endless(1024, is_told=is_told)
-    with pytest.raises(BadReplyError, match="more than 16,779,264 bytes") as bad:
+    with pytest.raises(BodyTooLongError, match="longer than 16 MiB") as bad:
         asked(endless.answer)
     assert endless.sent < 64 and "\n" not in str(bad.value)
+
+
+def test_the_api_is_read_no_further_than_an_honest_one():
+    async def run():
+        app = web.Application()
+        app.router.add_get("/info", Endless(1024, is_told=False).answer)
+        async with serve_app(app) as url:
+            api = ApiClient(url)
+            try:
+                await api.request("GET", "/info")
+            finally:
+                await api.close()
+
+    with pytest.raises(ApiUnreachable, match="longer than 64 MiB"):
+        asyncio.run(run())
 
 
 def test_sixty_four_completions_of_32k_tokens_fit():
     per_token = len(b"151643,") + len(b'"token_id:151643",') + len(b"-0.0002940460690,")
     per_token += len(b'{"token_id:151643":-0.0002940460690},') + len(b"123456,") + 8
-    room = ANY_REPLY_BYTES + TOKEN_BYTES * 64 * 32768
-    assert room > 2 * per_token * 64 * 32768
+    assert most_bytes(64, 32768) > 2 * per_token * 64 * 32768
 
 
 def test_a_long_reply_to_much_that_was_asked_is_read():
@@ -87,7 +102,7 @@ def test_a_compressed_bomb_is_bounded_as_what_it_becomes():
         return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
 
     assert len(packed) < 2**17
-    with pytest.raises(BadReplyError, match="a reply of more than"):
+    with pytest.raises(BodyTooLongError, match="longer than 16 MiB"):
         asked(bomb)
 
 

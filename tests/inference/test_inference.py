@@ -255,10 +255,7 @@ NO_ANSWERS = {
     "a filter": (choices({"content": None}, end="content_filter"), "content_filter"),
     "a filter and words": (choices(SAID, end="content_filter"), "content_filter"),
     "no content": (choices({"content": None}), "no content"),
-    "content of parts": (
-        choices({"content": [{"type": "text", "text": RIGHT}]}),
-        "content that is a list",
-    ),
+    "content of no text": (choices({"content": {"text": RIGHT}}), "no content"),
 }
 
 
@@ -277,12 +274,21 @@ def test_one_filtered_choice_is_asked_again_and_is_no_wrong_answer():
     assert events["failed_requests_finish_reason_content_filter"] == 1
 
 
+PARTS = [{"type": "thinking", "thinking": []}, {"type": "text", "text": RIGHT}]
+
+
 @pytest.mark.parametrize(
-    "message", [{"content": ""}, {"content": None, "reasoning": "hm"}]
+    ("message", "text"),
+    [
+        ({"content": ""}, ""),
+        ({"content": PARTS}, RIGHT),
+        ({"content": None, "refusal": "I must not"}, "I must not"),
+        ({"content": None, "reasoning": "hm"}, "<think>hm</think>"),
+    ],
 )
-def test_a_model_that_answers_nothing_has_answered(message):
+def test_what_the_model_wrote_is_read_in_whatever_field_it_is(message, text):
     _, made, _ = chatted(choices(message), n=1)
-    assert made[0].unusable is None and RIGHT not in made[0].text
+    assert made[0].unusable is None and made[0].text == text
 
 
 def test_a_model_whose_tokens_are_used_up_by_silent_thinking_has_answered():
