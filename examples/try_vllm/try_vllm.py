@@ -74,7 +74,7 @@ def argv_of(command: str, vllm: Vllm, model: Path, **env: Any) -> list[str]:
     }
     server = {
         "base_url": f"{vllm.url}/v1",
-        "server_type": "openai",
+        "server_type": "vllm",
         "model_name": "tiny",
         "health_check": "true",
     }
