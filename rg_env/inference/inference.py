@@ -168,12 +168,12 @@ class Inference:
     def _count_ends(self, made: list[Completion]) -> None:
         """Count usable completions by their end; name an unknown one once."""
         for completion in made:
-            word = str(completion.finish_reason)[:LONGEST_END]
             if completion.unusable is not None:
                 continue
+            word = str(completion.finish_reason)[:LONGEST_END]
+            if word not in self.ends and len(self.ends) >= MOST_ENDS:
+                word = OTHER_END
             if word not in KNOWN_ENDS and word not in self.ends:
-                if len(self.ends) >= MOST_ENDS:
-                    word = OTHER_END
                 logger.warning(
                     "completions end with finish_reason %r, which is not known here:"
                     " they are used",
