@@ -179,7 +179,7 @@ class Client(CircuitClient):
             await self.probe()
         route = self.route
         if route is None:
-            raise NoRouteError(())
+            raise NoRouteError("it gives no token ids")
         try:
             replies = await self.ask_route(route, prompt, kwargs)
         except aiohttp.ClientResponseError as error:
