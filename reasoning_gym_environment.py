@@ -864,8 +864,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     # -- checkpoints -------------------------------------------------------------------
 
     def _lineage(self) -> Lineage:
-        name = self.wandb_prepend or self.name
-        return self._checkpoints.lineage(self.checkpoint_dir, name)
+        name, config = self.wandb_prepend or self.name, self.config
+        is_whole = config.num_shards == 1
+        shard = None if is_whole else f"shard{config.shard_index}of{config.num_shards}"
+        return self._checkpoints.lineage(self.checkpoint_dir, name, shard)
 
     def _state_owners(self) -> dict[str, Stateful]:
         adaptive = self._feedback.adaptive
