@@ -705,7 +705,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             ),
             with_messages=self.config.include_messages,
         )
-        self.ledger.settle(*delivered.endings)
+        self._groups.settle(*delivered.endings)
         self.completion_lengths += delivered.lengths
         self.items_sent_this_step += sum(
             ending.fate in ("sent", "unsent") for ending in delivered.endings

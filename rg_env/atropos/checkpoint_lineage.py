@@ -7,9 +7,8 @@
 The API names an instance after the order of registrations, so one that is started again
 gets another name while the API lives, and the name of another while it does not. A
 lock tells the folders of the living from those that were left; of the latter, the one
-written last is continued. An instance that is one of several shards has its folder named
-after its shard, in the place of that number, so that it continues its own in whatever
-order they are started.
+written last is continued. The folder of one of several shards is named after the shard
+instead, so that each continues its own in whatever order they are started.
 
 The ledger is a file of its own because a checkpoint is too old when a process is
 killed: it is written at every change, in one call, which SIGKILL cannot part. What was
