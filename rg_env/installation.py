@@ -14,12 +14,15 @@ from pathlib import Path
 __all__ = ["NEEDED", "InstallationError", "check", "explain", "other_framework"]
 
 OLDEST_PYTHON = (3, 10)
+VERSION = "0.1.0"
+"""Of this environment."""
+
 FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
 
 _PACKAGES = (
-    "aiohttp atroposlib fastapi huggingface_hub isal jinja2 msgspec numpy openai orjson"
-    " pydantic rich sympy tenacity tokenizers transformers uvicorn wandb yaml"
+    "aiohttp atroposlib click fastapi huggingface_hub isal jinja2 msgspec numpy openai"
+    " orjson pydantic rich sympy tenacity tokenizers transformers uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import wandb
+from atroposlib.envs.base import BaseEnv
 from pydantic import ValidationError
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
@@ -79,6 +81,29 @@ def check_can_train(
             raise SettingError(CANNOT_TRAIN.format(server_type))
     if group_size < 2:
         raise SettingError(NO_SIGNAL)
+
+
+def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None:
+    """Refuse settings that a command cannot work with, before anything is loaded.
+
+    Raises:
+        SettingError: The setting and the reason.
+    """
+    if name == "serve":
+        types = [server.server_type for server in servers]
+        ours = env_cls.server_cls is BaseEnv.server_cls
+        check_can_train(config.group_size, types, has_our_clients=ours)
+        check_reasoning(config, types, trains=True)
+        if config.tokenizer_name == NO_TOKENIZER:
+            check_texts_do(types, trains=True)
+    if name == "process":
+        if config.data_path_to_save_groups is None:
+            raise SettingError("env.data_path_to_save_groups: `process` needs a file")
+        if config.total_steps < 1:
+            raise SettingError(
+                "env.total_steps: `process` writes that many groups, at least 1, found"
+                f" {config.total_steps}"
+            )
 
 
 def check_texts_do(server_types: Iterable[str], *, trains: bool) -> None:

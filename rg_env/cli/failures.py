@@ -66,6 +66,12 @@ def end(error: BaseException) -> int:
     return _print(DEFECT.format(kind="".join(kind).strip().splitlines()[-1]))
 
 
+def refuse(sentence: str) -> int:
+    """Say why a command line was not taken; return the exit status."""
+    _print(sentence)
+    return EXIT_REFUSED
+
+
 def catch_the_rest() -> None:
     """Do the same for what is raised where no command is there to meet it.
 

@@ -12,6 +12,7 @@ from parts import ENTRY, GUARD_S, run_main
 
 from rg_env import ending
 from rg_env.cli import tasks_command as command
+from rg_env.cli.printing import rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
@@ -76,13 +77,13 @@ def listing():
 
 @pytest.fixture(scope="module")
 def document(pool):
-    options = command.build_parser().parse_args([])
-    library, facts = asyncio.run(command._facts(options, pool, 1))
+    library, facts = asyncio.run(command._facts([], [], pool, 0))
     return json.loads(json.dumps(task_list.as_json(facts, library.version)))
 
 
 def details(facts=FACTS):
-    return command._rendered(task_list.details(facts, "0.1.25", "measured here"))
+    parts = task_list.details(facts, "0.1.25", "measured here")
+    return rendered(*parts, width=80)
 
 
 def words(text):
@@ -122,22 +123,22 @@ def test_the_last_line_is_the_summary(listing, document):
 
 
 def test_a_row_has_steps_levels_place_of_the_default_and_costs():
-    rendered = command._rendered([task_list.table([FACTS, NO_SCALE])])
-    rows = [line.split() for line in rendered.splitlines()]
+    listed = rendered(task_list.table([FACTS, NO_SCALE]))
+    rows = [line.split() for line in listed.splitlines()]
     assert ["towers", "3", "0-1,3-5", "2,6", "0.00", "0.25", "1234"] in rows
     assert ["acre", "none"] in rows
 
 
 def test_a_default_that_is_no_point_of_the_scale_is_off():
     scale = Scale("towers", SCALE.steps, default_level=None)
-    rendered = command._rendered([task_list.table([TaskFacts(INFO, scale)])])
-    assert rendered.splitlines()[-1].split()[3] == "off"
+    listed = rendered(task_list.table([TaskFacts(INFO, scale)]))
+    assert listed.splitlines()[-1].split()[3] == "off"
 
 
 def test_a_dead_scale_is_marked_and_named_below():
     scale = Scale("towers", SCALE.steps, is_dead_knob=True)
     dead = TaskFacts(INFO, scale)
-    assert "3*" in command._rendered([task_list.table([dead])])
+    assert "3*" in rendered(task_list.table([dead]))
     assert "* The items do not change with the level: towers." in task_list.legend(
         [dead], ""
     )
@@ -236,8 +237,8 @@ def test_json_has_the_skipped_levels_with_their_reasons():
 @pytest.mark.parametrize(
     ("names", "categories", "chosen"),
     [
-        ([], None, ["gcd", "lcm", "sudoku"]),
-        (["?c?"], None, ["gcd", "lcm"]),
+        ([], [], ["gcd", "lcm", "sudoku"]),
+        (["?c?"], [], ["gcd", "lcm"]),
         ([], ["games"], ["sudoku"]),
         (["gcd", "sudoku"], ["arithmetic"], ["gcd"]),
         ([], ["games", "arithmetic"], ["gcd", "lcm", "sudoku"]),
@@ -250,11 +251,11 @@ def test_names_and_categories_narrow_the_list(names, categories, chosen):
 @pytest.mark.parametrize(
     ("names", "categories", "expected"),
     [
-        (["gdc"], None, "unknown task 'gdc'; did you mean 'gcd'"),
-        (["*_sorting"], None, "unknown task '*_sorting'"),
+        (["gdc"], [], "unknown task 'gdc'; did you mean 'gcd'"),
+        (["*_sorting"], [], "unknown task '*_sorting'"),
         ([], ["game"], "did you mean 'games'"),
         (["gcd"], ["games"], "no task has such a name"),
-        (["composite"], None, "is a mixture"),
+        (["composite"], [], "is a mixture"),
     ],
 )
 def test_what_matches_nothing_is_refused(names, categories, expected):
