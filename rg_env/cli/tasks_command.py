@@ -162,9 +162,10 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts], here: bool) -
     )
     if len(facts) == 1:
         parts = task_list.details(facts[0], library.version, cost_from)
-    else:
-        parts = [task_list.table(facts), *task_list.legend(facts, cost_from)]
-    return rendered(*parts, width=task_list.WIDTH)
+        return rendered(*parts, width=task_list.WIDTH)
+    listing = rendered(task_list.table(facts), width=task_list.WIDTH)
+    legend = rendered(*task_list.legend(facts, cost_from), width=task_list.WIDTH)
+    return f"{task_list.with_asks(listing)}\n{legend}"
 
 
 @click.command("tasks", cls=Command, example="tasks '*_sorting' --category games")

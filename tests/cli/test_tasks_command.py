@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 
@@ -95,8 +96,15 @@ def words(text):
 
 
 def test_every_task_has_its_row(listing, installed):
-    first = [line.split()[0] for line in listing.splitlines() if line[:2] == "  "]
-    assert sorted(first) == list(installed.tasks)
+    lines = listing.splitlines()
+    rows = [n for n, line in enumerate(lines) if re.match("  [a-z]", line)]
+    assert sorted(lines[n].split()[0] for n in rows) == list(installed.tasks)
+    assert all(re.match("    [a-z]", lines[n + 1]) for n in rows)
+
+
+def test_every_task_says_in_a_line_what_it_asks_for(installed):
+    assert set(task_list.ASKS) == {*installed.tasks, "composite"}
+    assert max(map(len, task_list.ASKS.values())) <= 64
 
 
 @pytest.mark.processes
@@ -108,7 +116,7 @@ def test_no_line_is_longer_than_80_columns(listing):
 def test_the_tasks_stand_below_their_category(listing, installed):
     category = None
     for line in listing.splitlines():
-        if line[:2] == "  ":
+        if re.match("  [a-z]", line):
             assert installed.tasks[line.split()[0]].category == category
         elif line.endswith(")"):
             category = line.split()[0]
