@@ -114,6 +114,13 @@ class CheckedModel(BaseModel):
         return _no_flag(value) if {int, float} & found and bool not in found else value
 
 
+def fault_of(error: Exception) -> str:
+    """Return in one line what an exception says, without the value it was about."""
+    if isinstance(error, ValidationError):
+        return str(error.errors(include_url=False)[0]["msg"])
+    return str(error).strip().split("\n", 1)[0].rstrip(".")
+
+
 def build(prefix: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
     """Build a model of settings.
 

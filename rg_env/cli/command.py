@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from rg_env import logs
+from rg_env.cli import failures
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,14 @@ class Command(click.Command):
                     "%s is given %d times; the last one counts", option.opts[-1], count
                 )
         return super().parse_args(ctx, args)
+
+
+def loaded(env_cls: Any) -> Any:
+    """Return a class of environments that may have to be imported, which takes long."""
+    if isinstance(env_cls, type):
+        return env_cls
+    with failures.importing():
+        return env_cls()
 
 
 def shown(

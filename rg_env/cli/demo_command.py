@@ -21,7 +21,7 @@ from rich.live import Live
 
 from rg_env import ending, logs
 from rg_env.atropos import output_paths
-from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, shown
+from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,
     name_dumps,
@@ -231,6 +231,6 @@ def demo(env_cls: Any, /, **given: Any) -> int:
             f" --group_size {options.group_size}, so the API would make no batch"
         )
     output_paths.check_folder("--dumps", str(options.dumps))
-    env_cls = env_cls if isinstance(env_cls, type) else env_cls()
-    env, trainer = ending.run(_demo(env_cls, options), _say_ending)
+    demo_of_class = _demo(loaded(env_cls), options)
+    env, trainer = ending.run(demo_of_class, _say_ending)
     return 0 if _report(env, trainer, options) else 1

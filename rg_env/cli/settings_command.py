@@ -12,6 +12,7 @@ from typing import Any, cast
 import click
 
 from rg_env.cli import setting_values
+from rg_env.cli.command import loaded
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.setting_values import Given
 from rg_env.errors import SettingError
@@ -82,9 +83,9 @@ def _command(
 
 def _build(name: str, env_cls: Any, given: Given, starts: Mapping[str, Any]) -> Any:
     """Build the environment of a command; from here on the framework is imported."""
+    env_cls = loaded(env_cls)
     from rg_env.atropos import start_checks
 
-    env_cls = env_cls if isinstance(env_cls, type) else env_cls()
     start = _start(env_cls, starts)
     config, servers = given.build_env(start), given.build_servers(start)
     if given.testing:
