@@ -135,10 +135,14 @@ class Difficulty(click.ParamType[Any]):
     ) -> Any:
         """Return the setting that a text means."""
         from rg_env import yaml_text
-        from rg_env.tasks.level_settings import check_setting
+        from rg_env.tasks.level_settings import check_setting, parse_setting
 
         try:
-            setting = yaml_text.load(value.replace("None", "null"))
+            setting = parse_setting(value)
+            if value in ("None", "none", "null"):
+                setting = None
+            elif value.lstrip().startswith("["):
+                setting = yaml_text.load(value)
             check_setting(setting)
         except ValueError as error:
             self.fail(str(error), param, ctx)

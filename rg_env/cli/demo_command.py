@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import logging
 import signal
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -30,11 +30,11 @@ from rg_env.cli.demo_report import (
     write_dumps_page,
 )
 from rg_env.errors import SettingError
-from rg_env.simulation.api_process import running_api
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.simulation.child_process import running_program
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
-from rg_env.tasks.level_settings import LevelSetting
+
+if TYPE_CHECKING:
+    from rg_env.simulation.stand_in_trainer import StandInTrainer
 
 logger = logging.getLogger(__name__)
 
@@ -49,20 +49,7 @@ LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """What the command was given, by the names of its options."""
-
-    steps: int
-    batch_size: int
-    group_size: int
-    seed: int
-    latency_ms: float
-    complexity_mode: LevelSetting
-    dumps: Path
-
-
-def _server_options(options: Options) -> list[str]:
+def _server_options(options: SimpleNamespace) -> list[str]:
     return [
         "--port=0",
         f"--seed={options.seed}",
@@ -72,7 +59,7 @@ def _server_options(options: Options) -> list[str]:
     ]
 
 
-def _build_env(env_cls: Any, options: Options, api: str, server: str) -> Any:
+def _build_env(env_cls: Any, options: SimpleNamespace, api: str, server: str) -> Any:
     from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
     default, _ = env_cls.config_init()
@@ -138,7 +125,7 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
         task.result()
 
 
-def _report(env: Any, trainer: StandInTrainer, options: Options) -> bool:
+def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool:
     """Print what was delivered and where it is; say whether all is well."""
     console, metrics, counts = Console(highlight=False), env.metrics, trainer.counts
     has_levels = options.complexity_mode == "curriculum"
@@ -157,7 +144,7 @@ def _report(env: Any, trainer: StandInTrainer, options: Options) -> bool:
     )
 
 
-def _say_early_end(env: Any, trainer: StandInTrainer, options: Options) -> None:
+def _say_early_end(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> None:
     """Print what there is of a demo that a signal has ended."""
     line = progress_line(env.metrics, trainer, options.steps)
     console = Console(highlight=False)
@@ -169,8 +156,12 @@ def _say_ending(number: signal.Signals) -> None:
     print(f"\n{number.name}: ending; a second one ends at once", flush=True)
 
 
-async def _demo(env_cls: Any, options: Options) -> tuple[Any, StandInTrainer]:
+async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:
     """Run all parts; return what was counted, once they have ended."""
+    # A second of imports, which --help does without.
+    from rg_env.simulation.api_process import running_api
+    from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api(is_quick=True))
@@ -224,7 +215,7 @@ def demo(env_cls: Any, /, **given: Any) -> int:
     With a simulated policy as the model and a stand-in trainer that trains nothing. No
     GPU, no account, no network. Status 0 only if groups were delivered.
     """
-    options = Options(**{**given, "dumps": Path(given["dumps"])})
+    options = SimpleNamespace(**{**given, "dumps": Path(given["dumps"])})
     if options.batch_size % options.group_size:
         raise SettingError(
             f"command line: --batch_size {options.batch_size} is no multiple of"

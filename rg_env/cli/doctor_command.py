@@ -78,6 +78,8 @@ def doctor(
     Items are made in time and the same in another process, gold answers score 1.0 there
     too, and answers that solve nothing earn nothing. Status 0 if all is well, 1 if not.
     """
+    if as_json and any(name.endswith(".json") for name in names):
+        raise SettingError(f"--json: it takes no file; write > {names[-1]}")
     workers = max(1, (os.cpu_count() or 2) - 1)
     pools = [
         WorkerPool(workers, preload=worker_jobs.PRELOAD),

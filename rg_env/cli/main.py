@@ -24,24 +24,19 @@ from rg_env.errors import printable
 NAME = "reasoning_gym_environment.py"
 COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
 
+WITH_SETTINGS = ("serve", "process", "evaluate")
 COMMANDS = {
-    "serve": ("settings_command:serve", "feed a trainer through the Atropos API"),
-    "process": ("settings_command:process", "write groups as JSONL and an HTML page"),
-    "evaluate": ("settings_command:evaluate", "measure a model on fixed items"),
-    "run-api": (
-        "run_api_command:run_api",
-        "the Atropos API, between environments and trainer",
-    ),
-    "simulated-server": (
-        "simulated_server_command:simulated_server",
-        "an inference server with a simulated model",
-    ),
-    "tasks": ("tasks_command:tasks", "list the tasks, their scales and costs"),
-    "show": ("show_command:show", "print an item, and score an answer to it"),
-    "doctor": ("doctor_command:doctor", "check this installation, task by task"),
-    "demo": ("demo_command:demo", "run it all on this machine, simulated model"),
+    "serve": "feed a trainer through the Atropos API",
+    "process": "write groups as JSONL and an HTML page",
+    "evaluate": "measure a model on fixed items",
+    "run-api": "the Atropos API, between environments and trainer",
+    "simulated-server": "an inference server with a simulated model",
+    "tasks": "list the tasks, what they ask for, their scales and costs",
+    "show": "print an item, and score an answer to it",
+    "doctor": "check this installation, task by task",
+    "demo": "run it all on this machine, simulated model",
 }
-"""Command to where it is, and what it does."""
+"""Command to what it does, those first that are wanted most."""
 
 
 def _versions(context: click.Context, option: click.Parameter, is_on: bool) -> None:
@@ -65,7 +60,7 @@ class Program(click.Group):
     """All commands, each imported when it is used; without one it is serve."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names, those first that are wanted most."""
+        """Return the names."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -74,11 +69,10 @@ class Program(click.Group):
             if ctx.resilient_parsing:
                 return None
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        found = getattr(importlib.import_module(f"rg_env.cli.{module}"), name)
-        command: click.Command = (
-            found if isinstance(found, click.Command) else found(ctx.obj)
-        )
+        name = cmd_name.replace("-", "_")
+        module = "settings" if name in WITH_SETTINGS else name
+        found = getattr(importlib.import_module(f"rg_env.cli.{module}_command"), name)
+        command: click.Command = found(ctx.obj) if name in WITH_SETTINGS else found
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -98,7 +92,7 @@ class Program(click.Group):
     ) -> None:
         """Write what each command does, without importing it."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, row[1]) for name, row in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def shell_complete(
         self, ctx: click.Context, incomplete: str
@@ -108,8 +102,8 @@ class Program(click.Group):
             serve = self.get_command(ctx, "serve")
             return serve.shell_complete(ctx, incomplete) if serve else []
         return [
-            CompletionItem(name, help=row[1])
-            for name, row in COMMANDS.items()
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
             if name.startswith(incomplete)
         ]
 

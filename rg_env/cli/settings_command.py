@@ -109,7 +109,7 @@ def _build(name: str, env_cls: Any, given: Given, starts: Mapping[str, Any]) -> 
         name,
         servers[0].model_name,
         servers[0].server_type,
-        ", ".join(str(server.base_url) for server in servers),
+        ", ".join(str(server.config.base_url) for server in env.server.servers),
         config.tokenizer_name,
     )
     return env

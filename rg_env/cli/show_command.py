@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -62,20 +62,6 @@ class ShowFailed(RunFailed):
     """No item was made, or no score; its text is the sentence."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """What the command was given, by the names of its options."""
-
-    task: str
-    level: float | None
-    seed: int | None
-    param: Sequence[tuple[str, Any]]
-    answer: str | None
-    prompt: bool
-    no_fixes: bool
-    as_json: bool
-
-
 def _params(given: Sequence[tuple[str, Any]], task: TaskInfo) -> dict[str, Any]:
     """Return the parameters of a command line."""
     params: dict[str, Any] = {}
@@ -113,7 +99,7 @@ async def _place(pool: WorkerPool, task: str, level: float, seed: int) -> Place:
     return Place(level, scales[task], scales[task].step_at(level, mix), mix)
 
 
-async def _make(pool: WorkerPool, options: Options) -> ItemSheet:
+async def _make(pool: WorkerPool, options: SimpleNamespace) -> ItemSheet:
     """Make the item that a command line asks for.
 
     Raises:
@@ -134,7 +120,7 @@ async def _make(pool: WorkerPool, options: Options) -> ItemSheet:
 
 async def _make_of_seed(
     pool: WorkerPool,
-    options: Options,
+    options: SimpleNamespace,
     library: LibraryDescription,
     task: TaskInfo,
     seed: int,
@@ -201,7 +187,7 @@ async def _score(
     return AnswerSheet(source, is_completion, score, reason)
 
 
-def _show(options: Options, pool: WorkerPool) -> None:
+def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
     sheet = ending.run(_make(pool, options))
     if not options.as_json:
         print_text("\n".join(item_sheet.item_lines(sheet, with_prompt=options.prompt)))
@@ -260,7 +246,7 @@ def show(**given: Any) -> int:
     The item is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library;
     `tasks` lists the tasks.
     """
-    options = Options(**given)
+    options = SimpleNamespace(**given)
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
         _show(options, pool)

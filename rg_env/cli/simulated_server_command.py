@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import sys
-from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -49,7 +49,6 @@ from rg_env.simulation.inference_server import (
 from rg_env.simulation.policy import PolicyProfile
 from rg_env.simulation.policy_model import PolicyModel
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.level_settings import LevelSetting
 from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
@@ -58,22 +57,7 @@ MAX_ENTRIES_A_DRAW = 8
 """On average, where results move the levels: a scale has five steps on average."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """What the command was given, by the names of its options."""
-
-    host: str
-    port: int
-    seed: int
-    eval_seed: int
-    num_eval_samples_per_task: int
-    tasks: Sequence[str] | None
-    complexity_mode: LevelSetting
-    skill: float
-    latency_ms: float
-
-
-async def _run(pool: WorkerPool, options: Options) -> key_entries.Run:
+async def _run(pool: WorkerPool, options: SimpleNamespace) -> key_entries.Run:
     library = await read_library(pool)
     try:
         choices = build_selection(library, tasks=options.tasks)
@@ -120,7 +104,7 @@ async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
     return AnswerKey(asked, known=evaluated, max_draws=max_draws)
 
 
-async def _serve(options: Options, pool: WorkerPool) -> None:
+async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     run = await _run(pool, options)
     key = await _key(pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
@@ -165,7 +149,7 @@ def simulated_server(**given: Any) -> int:
 
     It loads no model: it knows the answers and makes mistakes at a set rate.
     """
-    options = Options(**given)
+    options = SimpleNamespace(**given)
     listen(options.host, options.port).close()  # tried before the items are made
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:

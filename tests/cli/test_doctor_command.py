@@ -26,6 +26,13 @@ def test_json_is_one_document_and_nothing_else(
     assert found["tasks"][1]["make_ms"] > 0
 
 
+def test_a_file_behind_json_is_told_how_it_is_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_main(["doctor", "--json", "found.json"]) == 2
+    assert "write > found.json" in capsys.readouterr().err
+
+
 def test_a_scorer_that_pays_for_nothing_is_found_and_ends_with_status_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

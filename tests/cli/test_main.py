@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from atroposlib.envs.server_handling.server_manager import APIServerConfig
+from atroposlib.envs.server_handling.server_manager import (
+    APIServerConfig,
+    ServerBaseline,
+)
 from parts import ENTRY, TOKENIZER, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
@@ -304,13 +307,24 @@ class TwoServers(ReasoningGymEnv):
         return env, [server, other]
 
 
-@pytest.mark.parametrize(("env_cls", "count"), [(OneServer, 1), (TwoServers, 2)])
+class Baseline(ReasoningGymEnv):
+    """A class that leaves the addresses to the framework."""
+
+    @classmethod
+    def config_init(cls) -> Any:
+        env, _ = super().config_init()
+        return env, ServerBaseline(model_name="m", server_type="vllm")
+
+
+@pytest.mark.parametrize(
+    ("env_cls", "count"), [(OneServer, 1), (TwoServers, 2), (Baseline, 1)]
+)
 def test_whatever_servers_a_class_starts_from_are_those_of_the_run(
     env_cls: Any, count: int
 ) -> None:
     servers = servers_of("--openai.timeout", "7", env_cls=env_cls)
     assert [server.timeout for server in servers] == [7] * count
-    assert len({server.base_url for server in servers}) == count
+    assert len({str(server) for server in servers}) == count
 
 
 def test_without_a_command_it_is_serve(capsys: pytest.CaptureFixture[str]) -> None:

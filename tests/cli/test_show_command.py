@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
@@ -63,7 +64,7 @@ def shown(*argv, answer=None):
 def options_of(*argv):
     """Return what the command makes of a command line."""
     with show_command.show.make_context("show", list(argv)) as context:
-        return show_command.Options(**context.params)
+        return SimpleNamespace(**context.params)
 
 
 def made(pool, *argv):
