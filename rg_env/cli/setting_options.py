@@ -173,11 +173,12 @@ class SettingsCommand(Command):
     """
 
     def __init__(self, name: str, summary: str, start: Start, callback: Any) -> None:
+        self.start = start
         flags = {
             "slurm": "Find the inference servers through Slurm's variables",
             "testing": "Of the tests of Atropos; false",
         }
-        self.start = start
+        switch: dict[str, Any] = {"is_flag": False, "flag_value": "true"}
         params: list[click.Parameter] = [
             click.Option(
                 ["--config"], metavar="FILE", help="YAML of `env` and `openai`"
@@ -185,13 +186,7 @@ class SettingsCommand(Command):
             *_options(OPENAI, start.server, start.servers[0] if start.servers else {}),
             *_options(ENV, start.env, start.env_values),
             *(
-                click.Option(
-                    [f"--{flag}"],
-                    metavar="BOOL",
-                    is_flag=False,
-                    flag_value="true",
-                    help=text,
-                )
+                click.Option([f"--{flag}"], metavar="BOOL", help=text, **switch)
                 for flag, text in flags.items()
             ),
             *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
@@ -207,8 +202,8 @@ class SettingsCommand(Command):
         super().__init__(
             name,
             params=params,
-            help=f"{summary}\n\nThe command line wins over YAML, that over what is"
-            " in brackets. `None` is a value.",
+            help=f"{summary}\n\nThe command line wins over YAML, YAML over what is in"
+            " brackets. `None` is a value.",
             callback=callback,
             example=f"{name} --config settings.yaml --env.tasks gcd,*_sorting",
         )

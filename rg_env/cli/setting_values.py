@@ -37,13 +37,13 @@ class Given:
     slurm: bool = False
     testing: bool = False
 
-    def build_env(self, start: Start, **starts: Any) -> Any:
+    def build_env(self, start: Start) -> Any:
         """Build the settings of the environment, over what a command starts from.
 
         Raises:
             SettingError: A name is unknown or a value not allowed.
         """
-        values = merge_dicts(dict(start.env_values), starts, dict(self.env))
+        values = merge_dicts(dict(start.env_values), dict(self.env))
         return setting_checks.build(ENV, start.env, values)
 
     def build_servers(self, start: Start) -> list[Any]:
@@ -64,8 +64,8 @@ class Given:
             raise SettingError("openai: found no server; at least one is needed")
         servers = []
         for number, (each, part) in enumerate(parts):
-            is_one = isinstance(self.openai, Mapping)
-            section = OPENAI if is_one else f"{OPENAI}.{number}"
+            is_listed = not isinstance(self.openai, Mapping)
+            section = f"{OPENAI}.{number}" if is_listed else OPENAI
             quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
             values = merge_dicts(dict(each), quiet, dict(part))
             servers.append(setting_checks.build(section, start.server, values))
