@@ -101,6 +101,15 @@ def test_a_table_of_all_tasks_is_printed(tmp_path, simulated, capsys):
     assert all(task in said for task in FAST_TASKS)
 
 
+def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
+    argv = options_of(simulated.url, data_dir_to_save_evals=tmp_path)
+    assert run_main(["evaluate", "--json", *argv]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sorted(found["by_task"]) == FAST_TASKS
+    assert found["overall"]["items"] == len(FAST_TASKS)
+    assert found["failed_requests"] == 0
+
+
 # -- servers that fail -----------------------------------------------------------------
 
 
