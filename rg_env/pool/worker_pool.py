@@ -110,8 +110,8 @@ class WorkerPool:
             trust: How far what the worker answers is believed.
 
         Returns:
-            A future with the result or a PoolError. See wire.py for what a result
-            may hold.
+            A future with the result or a PoolError. See plain_values.py for
+            what a result may hold.
 
         Raises:
             PoolFull: max_pending calls are waiting or running.
@@ -192,13 +192,13 @@ class WorkerPool:
         call.future.add_done_callback(self._finish)
 
     def _idle_for(self, call: Call) -> WorkerThread:
-        """Take the idle worker that ran the same job last, or else the newest.
+        """Take the idle worker that ran the same kind last, or else the newest.
 
         A worker that does one job keeps what it built for it; a worker that does all
         would build all, which costs time and memory.
         """
         for place in range(len(self._idle) - 1, -1, -1):
-            if self._idle[place].last_job is call.job:
+            if self._idle[place].last_kind == call.kind:
                 return self._idle.pop(place)
         return self._idle.pop()
 

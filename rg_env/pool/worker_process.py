@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Callable, Mapping
 
 from rg_env.pool.pool_errors import DeadlineExceeded, WorkerDied
-from rg_env.pool.wire import MAX_BODY_BYTES, Channel, Frame, Message
+from rg_env.pool.wire import MAX_REPLY_BYTES, Channel, Frame, Message
 
 START_LIMIT_S = 60.0
 WARM_LIMIT_S = 10.0
@@ -27,6 +28,7 @@ class WorkerProcess:
         kill: Ends the worker and its process group, whatever it is doing.
 
     Attributes:
+        born_s: When it was asked for, on the monotonic clock.
         missing_layers: Layers of the sandbox that it lacks, to the reasons; known
             when it is ready.
     """
@@ -34,6 +36,7 @@ class WorkerProcess:
     def __init__(self, channel: Channel, kill: Callable[[], None]) -> None:
         self._channel = channel
         self.kill = kill
+        self.born_s = time.monotonic()
         self.missing_layers: Mapping[str, str] = {}
         self._has_answered = False
 
@@ -44,14 +47,14 @@ class WorkerProcess:
             TimeoutError, EOFError: The fork server is stuck or gone.
             WorkerDied: The fork server lives and the worker does not.
         """
-        kind, _, body = self._channel.receive(START_LIMIT_S)
+        kind, _, body = self._channel.receive(START_LIMIT_S, MAX_REPLY_BYTES)
         if kind is Frame.DEATH:
             raise WorkerDied(f"the new worker {_read_end(body)}")
         # It has run no job yet, so it can be believed.
         self.missing_layers = json.loads(body)
 
     def ask(
-        self, call: bytes, deadline_s: float, max_reply_bytes: int = MAX_BODY_BYTES
+        self, call: bytes, deadline_s: float, max_reply_bytes: int = MAX_REPLY_BYTES
     ) -> tuple[Frame, bytes]:
         """Run one call and return its RESULT or FAILURE.
 
@@ -76,12 +79,13 @@ class WorkerProcess:
             first = self._channel.receive(patience_s, max_reply_bytes)
         except (OSError, EOFError) as error:
             raise NotStarted from error
-        if first.number != number or first.kind is Frame.RESULT:
+        if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
             raise NotStarted
-        if first.kind is not Frame.STARTED:
+        if first.kind is Frame.FAILURE:  # it cannot read the call
             return first.kind, first.body
         answer = self._await_answer(deadline_s, max_reply_bytes)
-        if answer.number != number:
+        is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
+        if answer.number != number or not is_answer:
             raise WorkerDied("the worker sent what answers no call")
         self._has_answered = True
         return answer.kind, answer.body
