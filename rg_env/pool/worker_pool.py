@@ -6,7 +6,8 @@ within milliseconds by a fork of a process that has everything imported (see
 fork_server_program.py).
 
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
-memory, output, cancelled callers, results that run code when read, a killed owner.
+memory, output, cancelled callers, results that run code, hang or grow when they are
+read, a killed owner.
 What a job can reach outside its process is hardening.py's, what it leaves changed for
 the next call of the same worker is process_state.py's; both say what they do not cover.
 Linux only. A library does not do this: see docs/measurements.md.
