@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Callable, Mapping
 
 from rg_env.pool.pool_errors import DeadlineExceeded, WorkerDied
@@ -28,7 +27,6 @@ class WorkerProcess:
         kill: Ends the worker and its process group, whatever it is doing.
 
     Attributes:
-        born_s: When it was asked for, on the monotonic clock.
         missing_layers: Layers of the sandbox that it lacks, to the reasons; known
             when it is ready.
     """
@@ -36,7 +34,6 @@ class WorkerProcess:
     def __init__(self, channel: Channel, kill: Callable[[], None]) -> None:
         self._channel = channel
         self.kill = kill
-        self.born_s = time.monotonic()
         self.missing_layers: Mapping[str, str] = {}
         self._has_answered = False
 

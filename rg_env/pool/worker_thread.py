@@ -8,7 +8,6 @@ import functools
 import pickle
 import queue
 import threading
-import time
 import typing
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -26,9 +25,9 @@ from rg_env.pool.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 MAX_DEADLINE_S = 86_400.0
 MAX_ATTEMPTS = 2
 JOIN_LIMIT_S = 1.0
-BRIEF_S = 1.0
-"""A fork and the first call in it take 20 to 40 ms of CPU time, which once a second is
-little; what a process that was taken over can spoil is a second of such calls."""
+BRIEF_CALLS = 24
+"""A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
+twentieth of what a group takes in all."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Trust:
             is annotated with, in a thread of the pool; raises ValueError if the call
             cannot return that. None takes it as it is.
         brief: Whether the call may take over its worker, which then does no other
-            calls and is replaced after one that ends when it is BRIEF_S old.
+            calls and is replaced after BRIEF_CALLS of them.
     """
 
     max_reply_bytes: int = MAX_REPLY_BYTES
@@ -110,18 +109,24 @@ class Call:
 
 
 class _Slot:
-    """The worker process of a thread for one sort of calls, when there is one."""
+    """The worker process of a thread for one sort of calls, when there is one.
+
+    Attributes:
+        num_calls: Of this worker.
+    """
 
     def __init__(self, fork_server: ForkServer) -> None:
         self._fork_server = fork_server
         self._worker: WorkerProcess | None = None
         self._has_forked = False
+        self.num_calls = 0
 
     def worker(self) -> WorkerProcess:
         """Return the worker, a new one if need be; raises as `ForkServer.fork`."""
         if self._worker is None:
             self._worker = self._fork_server.fork()
             self._has_forked = True
+            self.num_calls = 0
         return self._worker
 
     def drop(self) -> None:
@@ -129,11 +134,6 @@ class _Slot:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
-
-    def drop_after(self, age_s: float) -> None:
-        """End a worker that is older than this."""
-        if self._worker and time.monotonic() - self._worker.born_s > age_s:
-            self.drop()
 
     def refill(self) -> None:
         """Fork before the next call needs it; that call will say if it fails."""
@@ -218,8 +218,9 @@ class WorkerThread:
             call.future.set_exception(error.with_traceback(None))
         else:
             call.future.set_result(result)
-        if call.trust.brief:
-            slot.drop_after(BRIEF_S)
+        slot.num_calls += 1
+        if call.trust.brief and slot.num_calls >= BRIEF_CALLS:
+            slot.drop()
         slot.refill()
 
     def _ask(self, call: Call, slot: _Slot) -> Any:

@@ -70,7 +70,7 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(
     monkeypatch: pytest.MonkeyPatch, task: str, metadata: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(worker_jobs, "score_answers", jobs_for_items.score_answers)
-    monkeypatch.setattr(worker_thread, "BRIEF_S", 0.0)
+    monkeypatch.setattr(worker_thread, "BRIEF_CALLS", 1)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
     with contextlib.closing(WorkerPool(1)) as pool:
         scorer = GroupScorer(pool, GUARD_S, ScoringRules())
