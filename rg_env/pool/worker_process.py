@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 
-from rg_env.pool.pool_errors import DeadlineExceeded, WorkerDied
+from rg_env.pool.pool_errors import DeadlineExceeded, WorkerDied, printable
 from rg_env.pool.wire import MAX_REPLY_BYTES, Channel, Frame, Message
 
 START_LIMIT_S = 60.0
@@ -105,4 +105,4 @@ class WorkerProcess:
 
 
 def _read_end(body: bytes) -> str:
-    return body[:MAX_REPORT_CHARS].decode(errors="replace")
+    return printable(body[:MAX_REPORT_CHARS].decode(errors="replace"))

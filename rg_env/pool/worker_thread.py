@@ -17,7 +17,13 @@ import msgspec
 
 from rg_env.pool.fork_server import ForkServer
 from rg_env.pool.plain_values import unpack
-from rg_env.pool.pool_errors import JobFailed, PoolClosed, PoolError, WorkerDied
+from rg_env.pool.pool_errors import (
+    JobFailed,
+    PoolClosed,
+    PoolError,
+    WorkerDied,
+    printable,
+)
 from rg_env.pool.wire import MAX_BODY_BYTES, MAX_REPLY_BYTES, Frame
 from rg_env.pool.worker_process import NotStarted, WorkerProcess
 from rg_env.pool.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
@@ -253,10 +259,10 @@ def _read(call: Call, kind: Frame, body: bytes) -> Any:
             result = msgspec.convert(value, call.returns)
             return call.trust.read(result) if call.trust.read else result
     except (TypeError, ValueError) as error:
-        reason = str(error)[:MAX_MESSAGE_CHARS]
+        reason = printable(str(error)[:MAX_MESSAGE_CHARS])
         raise WorkerDied(f"the worker answered what cannot be: {reason}") from None
     raise JobFailed(
-        name[:MAX_MESSAGE_CHARS],
-        message[:MAX_MESSAGE_CHARS],
-        detail[-MAX_DETAIL_CHARS:],
+        printable(name[:MAX_MESSAGE_CHARS]),
+        printable(message[:MAX_MESSAGE_CHARS]),
+        printable(detail[-MAX_DETAIL_CHARS:]),
     )
