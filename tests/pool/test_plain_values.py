@@ -1,5 +1,6 @@
 """What arrives from a worker, and what a hostile one cannot send."""
 
+import contextlib
 import json
 import math
 import pickle
@@ -43,6 +44,18 @@ PLAIN = st.recursive(
 
 def written_by_hand(value: object) -> bytes:
     return json.dumps(value).encode()
+
+
+def seconds_to_read(body: bytes) -> float:
+    """CPU time of this thread; the least of some, for there are garbage collections."""
+
+    def once() -> float:
+        began = time.thread_time()
+        with contextlib.suppress(ValueError):
+            unpack(body)
+        return time.thread_time() - began
+
+    return min(once() for _ in range(3))
 
 
 def typed(value: object) -> str:
@@ -133,10 +146,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=list(HOSTILE))
 def test_hostile_body_is_a_value_error_and_takes_no_time(body):
-    began = time.process_time()
     with pytest.raises(ValueError, match=r"."):
         unpack(body)
-    assert time.process_time() - began < SHORT_S + len(body) / 10**7
+    assert seconds_to_read(body) < SHORT_S
 
 
 CHANGED = [
@@ -163,13 +175,9 @@ def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
                 other[cut : cut + chance.randint(0, 40)],
             )
         )
-    began = time.process_time()
-    try:
-        value = unpack(bytes(changed))
-    except ValueError:
-        value = None
-    assert time.process_time() - began < SHORT_S
-    assert pack(value) is not None
+    with contextlib.suppress(ValueError):
+        pack(unpack(bytes(changed)))
+    assert seconds_to_read(bytes(changed)) < SHORT_S
 
 
 @pytest.mark.parametrize(
@@ -178,9 +186,9 @@ def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
 def test_longest_reply_is_read_in_less_than_a_second(unit):
     count = MAX_CONTAINERS // (unit.count(b"[") + unit.count(b"{") or 1) - 1
     count = min(count * len(unit), MAX_REPLY_BYTES - 10) // len(unit)
-    began = time.process_time()
-    assert len(unpack(b"[" + unit * count + b"0]")) == count + 1
-    assert time.process_time() - began < 1.0
+    body = b"[" + unit * count + b"0]"
+    assert len(unpack(body)) == count + 1
+    assert seconds_to_read(body) < 1.0
 
 
 def test_value_that_was_sent_can_be_sent_again():
