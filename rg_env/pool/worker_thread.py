@@ -114,40 +114,6 @@ class Call:
                 self._worker.kill()
 
 
-class _Slot:
-    """The worker process of a thread for one sort of calls, when there is one.
-
-    Attributes:
-        num_calls: Of this worker.
-    """
-
-    def __init__(self, fork_server: ForkServer) -> None:
-        self._fork_server = fork_server
-        self._worker: WorkerProcess | None = None
-        self._has_forked = False
-        self.num_calls = 0
-
-    def worker(self) -> WorkerProcess:
-        """Return the worker, a new one if need be; raises as `ForkServer.fork`."""
-        if self._worker is None:
-            self._worker = self._fork_server.fork()
-            self._has_forked = True
-            self.num_calls = 0
-        return self._worker
-
-    def drop(self) -> None:
-        """End the worker."""
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
-
-    def refill(self) -> None:
-        """Fork before the next call needs it; that call will say if it fails."""
-        if self._has_forked:
-            with contextlib.suppress(WorkerDied, PoolClosed):
-                self.worker()
-
-
 class WorkerThread:
     """Runs the calls it is given, one at a time, on worker processes of its own.
 
@@ -172,7 +138,9 @@ class WorkerThread:
         self.deaths = 0
         self._fork_server = fork_server
         self._next_call = next_call
-        self._slots = {is_brief: _Slot(fork_server) for is_brief in (False, True)}
+        self._workers: dict[bool, WorkerProcess] = {}
+        self._has_forked: set[bool] = set()
+        self._num_brief = 0
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=self._live, name="worker-thread", daemon=True
@@ -196,8 +164,8 @@ class WorkerThread:
     def _live(self) -> None:
         while self._serve(self._inbox.get()):
             pass
-        for slot in self._slots.values():
-            slot.drop()
+        for brief in list(self._workers):
+            self._drop_worker(brief)
 
     def _serve(self, call: Call | None) -> bool:
         """Serve this call and those that wait; False if there was none."""
@@ -205,17 +173,17 @@ class WorkerThread:
             return False
         while call is not None:
             if call.future.set_running_or_notify_cancel():
-                self._answer(call, self._slots[call.trust.brief])
+                self._answer(call, call.trust.brief)
             call = self._next_call(self)
         return True
 
-    def _answer(self, call: Call, slot: _Slot) -> None:
+    def _answer(self, call: Call, brief: bool) -> None:
         try:
-            result = self._ask(call, slot)
+            result = self._ask(call, brief)
         except PoolError as error:
             # What was raised in a worker leaves it as it was.
             if not isinstance(error, JobFailed):
-                slot.drop()
+                self._drop_worker(brief)
             if isinstance(error, WorkerDied) and self._fork_server.closed:
                 error = PoolClosed("the pool was closed")
             elif isinstance(error, WorkerDied) and not call.abandoned:
@@ -224,24 +192,40 @@ class WorkerThread:
             call.future.set_exception(error.with_traceback(None))
         else:
             call.future.set_result(result)
-        slot.num_calls += 1
-        if call.trust.brief and slot.num_calls >= BRIEF_CALLS:
-            slot.drop()
-        slot.refill()
+        if brief and self._num_brief >= BRIEF_CALLS:
+            self._drop_worker(brief)
+        if brief in self._has_forked - self._workers.keys():
+            # Before the next call needs it; that call will say if it fails.
+            with contextlib.suppress(WorkerDied, PoolClosed):
+                self._ensure_worker(brief)
 
-    def _ask(self, call: Call, slot: _Slot) -> Any:
+    def _ask(self, call: Call, brief: bool) -> Any:
         """Ask the worker; if it turns out to have ended before, ask another."""
         for _ in range(MAX_ATTEMPTS):
-            worker = slot.worker()
+            worker = self._ensure_worker(brief)
+            self._num_brief += brief
             try:
                 answer = call.ask(worker)
             except NotStarted:
-                slot.drop()
+                self._drop_worker(brief)
             else:
                 if call.abandoned:
-                    slot.drop()
+                    self._drop_worker(brief)
                 return _read(call, *answer)
         raise WorkerDied(f"{MAX_ATTEMPTS} workers ended before the job began")
+
+    def _ensure_worker(self, brief: bool) -> WorkerProcess:
+        if brief not in self._workers:
+            self._workers[brief] = self._fork_server.fork()
+            self._has_forked.add(brief)
+            if brief:
+                self._num_brief = 0
+        return self._workers[brief]
+
+    def _drop_worker(self, brief: bool) -> None:
+        worker = self._workers.pop(brief, None)
+        if worker is not None:
+            worker.close()
 
 
 def _read(call: Call, kind: Frame, body: bytes) -> Any:
