@@ -13,6 +13,8 @@ from rg_env.errors import RunFailed
 from rg_env.reports.evaluation_summary import Estimate, estimate
 
 SAMPLES = "samples.jsonl"
+NUMBERS = "metrics.json"
+"""Written when all samples are."""
 
 PAUSE_S = 60.0
 """Between two groups: so long nothing was asked for."""
@@ -55,33 +57,31 @@ class RunningScores:
     """The held-out scores that `serve` writes during a run, again and again.
 
     Args:
-        folder: `data_dir_to_save_evals`.
-        whole: A folder of the same items: as many lines are all of it.
+        folder: `data_dir_to_save_evals`; each evaluation after the first has a number
+            behind that name.
         known: Questions that do not count.
     """
 
-    def __init__(self, folder: Path, whole: Path, known: Container[str]) -> None:
-        self._folder, self._whole, self._known = folder, whole, known
-        self._read = self._written()
+    def __init__(self, folder: Path, known: Container[str]) -> None:
+        self._folder, self._known = folder, known
+        self._read = 0
+        while self._next().exists():
+            self._read += 1
+
+    def _next(self) -> Path:
+        number = f"_{self._read}" if self._read else ""
+        return self._folder.with_name(f"{self._folder.name}{number}")
 
     def new(self) -> Scores | None:
         """Return the scores that came since the last call, None if none are whole."""
-        written = self._written()
-        if written == self._read:
+        folder = self._next()
+        if not (folder / NUMBERS).exists():
             return None
-        texts = ((f / SAMPLES).read_text("utf-8") for f in (self._folder, self._whole))
-        found, wanted = (text.count("\n") for text in texts)
-        if found < wanted:
-            return None
-        self._read = written
+        self._read += 1
         try:
-            return held_out_scores(self._folder, self._known)
+            return held_out_scores(folder, self._known)
         except RunFailed:  # the environment has said so
             return None
-
-    def _written(self) -> int:
-        path = self._folder / SAMPLES
-        return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def held_out_questions(folder: Path) -> set[str]:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import logging
+import shutil
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
@@ -173,6 +174,7 @@ class TaskRun:
         folder = self._folder / when
         done = folder / "done"
         if not done.is_file():
+            shutil.rmtree(folder, ignore_errors=True)  # of a start that was ended
             settings = self._settings(when, {"data_dir_to_save_evals": str(folder)})
             log = self._work.logs / "evaluate.log"
             self._plugin.run(log, "evaluate", "--config", settings)
@@ -240,9 +242,7 @@ class RunProgress:
         self._title, self._noted = title, folder / recipe.DURING
         self._asked = evaluation.AskedGroups(folder / "dumps")
         self._groups = self._asked.new()
-        self._scores = evaluation.RunningScores(
-            folder / "during", folder / "before", known
-        )
+        self._scores = evaluation.RunningScores(folder / "during", known)
         self._held_out = _mean(before)
         self._bar: WorkProgress | None = None
 

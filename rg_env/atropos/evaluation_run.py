@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -33,6 +32,7 @@ async def evaluate_items(
     category_of: Callable[[str], str],
     max_in_flight: int,
     watch: OutageWatch,
+    keep: Callable[[Mapping[str, Any]], Awaitable[None]],
 ) -> list[EvalResult]:
     """Evaluate items concurrently.
 
@@ -43,6 +43,7 @@ async def evaluate_items(
         max_in_flight: Items asked at once.
         watch: Told of each failed request; when it gives up, what is left counts as
             failed at once.
+        keep: Given the sample of each item that has a score, as it comes.
 
     Returns:
         One result per item, shape (N,), same order.
@@ -55,6 +56,7 @@ async def evaluate_items(
         async with places:
             result = await _evaluated(entry, dataset, rollout, category_of, watch)
         if result.score is not None:
+            await keep(result.sample)
             score_sum, scored = score_sum + result.score, scored + 1
         progress.advance(f"mean score {score_sum / scored:.3f}" if scored else "")
         return result
@@ -123,8 +125,8 @@ def show(summary: EvalSummary) -> None:
         )
 
 
-def write_settings(folder: Path, config: Any, servers: Iterable[Any]) -> None:
-    """Write the settings of an evaluation beside its results, without keys."""
+def settings_text(config: Any, servers: Iterable[Any]) -> str:
+    """Return the settings of an evaluation as YAML, without keys."""
     settings = {
         "env": config.model_dump(mode="json"),
         "openai": [server.config.model_dump(mode="json") for server in servers],
@@ -133,8 +135,8 @@ def write_settings(folder: Path, config: Any, servers: Iterable[Any]) -> None:
         server["api_key"] = ""
         if "headers" in server:
             server["headers"] = dict.fromkeys(server["headers"], "")
-    text = yaml.safe_dump(settings, sort_keys=False)
-    (folder / "evaluate_config.yaml").write_text(text, encoding="utf-8")
+    text: str = yaml.safe_dump(settings, sort_keys=False)
+    return text
 
 
 def log_failure(evaluation: asyncio.Task[Any]) -> None:

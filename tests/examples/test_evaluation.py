@@ -58,15 +58,15 @@ def test_a_question_whose_answer_was_shown_does_not_count(tmp_path):
 
 
 def test_held_out_scores_of_a_run_are_told_once_each_and_when_they_are_whole(tmp_path):
-    before, during = tmp_path / "before", tmp_path / "during"
-    write_lines(before / "samples.jsonl", [sample("a", 0.0), sample("b", 0.0)])
-    scores = evaluation.RunningScores(during, before, set())
-    assert scores.new() is None
-    write_lines(during / "samples.jsonl", [sample("a", 1.0)])
-    assert scores.new() is None
-    write_lines(during / "samples.jsonl", [sample("a", 1.0), sample("b", 1.0)])
-    assert scores.new()["gcd"].mean == 1.0
-    assert scores.new() is None
+    write_lines(tmp_path / "during" / "samples.jsonl", [sample("of an earlier", 0.5)])
+    scores = evaluation.RunningScores(tmp_path / "during", set())
+    for number, mean in enumerate([0.0, 1.0], 1):
+        folder = tmp_path / f"during_{number}"
+        write_lines(folder / "samples.jsonl", [sample("a", mean)])
+        assert scores.new() is None
+        (folder / "metrics.json").touch()
+        assert scores.new()["gcd"].mean == mean
+        assert scores.new() is None
 
 
 def test_an_item_that_was_not_answered_is_no_score(tmp_path):
