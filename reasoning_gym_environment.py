@@ -454,6 +454,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         limit: int = self.config.max_token_length
         return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
 
+    @property
+    def _eval_limit_tokens(self) -> int:
+        return self.config.eval_max_token_length or self.limit_tokens
+
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
         if self.config.use_wandb:
@@ -765,7 +769,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _eval_rollout(self, entry: Mapping[str, Any], dataset: Any) -> Any:
         """Return the rollout of an evaluation item, and its score."""
-        rollout = await self._requests.for_evaluation(entry, dataset, self.limit_tokens)
+        limit_tokens = self._eval_limit_tokens
+        rollout = await self._requests.for_evaluation(entry, dataset, limit_tokens)
         return rollout, await self._scoring.one_score(rollout)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
@@ -811,7 +816,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 metrics=metrics,
                 start_time=began,
                 end_time=time.time(),
-                generation_parameters={"temperature": self.config.eval_temperature},
+                generation_parameters={
+                    "temperature": self.config.eval_temperature,
+                    "max_new_tokens": self._eval_limit_tokens,  # with the prompt
+                },
                 verbose=False,
             )
         finally:

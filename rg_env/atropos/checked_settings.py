@@ -208,6 +208,13 @@ class CheckedSettings(CheckedModel):
         le=MAX_TEMPERATURE,
         description="Sampling temperature of evaluation",
     )
+    eval_max_token_length: int | None = Field(
+        default=None,
+        ge=2,
+        le=MAX_TOKENS,
+        description="Longest prompt plus completion of evaluation, in tokens; None is"
+        " as in training",
+    )
     length_penalty_counts: Literal["prompt_and_completion", "completion"] = Field(
         default="prompt_and_completion",
         description="What counts as a rollout's length in the length penalty",

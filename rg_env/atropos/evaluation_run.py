@@ -55,8 +55,9 @@ async def evaluate_items(
         nonlocal score_sum, scored
         async with places:
             result = await _evaluated(entry, dataset, rollout, category_of, watch)
+            if result.score is not None:
+                await keep(result.sample)
         if result.score is not None:
-            await keep(result.sample)
             score_sum, scored = score_sum + result.score, scored + 1
         progress.advance(f"mean score {score_sum / scored:.3f}" if scored else "")
         return result

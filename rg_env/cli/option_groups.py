@@ -54,7 +54,7 @@ GROUPS = (
         "The fixed items of `evaluate`, and of `serve` every steps_per_eval.",
         (
             *("num_eval_samples_per_task", "num_eval_tasks", "eval_seed"),
-            "eval_temperature",
+            *("eval_temperature", "eval_max_token_length"),
         ),
     ),
     OptionGroup(

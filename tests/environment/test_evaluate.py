@@ -185,6 +185,28 @@ def test_a_full_disk_is_said_once_and_leaves_no_numbers_without_their_samples(
     assert 0 < len(samples(tmp_path / "results")) < 4 * len(FAST_TASKS)
 
 
+@pytest.mark.parametrize(("given", "limit"), [({}, 2048), ({"eval": 4096}, 4096)])
+def test_an_evaluation_takes_as_many_tokens_as_training_or_as_many_as_are_given(
+    tmp_path, given, limit
+):
+    asked = []
+
+    def reply(body):
+        asked.append(len(body["prompt"]["prompt_token_ids"]) + body["max_tokens"])
+        return always_wrong(body)
+
+    async def run():
+        async with vllm_server(reply) as url:
+            return await evaluated(
+                url, tmp_path, eval_max_token_length=given.get("eval")
+            )
+
+    assert asyncio.run(run())[1] == 0
+    assert set(asked) == {limit}
+    config = json.loads((tmp_path / "metrics.json").read_text())["config_general"]
+    assert config["generation_parameters"]["max_new_tokens"] == limit
+
+
 # -- servers that fail -----------------------------------------------------------------
 
 
