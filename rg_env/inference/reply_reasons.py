@@ -172,7 +172,8 @@ def why_setting(url: str, reply: Reply) -> str | None:
     if _CONTEXT.search(reply.said):
         return (
             "env.max_token_length: prompt and completion together are longer than the"
-            f" model takes ({told}); set a lower one"
+            f" model takes ({told}); set a lower one, and a lower"
+            " env.eval_max_token_length where that is set"
         )
     if reply.parameter not in FIELDS or reply.parameter == "model":
         return None
