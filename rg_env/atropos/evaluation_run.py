@@ -74,26 +74,30 @@ async def _evaluated(
     watch: OutageWatch,
 ) -> EvalResult:
     """Evaluate one item; a request that keeps failing gives a result without score."""
-    outcome = "request_failed"
+    outcome = reason = "request_failed"
     tries = 0
     while tries < patience.EVALUATION_TRIES and not watch.gave_up.is_set():
         try:
             done, score = await rollout(entry, dataset)
-        except NoServer as error:  # for which no item can be blamed
-            await watch.note_failure(str(error))
         except InferenceFailed as error:
+            tries += not isinstance(error, NoServer)  # for which no item can be blamed
+            outcome, reason = "request_failed", str(error)
+            await watch.note_failure(reason)
+        except ScoringUnavailable as error:
             tries += 1
-            await watch.note_failure(str(error))
-        except ScoringUnavailable:
-            tries += 1
-            outcome = "unscored"
+            outcome, reason = "unscored", str(error)
         else:
             sample = _sample(done, score, dataset)
             category = category_of(dataset.task)
             return EvalResult(
                 dataset.task, category, score.value, score.outcome, sample
             )
-    sample = {"task": dataset.task, "question": entry["question"], "outcome": outcome}
+    sample = {
+        "task": dataset.task,
+        "question": entry["question"],
+        "outcome": outcome,
+        "reason": reason,
+    }
     return EvalResult(dataset.task, category_of(dataset.task), None, outcome, sample)
 
 

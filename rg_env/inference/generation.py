@@ -30,7 +30,7 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.chat_replies import whole_text
+from rg_env.inference.chat_replies import usable_choices, whole_text
 from rg_env.inference.connection_faults import describe
 from rg_env.inference.guarded_server import (
     GuardedServer,
@@ -301,9 +301,10 @@ class Inference:
             messages=[dict(message) for message in prompt.messages], **arguments
         )
         end = self._tokenizer.eos_token or ""
+        choices = usable_choices(reply)
         texts = [
             whole_text(choice, thinking_open=prompt.thinking_open).removesuffix(end)
-            for choice in reply.choices
+            for choice in choices
         ]
         if sum(map(len, texts)) <= FEW_CHARS:
             tokens = self._encoded(texts)
@@ -317,7 +318,7 @@ class Inference:
                 masks=[PROMPT_MASK] * len(prompt.tokens) + ids,
                 logprobs=None,
             )
-            for choice, text, ids in zip(reply.choices, texts, tokens, strict=True)
+            for choice, text, ids in zip(choices, texts, tokens, strict=True)
         ]
 
     def _encoded(self, texts: list[str]) -> list[list[int]]:

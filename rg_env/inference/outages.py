@@ -35,6 +35,7 @@ _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
 OTHER_REPLIES = frozenset(
     {
         "AttributeError",
+        "BodyTooLongError",
         "IndexError",
         "JSONDecodeError",
         "KeyError",

@@ -243,6 +243,7 @@ def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(tmp_path
     assert "eval/task/leg_counting" not in values
     (failed,) = [s for s in samples(tmp_path) if s["task"] == "leg_counting"]
     assert failed["outcome"] == "request_failed" and "score" not in failed
+    assert "500" in failed["reason"]
 
 
 def test_a_request_that_fails_once_is_tried_again(tmp_path):
