@@ -103,8 +103,8 @@ def check_template(name: str, tokenizer: Any) -> None:
         ) from error
     if PROBE[1]["content"] not in rendered:
         raise SettingError(
-            f"env.tokenizer_name: the chat template of {name!r} leaves the question out;"
-            " name a tokenizer whose template has the user's message in it"
+            f"env.tokenizer_name: the chat template of {name!r} leaves the question"
+            " out; name a tokenizer whose template has the user's message in it"
         )
     if PROBE[0]["content"] not in rendered:
         logger.warning(

@@ -56,7 +56,8 @@ def _listen(host: str, port: int) -> socket.socket:
 async def _serve(listener: socket.socket) -> None:
     served = api_server.application()
     host, port = listener.getsockname()[:2]
-    print(f"Atropos API ready on http://{host}:{port}", flush=True)
+    name = f"[{host}]" if ":" in host else host
+    print(f"Atropos API ready on http://{name}:{port}", flush=True)
     await api_server.serve(served, listener)
 
 

@@ -331,7 +331,8 @@ async def serve_app(
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
-        yield f"http://{host}:{runner.addresses[0][1]}"
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
