@@ -69,7 +69,13 @@ class EvaluationFiles:
                 self._rows.write(self._waiting[0])
                 del self._waiting[0]
         except OSError as error:
+            if self._error is None:
+                self._say_refused(error, "samples wait in memory")
             self._error = error
+
+    def _say_refused(self, error: OSError, so: str) -> None:
+        where = self._folder or self._wanted
+        logger.error("env.data_dir_to_save_evals: %s: %s; %s", where, error, so)
 
     def _open(self) -> RowWriter:
         self._folder = self._folder or self._claimed(str(self._wanted))
@@ -107,21 +113,15 @@ class EvaluationFiles:
             return True
         self._waiting += [result.sample for result in results if result.score is None]
         await off_loop(self._write_waiting)
-        if not self._waiting and self._folder is not None:
-            self._error = None
-            try:
-                await write_numbers(self._folder)
-            except OSError as error:
-                (self._folder / METRICS).unlink(missing_ok=True)
-                self._error = error
-        if self._error is None:
-            logger.info("results: %s", self._folder)
-            return True
-        logger.error(
-            "env.data_dir_to_save_evals: %s: %s; %d of %d samples are there",
-            self._folder or self._wanted,
-            self._error,
-            self._items - len(self._waiting),
-            self._items,
-        )
-        return False
+        if self._waiting or self._folder is None:
+            kept = self._items - len(self._waiting)
+            logger.error("only %d of %d samples were written", kept, self._items)
+            return False
+        try:
+            await write_numbers(self._folder)
+        except OSError as error:
+            (self._folder / METRICS).unlink(missing_ok=True)
+            self._say_refused(error, "there are no numbers")
+            return False
+        logger.info("results: %s", self._folder)
+        return True

@@ -182,7 +182,9 @@ def test_a_full_disk_is_said_once_and_leaves_no_numbers_without_their_samples(
     assert status == 1
     assert not (tmp_path / "results" / "metrics.json").exists()
     assert logged.text.count("env.data_dir_to_save_evals") == 1
-    assert 0 < len(samples(tmp_path / "results")) < 4 * len(FAST_TASKS)
+    kept, items = len(samples(tmp_path / "results")), 4 * len(FAST_TASKS)
+    assert 0 < kept < items
+    assert f"only {kept} of {items} samples were written" in logged.text
 
 
 @pytest.mark.parametrize(("given", "limit"), [({}, 2048), ({"eval": 4096}, 4096)])
