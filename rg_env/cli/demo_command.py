@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import dataclasses
 import json
 import logging
 import signal
 from collections.abc import Sequence
 from typing import Any
 
+import aiohttp
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from rich.console import Console
 from rich.live import Live
@@ -31,25 +33,35 @@ from rg_env.cli.demo_report import (
 from rg_env.simulation.api_process import running_api
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.simulation.child_process import running_program
+from rg_env.simulation.inference_server import TELL
+from rg_env.simulation.key_entries import build_entry
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
 logger = logging.getLogger(__name__)
 
-SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
+SERVER_PROGRAM = "rg_env.simulation.inference_server"
 MAX_TOKENS = 4096
 EVAL_SAMPLES = 1
 LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
 
 
-def _server_options(options: argparse.Namespace) -> list[str]:
-    return [
-        "--port=0",
-        f"--seed={options.seed}",
-        f"--complexity_mode={options.complexity_mode}",
-        f"--num_eval_samples_per_task={EVAL_SAMPLES}",
-        f"--latency_ms={options.latency_ms}",
-    ]
+def _telling(env_cls: Any, session: aiohttp.ClientSession, server: str) -> Any:
+    """Return the class of an environment that tells the simulated model the answers."""
+
+    class Telling(env_cls):  # type: ignore[misc]
+        async def get_next_item(self) -> Any:
+            item = await super().get_next_item()
+            if item is not None:
+                _, entry, handle = item
+                category = self._made().library.tasks[handle.task].category
+                told = build_entry(handle.task, category, handle.level, entry)
+                url, body = server + TELL, dataclasses.asdict(told)
+                async with session.post(url, json=body) as reply:
+                    reply.raise_for_status()
+            return item
+
+    return Telling
 
 
 def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str) -> Any:
@@ -157,10 +169,13 @@ async def _demo(
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api(is_quick=True))
         server = await stack.enter_async_context(
-            running_program(SERVER_PROGRAM, *_server_options(options))
+            running_program(
+                SERVER_PROGRAM, "--policy", f"--latency_ms={options.latency_ms}"
+            )
         )
+        session = await stack.enter_async_context(aiohttp.ClientSession())
         print(f"API {api}, simulated inference server {server}", flush=True)
-        env = _build_env(env_cls, options, api, server)
+        env = _build_env(_telling(env_cls, session, server), options, api, server)
         trainer = StandInTrainer(
             TrainerConfig(
                 api_url=api,
