@@ -81,11 +81,13 @@ async def _evaluated(
             done, score = await rollout(entry, dataset)
         except InferenceFailed as error:
             tries += not isinstance(error, NoServer)  # for which no item can be blamed
-            outcome, reason = "request_failed", str(error)
+            outcome = "request_failed"
+            reason = str(error)
             await watch.note_failure(reason)
         except ScoringUnavailable as error:
             tries += 1
-            outcome, reason = "unscored", str(error)
+            outcome = "unscored"
+            reason = str(error)
         else:
             sample = _sample(done, score, dataset)
             category = category_of(dataset.task)
