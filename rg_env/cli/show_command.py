@@ -20,6 +20,7 @@ from rg_env.cli.printing import print_text
 from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.installed_library import read_library
 from rg_env.items.scale_probe import resolve_scales
@@ -36,6 +37,7 @@ from rg_env.yaml_text import YamlFault
 DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 60.0
 MAX_SEED = 2**32 - 1
+SEEDS_TRIED = 100
 TAGS = ("<answer>", "</answer>", "<think>", "</think>")
 
 
@@ -73,9 +75,9 @@ def build_parser() -> SentenceParser:
     add(
         "--seed",
         type=option_types.whole_number(0, MAX_SEED),
-        default=0,
-        help="the library's seed of the entry, from 0 (default); it decides as well"
-        " which of two steps a level between them falls on",
+        help="the library's seed of the entry, the first from 0 that makes an item if"
+        " not given; it decides as well which of two steps a level between them falls"
+        " on",
     )
     add(
         "--param",
@@ -149,7 +151,21 @@ async def _place(pool: WorkerPool, task: str, level: float, seed: int) -> Place:
 
 
 async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
-    """Make the item that a command line asks for.
+    """Make the item of a command line; raises as `_make_of`."""
+    seeds = range(SEEDS_TRIED) if options.seed is None else [options.seed]
+    for seed in seeds[:-1]:
+        try:
+            return await _make_of(pool, options, seed)
+        except JobFailed as error:
+            if not is_unusable(error):
+                raise
+    return await _make_of(pool, options, seeds[-1])
+
+
+async def _make_of(
+    pool: WorkerPool, options: argparse.Namespace, seed: int
+) -> ItemSheet:
+    """Make the item of a seed.
 
     Raises:
         SettingError: It asks for something that is not there.
@@ -160,7 +176,7 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
     given = _params(options.param, task)
     place = None
     if options.level is not None:
-        place = await _place(pool, task.name, options.level, options.seed)
+        place = await _place(pool, task.name, options.level, seed)
     params = {**(place.step.params if place else {}), **given}
     refused = await pool.run(
         worker_jobs.check_params, [(task.name, params)], deadline_s=DESCRIBE_DEADLINE_S
@@ -172,14 +188,14 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
         worker_jobs.make_entry,
         task.name,
         params,
-        options.seed,
+        seed,
         not options.no_fixes,
         deadline_s=MAKE_DEADLINE_S,
     )
     return ItemSheet(
         task=task,
         library_version=library.version,
-        seed=options.seed,
+        seed=seed,
         params=params,
         place=place,
         entry=entry,
@@ -237,7 +253,7 @@ def _show(options: argparse.Namespace, pool: WorkerPool) -> None:
 
 
 def _sentence(task: str, error: Exception) -> str:
-    if isinstance(error, JobFailed) and error.kind == "UnusableEntry":
+    if isinstance(error, JobFailed) and is_unusable(error):
         return f"{error.message}; another --seed makes another item"
     if isinstance(error, DeadlineExceeded):
         return f"{task}: no item within {MAKE_DEADLINE_S:g} s; try another --seed"

@@ -20,6 +20,7 @@ from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli import answer_input, show_command
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
+from rg_env.pool.pool_errors import JobFailed
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
@@ -206,6 +207,21 @@ def test_an_entry_that_nobody_should_be_asked_asks_for_another_seed(capsys):
 
 
 # -- which item ------------------------------------------------------------------------
+
+
+def test_without_a_seed_it_is_the_first_that_makes_an_item(pool, monkeypatch):
+    run, tried = pool.run, []
+
+    async def failing_twice(job, *args, **kwargs):
+        if job is worker_jobs.make_entry:
+            tried.append(args[2])
+            if len(tried) < 3:
+                raise JobFailed("UnusableEntry", "gcd makes no sense", "")
+        return await run(job, *args, **kwargs)
+
+    monkeypatch.setattr(pool, "run", failing_twice)
+    assert made(pool, "gcd").seed == 2
+    assert tried == [0, 1, 2]
 
 
 def test_the_item_is_the_librarys_of_that_seed(pool):
