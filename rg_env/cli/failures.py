@@ -7,7 +7,6 @@ to report it. With `--env.debug_logging true` the others show theirs as well.
 from __future__ import annotations
 
 import logging
-import os
 import re
 import signal
 import sys
@@ -17,6 +16,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from rg_env import installation
+from rg_env.cli import standard_streams
 from rg_env.errors import LibraryError, RunFailed, SettingError
 
 logger = logging.getLogger(__name__)
@@ -73,23 +73,11 @@ def catch_the_rest() -> None:
     That is before a command begins, in threads, and in tasks whose end nobody awaits.
     For a process that is a command and nothing else.
     """
-    _open_closed_streams()
+    standard_streams.prepare()
     sys.excepthook = _end_at_import
     sys.unraisablehook = _note_unraisable
     threading.excepthook = _say_of_thread
     logging.getLogger("asyncio").addFilter(_is_news)
-
-
-def _open_closed_streams() -> None:
-    """Put nowhere in the place of a stream that this was started without (`>&-`).
-
-    Else the next file that is opened gets its number, and what children print.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
-            os.set_inheritable(nowhere, True)
-            setattr(sys, name, os.fdopen(nowhere, mode))
 
 
 def _note_unraisable(found: sys.UnraisableHookArgs) -> None:

@@ -183,3 +183,14 @@ def test_a_stream_that_is_closed_from_the_start_is_no_defect(
     line = f'"{sys.executable}" "{ENTRY}" {command} {closed}'
     done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("command", ["--help", "tasks", "doctor --tasks gcd"])
+def test_a_reader_that_has_had_enough_is_no_failure(command: str) -> None:
+    line = (
+        f'"{sys.executable}" "{ENTRY}" {command} | head -c 1; exit ${{PIPESTATUS[0]}}'
+    )
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False)
+    assert (done.returncode, len(done.stdout)) == (0, 1)
+    assert b"Traceback" not in done.stderr
