@@ -9,6 +9,8 @@ ARGS ?=
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt constraints.txt
+# As `-m venv`, without Python's traceback after Ctrl-C.
+MAKE_VENV := -c 'import signal, sys, venv; signal.signal(2, signal.SIG_DFL); venv.main(sys.argv[1:])'
 SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 
 .DEFAULT_GOAL := help
@@ -82,8 +84,9 @@ $(STAMP): $(REQUIREMENTS)
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) cannot make environments: install its venv package (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
 	@echo "Installing about 140 packages in $(VENV) with Python $$($(PYTHON) $(SHOW_VERSION)), once: one to three minutes."
-	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	@rm -rf $(VENV) && $(PYTHON) $(MAKE_VENV) $(VENV)
 	@set -o pipefail; count=0; \
+	trap 'echo "The installation was interrupted; the next time it begins anew." >&2; exit 130' INT; \
 	PYTHONUNBUFFERED=1 $(PY) -m pip install --disable-pip-version-check --no-input \
 	  --progress-bar off -r requirements-dev.txt -c constraints.txt 2>&1 \
 	| tee $(VENV)/install.log \
