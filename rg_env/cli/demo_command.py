@@ -25,7 +25,6 @@ from rg_env import ending, logs
 from rg_env.cli import demo_options
 from rg_env.cli.demo_report import (
     live_view,
-    name_dumps,
     print_report,
     progress_line,
     write_dumps_page,
@@ -154,7 +153,7 @@ def _say_early_end(
     line = progress_line(env.metrics, trainer, options.steps)
     console = Console(highlight=False)
     console.print(f"The demo was ended at {line}", soft_wrap=True)
-    name_dumps(console, options.dumps, env.run_uuid)
+    write_dumps_page(console, options.dumps, env.run_uuid)
 
 
 def _say_ending(number: signal.Signals) -> None:
