@@ -350,7 +350,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _say_summary(self) -> None:
         if self.ledger.asked:
-            logger.info("%s", self.metrics.summary())
+            for line in self.metrics.summary():
+                logger.info("%s", line)
 
     @property
     def exit_status(self) -> int:

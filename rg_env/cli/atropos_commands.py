@@ -82,14 +82,11 @@ def _build(env_cls: Any, name: str, argv: Sequence[str]) -> Any:
     use_wandb = _wandb_choice(command, chosen.env, config.use_wandb)
     config = config.model_copy(update={"use_wandb": use_wandb})
     env = env_cls(config, servers, slurm=chosen.slurm, testing=chosen.testing)
-    logger.info(
-        "%s: model %s (%s) at %s, tokenizer %s",
-        name,
-        servers[0].model_name,
-        servers[0].server_type,
-        ", ".join(str(server.base_url) for server in servers),
-        config.tokenizer_name,
-    )
+    model, urls = servers[0].model_name, (str(server.base_url) for server in servers)
+    kind = servers[0].server_type
+    logger.info("%s: model %s (%s) at %s", name, model, kind, ", ".join(urls))
+    if config.tokenizer_name != model:
+        logger.info("%s: tokenizer %s", name, config.tokenizer_name)
     return env
 
 
