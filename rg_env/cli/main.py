@@ -112,6 +112,7 @@ def glance(argv: Sequence[str]) -> int | None:
             from rg_env.cli import demo_options
 
             demo_options.parse(rest)
+            print("Importing Atropos, which takes some seconds ...", flush=True)
         elif command in MAKE_ITEMS:
             from rg_env.cli import atropos_options
 

@@ -11,7 +11,7 @@ from parts import ENTRY, TOKENIZER, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.cli import atropos_options, options
-from rg_env.cli.main import COMMANDS
+from rg_env.cli.main import COMMANDS, glance
 from rg_env.cli.option_table import describe
 from rg_env.errors import SettingError
 
@@ -282,3 +282,10 @@ def test_what_does_nothing_is_said(tmp_path: Path) -> None:
 def test_an_option_that_is_given_twice_is_refused() -> None:
     with pytest.raises(SettingError, match=r"--env\.seed: it is given twice"):
         parsed("--env.seed", "1", "--env.seed=2")
+
+
+def test_the_demo_says_a_word_before_the_framework_is_imported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert glance(["demo"]) is None
+    assert capsys.readouterr().out.startswith("Importing Atropos")
