@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """ReasoningGym environment for Atropos: every task of reasoning-gym, one environment.
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
@@ -43,15 +44,15 @@ from rg_env import installation
 
 installation.check()
 if __name__ == "__main__":
-    from rg_env.cli import main as command_line
+    from rg_env.cli.main import run_and_exit
 
-    # The other commands spare themselves the import of the framework.
-    if not command_line.needs_environment(sys.argv[1:]):
-        command_line.run_and_exit(None, sys.argv[1:])
-    refused = command_line.glance(sys.argv[1:])
-    if refused is not None:
-        raise SystemExit(refused)
-    command_line.begin_workers(sys.argv[1:])
+    def _by_its_name() -> Any:
+        from reasoning_gym_environment import ReasoningGymEnv
+
+        return ReasoningGymEnv
+
+    # Imported once a command needs it, which takes seconds.
+    run_and_exit(_by_its_name, sys.argv[1:])
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
@@ -136,6 +137,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         metrics: Counters of the run.
         eval_metrics: Name and value of each number of the newest evaluation.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
+        shows_json: Whether `evaluate` prints JSON instead of a table.
         n_groups_to_process: Rows that `process` writes.
         group_size_to_process: Rollouts of each.
     """
@@ -143,6 +145,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
+    shows_json = False
     n_groups_to_process: int
     group_size_to_process: int
     server_cls: Any
@@ -711,7 +714,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             ),
             with_messages=self.config.include_messages,
         )
-        self.ledger.settle(*delivered.endings)
+        self._groups.settle(*delivered.endings)
         self.completion_lengths += delivered.lengths
         self.items_sent_this_step += sum(
             ending.fate in ("sent", "unsent") for ending in delivered.endings
@@ -797,7 +800,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             )
             summary = summarise(results)
             self.eval_metrics = list(summary.metrics().items())
-            evaluation_run.show(summary)
+            evaluation_run.show(summary, as_json=self.shows_json)
 
             async def write_numbers(folder: Path) -> None:
                 await self._write_numbers(folder, summary.metrics(), began)
@@ -886,8 +889,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     # -- checkpoints -------------------------------------------------------------------
 
     def _lineage(self) -> Lineage:
-        name = self.wandb_prepend or self.name
-        return self._checkpoints.lineage(self.checkpoint_dir, name)
+        name, config = self.wandb_prepend or self.name, self.config
+        is_whole = config.num_shards == 1
+        shard = None if is_whole else f"shard{config.shard_index}of{config.num_shards}"
+        return self._checkpoints.lineage(self.checkpoint_dir, name, shard)
 
     def _state_owners(self) -> dict[str, Stateful]:
         adaptive = self._feedback.adaptive
@@ -925,7 +930,3 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             logger.warning("no checkpoint of %s in %s: starting anew", name, where)
         else:
             logger.info("continuing from %s at item %d", source, self.iter)
-
-
-if __name__ == "__main__":
-    ReasoningGymEnv.cli()

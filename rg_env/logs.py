@@ -56,10 +56,21 @@ class _Unconfigured(logging.Handler):
             self.handleError(record)
 
 
+_asked: int | None = None
+
+
+def ask(level: int | None) -> None:
+    """Set the level of our log, whatever the settings say; None leaves it to them."""
+    global _asked
+    _asked = level
+    if level is not None:
+        logging.getLogger(OWN_LOGGER).setLevel(level)
+
+
 def set_levels(debug: bool, quiet_framework: bool) -> None:
     """Set the levels of our loggers and the framework's, and have ours seen."""
     own = logging.getLogger(OWN_LOGGER)
-    own.setLevel(logging.DEBUG if debug else logging.INFO)
+    own.setLevel(_asked or (logging.DEBUG if debug else logging.INFO))
     if not any(isinstance(handler, _Unconfigured) for handler in own.handlers):
         own.addHandler(_Unconfigured())
     for name in FRAMEWORK_LOGGERS:
@@ -73,6 +84,7 @@ def start() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_LineFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    ask(None)
     # Its tries to reach the hub end in one sentence of ours.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 

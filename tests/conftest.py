@@ -156,7 +156,7 @@ def shared_fork_server(
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rg_env.pool.early_start.take", fork_servers.lend)
+        patch.setattr("rg_env.pool.worker_pool.ForkServer", fork_servers.lend)
         yield
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -121,8 +123,12 @@ def _sample(rollout: Mapping[str, Any], score: Score, handle: Any) -> dict[str, 
     }
 
 
-def show(summary: EvalSummary) -> None:
+def show(summary: EvalSummary, *, as_json: bool = False) -> None:
     """Print the table of an evaluation, and what was not evaluated."""
+    if as_json:
+        found = dataclasses.asdict(summary)
+        print(json.dumps(found, indent=2))  # noqa: T201 - what was asked for
+        return
     console = Console()
     if summary.overall is not None:
         console.print(summary.table())

@@ -2,7 +2,7 @@
 
 They stand together here so that they shape nothing else: what a name means is decided
 in the package that owns it, and nothing of ours calls the helpers, so a subclass that
-overrides one changes nothing. Those that need no run work on an object that was never
+overrides one is warned. Those that need no run work on an object that was never
 set up, even on one made by `ReasoningGymEnv.__new__`.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
+import warnings
 from collections import deque
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
@@ -29,6 +30,20 @@ from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.sampler import Sampler
 
 logger = logging.getLogger(__name__)
+
+HELPERS = (
+    "_get_task_names",
+    "_validate_discovered_tasks",
+    "_get_task_complexity_level",
+    "_get_complexity_params_for_task",
+    "_create_dataset_with_complexity",
+    "_update_task_performance",
+    "_extract_final_answer",
+    "_score_answer_with_both_formats",
+    "_save_rollouts_to_jsonl",
+    "_save_failed_rollouts_to_jsonl",
+)
+"""The original's methods that it calls itself, and we do not."""
 
 
 class OldNames:
@@ -54,12 +69,30 @@ class OldNames:
             raise RuntimeError("this needs setup() first")
         return self._items
 
+    def __init_subclass__(cls, **how: Any) -> None:
+        """Warn of a class that overrides a helper in vain."""
+        super().__init_subclass__(**how)
+        changed = [n for n in HELPERS if getattr(cls, n) is not getattr(OldNames, n)]
+        if changed:
+            warnings.warn(
+                f"{cls.__name__} overrides {', '.join(changed)}, which nothing calls;"
+                " override `score` or `get_next_item`, or use a setting"
+                " (docs/commands.md)",
+                stacklevel=2,
+            )
+
     # -- the stream --------------------------------------------------------------------
 
     @property
     def task_names(self) -> list[str]:
-        """The chosen tasks, sorted; empty before `setup`."""
-        return [] if self._items is None else self._items.task_names
+        """The chosen tasks, sorted, as a copy; empty before `setup`."""
+        return [] if self._items is None else list(self._items.task_names)
+
+    @task_names.setter
+    def task_names(self, names: Sequence[str]) -> None:
+        if self._items is not None:
+            raise AttributeError("the tasks are chosen at setup(); set env.tasks")
+        self.config.tasks = list(names) or None
 
     @property
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
@@ -81,7 +114,7 @@ class OldNames:
 
     @property
     def rng(self) -> random.Random:
-        """The generator that decides the next draw, as new."""
+        """A copy of the generator that decides the next draw."""
         config = self.config
         sampler = Sampler((), config.seed, config.shard_index, config.num_shards)
         return sampler.rng_at(self.iter)
@@ -282,4 +315,4 @@ class OldNames:
         given = vars(self).get("config")
         if isinstance(given, ReasoningGymEnvConfig):
             return given
-        return ReasoningGymEnvConfig()
+        return ReasoningGymEnvConfig.model_validate({})

@@ -120,7 +120,7 @@ class ProcessRun:
             return False
         async with self._row_lock:  # the row that is counted is this group's
             rows_before = self._rows.rows
-            await self._env.handle_send_to_api(
+            await self._groups.deliver(
                 group,
                 item,
                 do_send_to_api=False,

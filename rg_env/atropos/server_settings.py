@@ -6,7 +6,7 @@ from typing import Any
 
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
-from rg_env.atropos import setting_sentences
+from rg_env.atropos import setting_checks
 from rg_env.atropos.checked_server import CheckedServer
 
 
@@ -43,4 +43,4 @@ def check_server(server: APIServerConfig) -> None:
     # A subclass may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
     given: dict[str, Any] = server.model_dump(include=known, exclude_unset=True)
-    setting_sentences.build("openai", ServerSettings, given)
+    setting_checks.build("openai", ServerSettings, given)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from rg_env.pool import early_start
+from rg_env.pool.fork_server import ForkServer
 from rg_env.pool.pool_errors import PoolClosed, PoolFull
 from rg_env.pool.worker_thread import BELIEVED, Call, Trust, WorkerThread
 from rg_env.sandbox import hardening
@@ -62,7 +62,7 @@ class WorkerPool:
         """
         if num_workers < 1 or max_pending < 1:
             raise ValueError("num_workers and max_pending have to be at least 1")
-        self._fork_server = early_start.take(preload, memory_limit_bytes)
+        self._fork_server = ForkServer(preload, memory_limit_bytes)
         self._max_pending = max_pending
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below

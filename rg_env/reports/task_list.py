@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.box import Box
@@ -17,6 +19,11 @@ from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale
 
 WIDTH = 80
+
+ASKS: Mapping[str, str] = json.loads(
+    Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
+)
+"""Task to what it asks for, in at most 64 characters."""
 
 RULED_HEAD = Box("\n".join(["    "] * 2 + [" -- "] + ["    "] * 5), ascii=True)
 """Nothing but a rule of dashes under the headings."""
@@ -122,6 +129,17 @@ def table(tasks: Sequence[TaskFacts]) -> Table:
         for facts in members:
             result.add_row(*map(Text, _row(facts)))
     return result
+
+
+def with_asks(listing: str) -> str:
+    """Return a printed table with what a task asks for below its row."""
+    lines = []
+    for line in listing.splitlines():
+        lines.append(line)
+        words = line.split()
+        if line.startswith("  ") and words and words[0] in ASKS:
+            lines.append(f"    {ASKS[words[0]]}")
+    return "\n".join(lines)
 
 
 def numbers(tasks: Sequence[TaskFacts]) -> dict[str, int]:
@@ -234,6 +252,7 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
     info, scale = facts.info, facts.scale
     rows = [
         ("task", f"{info.name} ({info.category})"),
+        ("asks for", ASKS.get(info.name, "")),
         ("curriculum", "yes" if info.has_curriculum else "no"),
         ("scale", _scale_text(facts)),
     ]
@@ -287,6 +306,7 @@ def _task_json(facts: TaskFacts) -> dict[str, Any]:
     found: dict[str, Any] = {
         "task": info.name,
         "category": info.category,
+        "asks_for": ASKS.get(info.name),
         "has_curriculum": info.has_curriculum,
         "parameters": dict(info.parameters),
     }

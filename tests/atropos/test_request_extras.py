@@ -7,7 +7,7 @@ from odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
 from parts import NOWHERE, TOKENIZER, build_env, env_config, options_of, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import evaluation_run, setting_sentences
+from rg_env.atropos import evaluation_run, setting_checks
 from rg_env.atropos.server_configs import server_list
 from rg_env.atropos.server_settings import ServerSettings
 from rg_env.errors import SettingError
@@ -26,7 +26,7 @@ def settings_of(url=NOWHERE, kind="openai", **changes):
         "tokenizer_name": TOKENIZER,
         "health_check": False,
     }
-    return setting_sentences.build("openai", ServerSettings, given | changes)
+    return setting_checks.build("openai", ServerSettings, given | changes)
 
 
 REFUSED = {

@@ -209,6 +209,15 @@ def test_an_evaluation_takes_as_many_tokens_as_training_or_as_many_as_are_given(
     assert config["generation_parameters"]["max_new_tokens"] == limit
 
 
+def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
+    argv = options_of(simulated.url, data_dir_to_save_evals=tmp_path)
+    assert run_main(["evaluate", "--json", *argv]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sorted(found["by_task"]) == FAST_TASKS
+    assert found["overall"]["items"] == len(FAST_TASKS)
+    assert found["failed_requests"] == 0
+
+
 # -- servers that fail -----------------------------------------------------------------
 
 

@@ -70,7 +70,7 @@ def evaluate(folder, servers):
 
 
 def doctor(folder, servers):
-    return Terminal(folder, "doctor", "--json", "found.json")
+    return Terminal(folder, "doctor")
 
 
 def simulated_server(folder, servers):

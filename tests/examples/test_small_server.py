@@ -6,17 +6,12 @@ import contextlib
 import aiohttp
 import numpy as np
 import pytest
-from transformers import AutoTokenizer
 
 from examples.train_small import small_server
 from examples.train_small.small_server import SmallServer, build_app
-from rg_env.inference.native_servers import SERVER_CLASSES
-from rg_env.inference.route_probe import PROBE_SAMPLING
-from rg_env.inference.server_look import ServerLook
-from rg_env.inference.token_routes import COMPLETIONS
 from rg_env.simulation.inference_server import serve_app
 from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
-from tests.parts import server_config, until
+from tests.parts import until
 
 PROMPT = TOKENIZER.encode("2 + 2?")
 END = TOKENIZER.end_id
@@ -26,10 +21,20 @@ END = TOKENIZER.end_id
 
 def body_of(**changes):
     """Return a request as the environment makes it."""
-    sampling = {"n": 1, "max_tokens": 8, "temperature": 1.0, "top_p": 1.0}
-    changed = {"prompt": PROMPT} | changes
-    extra = {name: changed[name] for name in changed.keys() - {"prompt"}}
-    return COMPLETIONS.body(changed["prompt"], sampling, "policy", extra)
+    return {
+        "model": "policy",
+        "prompt": PROMPT,
+        "n": 1,
+        "max_tokens": 8,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "logprobs": 0,
+        "return_token_ids": True,
+        "return_tokens_as_token_ids": True,
+        "top_k": -1,
+        "min_p": 0.0,
+        **changes,
+    }
 
 
 class Client:
@@ -89,9 +94,8 @@ def test_each_token_has_the_log_probability_that_the_policy_gives_it(reply_of_ei
     policy, choices = reply_of_eight
     for choice in choices:
         ids = choice["token_ids"]
-        (own,) = policy.log_probabilities([PROMPT + ids])
         told = choice["logprobs"]["token_logprobs"]
-        np.testing.assert_allclose(told, own[len(PROMPT) :], rtol=1e-5)
+        np.testing.assert_allclose(told, policy.log_probabilities(ids), rtol=1e-5)
 
 
 def test_a_request_has_as_many_completions_as_it_asked_for(reply_of_eight):
@@ -161,7 +165,7 @@ def test_requests_of_two_temperatures_are_two_batches(tmp_path):
 
 def test_a_batch_is_no_larger_than_its_bound(tmp_path, monkeypatch):
     policy = policy_of(a=0.0)
-    monkeypatch.setattr(small_server.Batches.__init__, "__defaults__", (0, 4))
+    monkeypatch.setattr(small_server, "MOST_ROWS", 4)
 
     async def together(client):
         await asyncio.gather(*(client.complete(n=2) for _ in range(5)))
@@ -235,7 +239,7 @@ def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_path):
     async def hand_over(client):
         old = asyncio.ensure_future(client.complete(n=2))
         await until(lambda: policy.calls, "it samples")
-        policy_of(b=0.0).save(tmp_path)
+        policy_of(b=0.0).save_weights(tmp_path)
         reload = {"method": "reload_weights"}
         taking = asyncio.ensure_future(client.post("/collective_rpc", reload))
         await asyncio.sleep(0.1)
@@ -312,36 +316,3 @@ def test_what_else_a_vllm_is_asked_for_is_refused(tmp_path):
     replies = asked(policy_of(a=0.0), tmp_path, ask)
     assert [status for status, _ in replies] == [400, 400, 400, 404]
     assert all("small server" in reply["error"]["message"] for _, reply in replies)
-
-
-# -- this project's own client ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["vllm", "openai"])
-def test_serve_looks_at_it_and_finds_its_token_ids(tmp_path, kind):
-    policy = policy_of(a=0.0, b=0.0, end=-1.0)
-
-    async def look(client):
-        url = f"{client.url}/v1"
-        config = server_config(url, kind, model_name="policy", health_check=False)
-        await ServerLook(url, kind, "policy", "x", trains=True).check()
-        server = SERVER_CLASSES[kind](config)
-        server.tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-        try:
-            return await server.find_route(anew=True)
-        finally:
-            await server.close()
-            await server.openai.close()
-
-    route = asked(policy, tmp_path, look)
-    assert route is COMPLETIONS
-    assert policy.calls == [(PROBE_SAMPLING["n"], PROBE_SAMPLING["max_tokens"], 1.0)]
-
-
-def test_process_and_evaluate_take_it_for_a_server_of_token_ids(tmp_path):
-    async def look(client):
-        url = f"{client.url}/v1"
-        await ServerLook(url, "vllm", "policy", "x", trains=False).check()
-        return True
-
-    assert asked(policy_of(a=0.0), tmp_path, look)
