@@ -84,6 +84,7 @@ from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.collection import GroupCollection
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import DeliveryHooks, GroupDelivery, GroupRules
+from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
@@ -352,7 +353,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _say_summary(self) -> None:
         if self.ledger.asked:
-            logger.info("%s", self.metrics.summary())
+            for line in self.metrics.summary():
+                logger.info("%s", line)
 
     @property
     def exit_status(self) -> int:
@@ -455,6 +457,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         limit: int = self.config.max_token_length
         return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
+
+    @property
+    def _eval_limit_tokens(self) -> int:
+        return self.config.eval_max_token_length or self.limit_tokens
 
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
@@ -767,7 +773,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _eval_rollout(self, entry: Mapping[str, Any], dataset: Any) -> Any:
         """Return the rollout of an evaluation item, and its score."""
-        rollout = await self._requests.for_evaluation(entry, dataset, self.limit_tokens)
+        limit_tokens = self._eval_limit_tokens
+        rollout = await self._requests.for_evaluation(entry, dataset, limit_tokens)
         return rollout, await self._scoring.one_score(rollout)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
@@ -779,33 +786,48 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         began = time.time()
         made = self._made()
         await made.trials.finished()
-        results = await evaluation_run.evaluate_items(
-            self.test_items_with_scorers,
-            self._eval_rollout,
-            category_of=lambda task: made.library.tasks[task].category,
-            max_in_flight=self.config.max_eval_workers,
-            watch=self._watch,
-        )
-        summary = summarise(results)
-        self.eval_metrics = list(summary.metrics().items())
-        evaluation_run.show(summary, as_json=self.shows_json)
-        folder = self.config.data_dir_to_save_evals
-        if folder is not None and summary.overall is not None:
+        items = self.test_items_with_scorers
+        settings = evaluation_run.settings_text(self.config, self.server.servers)
+        wanted = self.config.data_dir_to_save_evals
+        async with EvaluationFiles(wanted, settings, len(items)) as files:
+            results = await evaluation_run.evaluate_items(
+                items,
+                self._eval_rollout,
+                category_of=lambda task: made.library.tasks[task].category,
+                max_in_flight=self.config.max_eval_workers,
+                watch=self._watch,
+                keep=files.keep,
+            )
+            summary = summarise(results)
+            self.eval_metrics = list(summary.metrics().items())
+            evaluation_run.show(summary, as_json=self.shows_json)
+
+            async def write_numbers(folder: Path) -> None:
+                await self._write_numbers(folder, summary.metrics(), began)
+
+            is_kept = await files.finish(results, write_numbers)
+        gave_up = self._watch.gave_up.is_set()
+        if self.process_mode and (summary.overall is None or gave_up or not is_kept):
+            self._lifetime.fail()
+
+    async def _write_numbers(
+        self, folder: Path, metrics: dict[str, float], began: float
+    ) -> None:
+        wanted = self.config.data_dir_to_save_evals
+        self.config.data_dir_to_save_evals = str(folder)  # where the framework writes
+        try:
             await self.evaluate_log(
-                metrics=summary.metrics(),
+                metrics=metrics,
                 start_time=began,
                 end_time=time.time(),
-                generation_parameters={"temperature": self.config.eval_temperature},
-                samples=[dict(result.sample) for result in results],
+                generation_parameters={
+                    "temperature": self.config.eval_temperature,
+                    "max_new_tokens": self._eval_limit_tokens,  # with the prompt
+                },
                 verbose=False,
             )
-            if self.process_mode:
-                servers = self.server.servers
-                evaluation_run.write_settings(Path(folder), self.config, servers)
-            logger.info("results: %s", folder)
-        gave_up = self._watch.gave_up.is_set()
-        if self.process_mode and (summary.overall is None or gave_up):
-            self._lifetime.fail()
+        finally:
+            self.config.data_dir_to_save_evals = wanted
 
     # -- numbers -----------------------------------------------------------------------
 

@@ -20,6 +20,10 @@ VERSION = "0.1.0"
 FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
 
+MIB = 2**20
+LEAST_MEMORY_MIB = 512
+"""Below, some import fails, and the package that it is of would be blamed."""
+
 _PACKAGES = (
     "aiohttp atroposlib click fastapi huggingface_hub isal jinja2 msgspec numpy openai"
     " orjson pydantic rich sympy tenacity tokenizers transformers uvicorn wandb yaml"
@@ -56,9 +60,21 @@ def check() -> None:
             f" in workers that Linux shuts in, and this machine runs {sys.platform};"
             " use a Linux machine, a container or WSL"
         )
+    _check_memory()
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InstallationError(_missing(missing))
+
+
+def _check_memory() -> None:
+    import resource  # Linux has it
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < LEAST_MEMORY_MIB * MIB:
+        raise InstallationError(
+            f"this process may use {limit // MIB} MiB of memory (`ulimit -v`), and"
+            f" needs {LEAST_MEMORY_MIB} MiB at least; raise the limit"
+        )
 
 
 def explain(error: BaseException) -> str | None:

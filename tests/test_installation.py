@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ SEEN_BY_AN_OLD_PYTHON = (
     "rg_env/__init__.py",
     "rg_env/cli/__init__.py",
     "rg_env/cli/failures.py",
+    "rg_env/cli/standard_streams.py",
     "rg_env/errors.py",
     "rg_env/installation.py",
 )
@@ -79,6 +81,13 @@ def test_another_system_than_linux_is_refused_with_the_reason(
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "runs on Linux only, because" in refusal()
     assert "this machine runs darwin" in refusal()
+
+
+def test_a_limit_of_memory_that_no_import_fits_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (200 * 2**20, -1))
+    assert refusal().startswith("this process may use 200 MiB of memory (`ulimit -v`)")
 
 
 def test_missing_packages_are_named_all_at_once(

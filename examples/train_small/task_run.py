@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import logging
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -137,6 +138,7 @@ class TaskRun:
         folder = self._folder / when
         done = folder / "done"
         if not done.is_file():
+            shutil.rmtree(folder, ignore_errors=True)  # of a start that was ended
             settings = self._settings(when, {"data_dir_to_save_evals": str(folder)})
             log = self.work.logs / "evaluate.log"
             self.plugin.run(log, "evaluate", "--config", settings)

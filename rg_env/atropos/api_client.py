@@ -31,6 +31,7 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
+from rg_env.inference.bounded_bodies import MOST_BYTES_OF_THE_API, read_bounded
 from rg_env.inference.connection_faults import SILENT, describe
 from rg_env.retrying import tried_again
 
@@ -129,7 +130,9 @@ class ApiClient:
             async with self._session.request(
                 method, self.url + path, data=body, headers=headers
             ) as reply:
-                content = await reply.read()
+                content = b"".join(
+                    await read_bounded(reply.content.iter_any(), MOST_BYTES_OF_THE_API)
+                )
                 if reply.status >= 500 or reply.status in LATER_STATUSES:
                     raise ApiFaulted(f"{method} {path}: status {reply.status}")
                 if reply.status >= 400:

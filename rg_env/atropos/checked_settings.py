@@ -195,6 +195,8 @@ class EvaluationSettings(CheckedModel):
     """Decides every evaluation item"""
     eval_temperature: float = Field(0.0, ge=0.0, le=10.0)
     """Sampling temperature of evaluation"""
+    eval_max_token_length: int | None = Field(None, ge=2, le=100_000_000)
+    """Longest prompt plus completion of evaluation, in tokens; None: as in training"""
     steps_per_eval: int = Field(100, ge=-1, le=MANY)
     """Steps between evaluations; 0 or -1 for none"""
     eval_handling: Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"] = "STOP_TRAIN"

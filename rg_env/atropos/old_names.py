@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.answers.extraction import extract_answer
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.errors import LibraryError
@@ -45,9 +44,6 @@ HELPERS = (
     "_save_failed_rollouts_to_jsonl",
 )
 """The original's methods that it calls itself, and we do not."""
-
-DEADLINE_S = 5.0
-"""Of scoring, where there are no settings."""
 
 
 class OldNames:
@@ -274,16 +270,17 @@ class OldNames:
             return list(FALLBACK_TASKS)
 
     def _validate_discovered_tasks(
-        self, names: Sequence[str], package: Any
+        self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
     ) -> list[str]:
-        """Return the names whose dataset `package` can build and generate.
+        """Return the names whose dataset the package can build; none without one.
 
         This runs the library in this process; `setup` asks the workers instead.
         """
         valid = []
-        for name in names:
+        for name in () if rg_package_or_none is None else task_names_to_validate:
             try:
-                package.create_dataset(name, size=1, seed=self.config.seed)[0]
+                seed = self._settings.seed
+                rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
             except Exception as error:  # noqa: BLE001 - foreign code raises anything
                 logger.warning("task %s is left out: %r", name, error)
             else:
@@ -309,8 +306,13 @@ class OldNames:
 
     def _scorer(self) -> GroupScorer:
         """Return a scorer over this environment's workers, or the shared one's."""
-        pool = self._pool or shared_pool()
-        config = vars(self).get("config")
-        if config is None:  # made by `__new__`, as tests of the original do
-            return GroupScorer(pool, DEADLINE_S, ScoringRules())
+        config, pool = self._settings, self._pool or shared_pool()
         return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+
+    @property
+    def _settings(self) -> ReasoningGymEnvConfig:
+        """The settings; the defaults on what `__new__` made, whatever it was given."""
+        given = vars(self).get("config")
+        if isinstance(given, ReasoningGymEnvConfig):
+            return given
+        return ReasoningGymEnvConfig.model_validate({})

@@ -101,6 +101,11 @@ def check_template(name: str, tokenizer: Any) -> None:
         raise SettingError(
             f"env.tokenizer_name: {name!r} {_template_fault(tokenizer, error)}"
         ) from error
+    if PROBE[1]["content"] not in rendered:
+        raise SettingError(
+            f"env.tokenizer_name: the chat template of {name!r} leaves the question"
+            " out; name a tokenizer whose template has the user's message in it"
+        )
     if PROBE[0]["content"] not in rendered:
         logger.warning(
             "the chat template of %r leaves the system message out: the model is not"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import logging
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import click
 from rich.console import Console
 from rich.live import Live
@@ -24,7 +26,6 @@ from rg_env.atropos import output_paths
 from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,
-    name_dumps,
     print_report,
     progress_line,
     write_dumps_page,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
+SERVER_PROGRAM = "rg_env.simulation.inference_server"
 PROJECT = Path(__file__).resolve().parents[2]
 ROLLOUTS = click.IntRange(2, 4096)
 """Of a group and of a batch, which are held in memory at once."""
@@ -49,14 +50,24 @@ LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
 
 
-def _server_options(options: SimpleNamespace) -> list[str]:
-    return [
-        "--port=0",
-        f"--seed={options.seed}",
-        f"--complexity_mode={options.complexity_mode}",
-        f"--num_eval_samples_per_task={EVAL_SAMPLES}",
-        f"--latency_ms={options.latency_ms}",
-    ]
+def _telling(env_cls: Any, session: aiohttp.ClientSession, server: str) -> Any:
+    """Return the class of an environment that tells the simulated model the answers."""
+    from rg_env.simulation.inference_server import TELL
+    from rg_env.simulation.key_entries import build_entry
+
+    class Telling(env_cls):  # type: ignore[misc]
+        async def get_next_item(self) -> Any:
+            item = await super().get_next_item()
+            if item is not None:
+                _, entry, handle = item
+                category = self._made().library.tasks[handle.task].category
+                told = build_entry(handle.task, category, handle.level, entry)
+                url, body = server + TELL, dataclasses.asdict(told)
+                async with session.post(url, json=body) as reply:
+                    reply.raise_for_status()
+            return item
+
+    return Telling
 
 
 def _build_env(env_cls: Any, options: SimpleNamespace, api: str, server: str) -> Any:
@@ -149,7 +160,7 @@ def _say_early_end(env: Any, trainer: StandInTrainer, options: SimpleNamespace) 
     line = progress_line(env.metrics, trainer, options.steps)
     console = Console(highlight=False)
     console.print(f"The demo was ended at {line}", soft_wrap=True)
-    name_dumps(console, options.dumps, env.run_uuid)
+    write_dumps_page(console, options.dumps, env.run_uuid)
 
 
 def _say_ending(number: signal.Signals) -> None:
@@ -166,10 +177,13 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api(is_quick=True))
         server = await stack.enter_async_context(
-            running_program(SERVER_PROGRAM, *_server_options(options))
+            running_program(
+                SERVER_PROGRAM, "--policy", f"--latency_ms={options.latency_ms}"
+            )
         )
+        session = await stack.enter_async_context(aiohttp.ClientSession())
         print(f"API {api}, simulated inference server {server}", flush=True)
-        env = _build_env(env_cls, options, api, server)
+        env = _build_env(_telling(env_cls, session, server), options, api, server)
         trainer = StandInTrainer(
             TrainerConfig(
                 api_url=api,
@@ -222,6 +236,7 @@ def demo(env_cls: Any, /, **given: Any) -> int:
             f" --group_size {options.group_size}, so the API would make no batch"
         )
     output_paths.check_folder("--dumps", str(options.dumps))
+    print("Importing Atropos, which takes some seconds ...", flush=True)
     demo_of_class = _demo(loaded(env_cls), options)
     env, trainer = ending.run(demo_of_class, _say_ending)
     return 0 if _report(env, trainer, options) else 1

@@ -24,7 +24,7 @@ RECENT_TASKS = 12
 def progress_line(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
     """Return in one line how far the run is."""
     counts = trainer.counts
-    place = f"step {counts.steps}/{steps}: {counts.groups} groups delivered"
+    place = f"step {counts.steps}/{steps}: {counts.groups} groups sent"
     scored = sum(metrics.outcomes.values())
     if not scored:
         return f"{place}; nothing scored yet"

@@ -104,14 +104,11 @@ def _build(name: str, env_cls: Any, given: Given, starts: Mapping[str, Any]) -> 
         logger.warning("W&B has no login: it is off (--env.use_wandb true to insist)")
         config = config.model_copy(update={"use_wandb": False})
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
-    logger.info(
-        "%s: model %s (%s) at %s, tokenizer %s",
-        name,
-        servers[0].model_name,
-        servers[0].server_type,
-        ", ".join(str(server.config.base_url) for server in env.server.servers),
-        config.tokenizer_name,
-    )
+    model, kind = servers[0].model_name, servers[0].server_type
+    urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
+    logger.info("%s: model %s (%s) at %s", name, model, kind, urls)
+    if config.tokenizer_name != model:
+        logger.info("%s: tokenizer %s", name, config.tokenizer_name)
     return env
 
 

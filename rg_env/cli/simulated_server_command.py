@@ -3,7 +3,8 @@
 For trying out `serve`, `process` and `evaluate` on a machine without a GPU. It knows
 the answers because it draws the same items, so `seed`, `eval_seed`, the choice of tasks
 and the difficulty must be those of the environment; to any other question it can only
-guess. It cannot follow `task_choice` adaptive, where results decide which task comes.
+guess. It cannot follow `task_choice` adaptive or a curriculum, where results decide
+what comes next.
 """
 
 from __future__ import annotations
@@ -52,9 +53,6 @@ from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
-MAX_DRAWS = 512
-MAX_ENTRIES_A_DRAW = 8
-"""On average, where results move the levels: a scale has five steps on average."""
 
 
 async def _run(pool: WorkerPool, options: SimpleNamespace) -> key_entries.Run:
@@ -84,24 +82,19 @@ async def _run(pool: WorkerPool, options: SimpleNamespace) -> key_entries.Run:
 async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
     evaluated = [entry async for entry in key_entries.eval_entries(pool, run)]
     questions = {entry.question for entry in evaluated}
-    if run.every_step:
-        asked = key_entries.entries_of_every_step(pool, run, questions)
-    else:
-        stream = run.build_stream()
-        maker = EntryMaker(
-            pool, stream, making_at_once=1, deadline_s=key_entries.DEADLINE_S
-        )
-        source = ItemSource(
-            stream,
-            maker,
-            lookahead=key_entries.AHEAD,
-            scoring_deadline_s=key_entries.DEADLINE_S,
-            rules=ScoringRules(),
-        )
-        source.keep_for_evaluation(questions)
-        asked = key_entries.asked_entries(run, source)
-    max_draws = MAX_DRAWS * (MAX_ENTRIES_A_DRAW if run.every_step else 1)
-    return AnswerKey(asked, known=evaluated, max_draws=max_draws)
+    stream = run.build_stream()
+    maker = EntryMaker(
+        pool, stream, making_at_once=1, deadline_s=key_entries.DEADLINE_S
+    )
+    source = ItemSource(
+        stream,
+        maker,
+        lookahead=key_entries.AHEAD,
+        scoring_deadline_s=key_entries.DEADLINE_S,
+        rules=ScoringRules(),
+    )
+    source.keep_for_evaluation(questions)
+    return AnswerKey(key_entries.asked_entries(run, source), known=evaluated)
 
 
 async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
@@ -134,8 +127,8 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     "--complexity_mode",
     Difficulty(),
     "random",
-    "The environment's env.complexity_mode: None, random, curriculum, a level or a"
-    " range [low, high]",
+    "The environment's env.complexity_mode: None, random, a level or a range [low,"
+    " high]",
 )
 @shown(
     "--skill",
@@ -150,6 +143,11 @@ def simulated_server(**given: Any) -> int:
     It loads no model: it knows the answers and makes mistakes at a set rate.
     """
     options = SimpleNamespace(**given)
+    if options.complexity_mode == "curriculum":
+        raise SettingError(
+            "--complexity_mode: found curriculum, whose levels follow results that this"
+            " server does not know; `demo --complexity_mode curriculum` runs one"
+        )
     listen(options.host, options.port).close()  # tried before the items are made
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:

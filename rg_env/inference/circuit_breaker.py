@@ -36,7 +36,7 @@ class Circuit:
 
     Attributes:
         is_open: Whether the server is left out.
-        reason: The newest failure.
+        reason: The newest failure, or why it rests.
         on_change: Called after it opened and after it closed.
     """
 
@@ -88,8 +88,9 @@ class Circuit:
         self._put_off_trial()
         self.on_change()
 
-    def rest(self, seconds: float) -> None:
+    def rest(self, seconds: float, reason: str) -> None:
         """Do not ask the server for some time, which is bounded."""
+        self.reason = reason
         until = self._clock() + min(max(seconds, 0.0), LONGEST_REST_S)
         self._rests_until = max(self._rests_until, until)
 

@@ -30,9 +30,13 @@ from tenacity import (
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.chat_replies import whole_text
+from rg_env.inference.chat_replies import usable_choices, whole_text
 from rg_env.inference.connection_faults import describe
-from rg_env.inference.guarded_server import GuardedServer, ServerLeftOutError
+from rg_env.inference.guarded_server import (
+    GuardedServer,
+    ServerLeftOutError,
+    why_all_out,
+)
 from rg_env.inference.native_replies import NativeReply, end_of, is_usable
 from rg_env.inference.native_servers import EndpointServer
 from rg_env.inference.prompts import Prompt
@@ -217,10 +221,11 @@ class Inference:
             for server in servers:
                 if isinstance(server, GuardedServer):
                     server.try_if_due()
-            if any(getattr(server, "server_healthy", True) for server in servers):
+            reason = why_all_out(servers)
+            if reason is None:
                 return
             if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
-                raise NoServer("NoServerError: every server is left out")
+                raise NoServer(f"NoServerError: no server is to be asked: {reason}")
             await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
 
     async def _request(
@@ -296,9 +301,10 @@ class Inference:
             messages=[dict(message) for message in prompt.messages], **arguments
         )
         end = self._tokenizer.eos_token or ""
+        choices = usable_choices(reply)
         texts = [
             whole_text(choice, thinking_open=prompt.thinking_open).removesuffix(end)
-            for choice in reply.choices
+            for choice in choices
         ]
         if sum(map(len, texts)) <= FEW_CHARS:
             tokens = self._encoded(texts)
@@ -312,7 +318,7 @@ class Inference:
                 masks=[PROMPT_MASK] * len(prompt.tokens) + ids,
                 logprobs=None,
             )
-            for choice, text, ids in zip(reply.choices, texts, tokens, strict=True)
+            for choice, text, ids in zip(choices, texts, tokens, strict=True)
         ]
 
     def _encoded(self, texts: list[str]) -> list[list[int]]:

@@ -17,7 +17,7 @@ import asyncio
 import email.utils
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import Context
 from datetime import datetime, timezone
 from typing import Any
@@ -66,6 +66,16 @@ def _status_of(error: BaseException) -> tuple[int | None, Mapping[str, str]]:
     return status, {} if headers is None else headers
 
 
+def why_all_out(servers: Iterable[Any]) -> str | None:
+    """Return why none of some servers is asked now, None where one is."""
+    reasons = []
+    for server in servers:
+        if getattr(server, "server_healthy", True):
+            return None
+        reasons.append(getattr(server, "why_out", "the health check fails"))
+    return reasons[0]
+
+
 def _ignore(server: GuardedServer, error: Exception) -> None:
     pass
 
@@ -98,6 +108,16 @@ class GuardedServer(APIServer):
         # Where the framework's own health check runs, it sets this again and again.
         if not is_healthy:
             self.circuit.note_failure("the health check fails")
+
+    @property
+    def why_out(self) -> str | None:
+        """Why the server is not asked now, None where it is."""
+        return None if self.circuit.admits else self.circuit.reason
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the server is left alone because it asked for that."""
+        return not self.circuit.admits and not self.circuit.is_open
 
     async def _ask_little(self) -> None:
         """Ask for one token, which costs next to nothing; raises where it fails."""
@@ -142,12 +162,15 @@ class GuardedServer(APIServer):
 
     def _note_failure(self, error: Exception) -> None:
         status, headers = _status_of(error)
+        reason = describe(error, *secrets_of(self.config))
         asked_to_wait = headers.get("Retry-After")
         is_busy = status == UNAVAILABLE and asked_to_wait is not None
         if status == BUSY or is_busy:
-            self.circuit.rest(retry_after_s(asked_to_wait, datetime.now(timezone.utc)))
+            wait_s = retry_after_s(asked_to_wait, datetime.now(timezone.utc))
+            wait = f"it asks to wait {wait_s:.0f} s; " if asked_to_wait else ""
+            self.circuit.rest(wait_s, wait + reason)
         elif status not in ABOUT_THE_REQUEST:
-            self.circuit.note_failure(describe(error, *secrets_of(self.config)))
+            self.circuit.note_failure(reason)
         self.on_failure(self, error)
 
     async def _ask_once(

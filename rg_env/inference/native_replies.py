@@ -33,10 +33,8 @@ _COMMA_FOR_COLON = bytes.maketrans(b":", b",")
 _VLLM_UNIT = b'[{"":}]'
 _SGLANG_UNIT = b"[,,null]"
 
-NATURAL_ENDS = frozenset(
-    {"stop", "length", "content_filter", "tool_calls", "function_call"}
-)
-"""Ends that the framework knows; any other, as "abort", leaves half a completion."""
+NATURAL_ENDS = frozenset({"stop", "length", "tool_calls", "function_call"})
+"""Of a whole completion; any other, as "abort" or "content_filter", leaves half."""
 
 Sequence = tuple[list[int], list[float]]
 

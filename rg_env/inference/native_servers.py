@@ -35,6 +35,14 @@ from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env import patience
+from rg_env.inference.bounded_bodies import (
+    MEBIBYTE,
+    MOST_BYTES_OF_A_CHAT,
+    MOST_BYTES_OF_A_TOKEN,
+    MOST_TOKENS,
+    read_bounded,
+)
+from rg_env.inference.chat_replies import read_chat
 from rg_env.inference.connection_faults import describe
 from rg_env.inference.guarded_server import (
     TRIAL_TEXT,
@@ -48,10 +56,13 @@ from rg_env.inference.reply_reasons import (
     FORBIDDEN,
     MAX_COMPLETION_TOKENS,
     Reply,
+    UnusableReplyError,
     is_about_the_model,
     is_no_route,
+    parsed,
     read_refusal,
     refusal_behind,
+    told_error,
     wants_another_limit,
 )
 from rg_env.inference.route_probe import (
@@ -105,10 +116,6 @@ NO_SUCH_REPLY = (
     msgspec.MsgspecError,
 )
 """What reading a reply raises that is of another form."""
-
-
-class UnusableReplyError(ValueError):
-    """Not one completion of a reply is of use."""
 
 
 async def _refuse_error(reply: aiohttp.ClientResponse) -> None:
@@ -230,7 +237,14 @@ class NativeServer(GuardedServer, RecentTimings):
             timeout=aiohttp.ClientTimeout(total=self.config.timeout),
         ) as response:
             await _refuse_error(response)
-            return [block async for block in response.content.iter_any()]
+            tokens = sampling.get("n", 1) * sampling.get("max_tokens", MOST_TOKENS)
+            most_bytes = MEBIBYTE + MOST_BYTES_OF_A_TOKEN * (len(prompt) + tokens)
+            blocks = await read_bounded(response.content.iter_any(), most_bytes)
+        if sum(map(len, blocks)) <= REASON_BYTES:
+            error = told_error(parsed(b"".join(blocks)))
+            if error is not None:
+                raise ValueError(error)
+        return blocks
 
     async def _ask(
         self, route: TokenRoute, prompt: list[int], sampling: dict[str, Any]
@@ -449,14 +463,31 @@ class EndpointServer(NativeServer):
         if limit is not None:
             kwargs[self._limit_name] = limit
         try:
-            return await OpenAIServer._chat_completion_wrapper(self, **kwargs)
+            return await self._chats(kwargs)
         except openai.BadRequestError as error:
             reply = refusal_behind(error, *secrets_of(self.config))
             if "max_tokens" not in kwargs or not wants_another_limit(reply):
                 raise
         self._limit_name = MAX_COMPLETION_TOKENS
         kwargs[self._limit_name] = kwargs.pop("max_tokens")
-        return await OpenAIServer._chat_completion_wrapper(self, **kwargs)
+        return await self._chats(kwargs)
+
+    async def _chats(self, arguments: dict[str, Any]) -> Any:
+        """Ask once, or as often as there are choices where n is ignored."""
+        if not self._ignores_n:
+            return await self._one_chat(arguments)
+        one = {**arguments, "n": 1}
+        asking = (self._one_chat(one) for _ in range(arguments.get("n", 1)))
+        first, *others = await asyncio.gather(*asking)
+        for other in others:
+            first.choices += other.choices
+        return first
+
+    async def _one_chat(self, arguments: dict[str, Any]) -> Any:
+        chats = self.openai.chat.completions.with_streaming_response
+        async with chats.create(**arguments) as response:
+            blocks = await read_bounded(response.iter_bytes(), MOST_BYTES_OF_A_CHAT)
+        return read_chat(b"".join(blocks))
 
     _completion_wrapper = OpenAIServer._completion_wrapper
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from rg_env import patience
 from rg_env.inference.generation import InferenceFailed
-from rg_env.inference.guarded_server import GuardedServer
+from rg_env.inference.guarded_server import GuardedServer, why_all_out
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,7 @@ _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
 OTHER_REPLIES = frozenset(
     {
         "AttributeError",
+        "BodyTooLongError",
         "IndexError",
         "JSONDecodeError",
         "KeyError",
@@ -59,14 +60,6 @@ def kind_of(reason: str) -> str:
     if status is not None:
         return f"status_{status[1]}"
     return name[1] if name is not None else "unusable"
-
-
-def _why_out(server: Any) -> str | None:
-    """Return why a server is left out, None where it is not."""
-    if isinstance(server, GuardedServer):
-        return server.circuit.reason if server.circuit.is_open else None
-    is_healthy = getattr(server, "server_healthy", True)
-    return None if is_healthy else "the health check fails"
 
 
 class OutageWatch:
@@ -149,17 +142,18 @@ class OutageWatch:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
-            reason = self._all_out()
+            reason = why_all_out(self._servers)
             if reason is not None:
                 self._begin_failing()
-                self._say_down(reason)
+                if self._is_outage():
+                    self._say_down(reason)
             self._check_patience()
 
-    def _all_out(self) -> str | None:
-        """Return why no server is asked, None where one is."""
-        reasons = [_why_out(server) for server in self._servers]
-        out = [reason for reason in reasons if reason is not None]
-        return out[0] if len(out) == len(reasons) else None
+    def _is_outage(self) -> bool:
+        """Say whether nothing is answered for long, or no server is there to rest."""
+        is_lost = why_all_out(self._servers) is not None
+        rests = any(getattr(server, "is_resting", False) for server in self._servers)
+        return self._failing_s() >= patience.OUTAGE_AFTER_S or (is_lost and not rests)
 
     def _say_circuit(self, server: GuardedServer) -> None:
         url, circuit = server.config.base_url, server.circuit
@@ -207,8 +201,8 @@ class OutageWatch:
             self._count(reason)
             return
         self._begin_failing()
-        if self._failing_s() >= patience.OUTAGE_AFTER_S or self._all_out() is not None:
-            self._say_down(self._all_out() or reason)
+        if self._is_outage():
+            self._say_down(why_all_out(self._servers) or reason)
         self._say_kind(reason, self._count(reason))
         self._check_patience()
         try:
@@ -266,12 +260,13 @@ class OutageWatch:
             logging.ERROR if self._has_answered else logging.WARNING,
             "inference at %s %s; trying again%s",
             self.urls,
-            self._how(" ".join(reason.split())[:300]),
+            self._how(reason),
             self._how_long(),
         )
 
     def _how(self, reason: str) -> str:
         """Return what the servers do in the place of answering, and what to do."""
+        reason = " ".join(reason.split())[:300]
         if _STATUS.search(reason) is not None:
             return f"answers with an error ({reason})"
         if kind_of(reason) in OTHER_REPLIES or "usable completions" in reason:
@@ -291,6 +286,12 @@ class OutageWatch:
         if self._give_up_after_s is None or self._failing_since is None:
             return
         if self._failing_s() >= self._give_up_after_s and not self.gave_up.is_set():
-            self._say_down(self._newest_reason)
-            logger.error("inference at %s: giving up", self.urls)
+            reason = why_all_out(self._servers) or self._newest_reason
+            self.outages += not self.is_down
+            logger.error(
+                "inference at %s %s; giving up after %g s (env.give_up_after_s)",
+                self.urls,
+                f"({reason:.300})" if self.is_down else self._how(reason),
+                self._give_up_after_s,
+            )
             self.gave_up.set()

@@ -75,7 +75,11 @@ class Reply(NamedTuple):
     parameter: str | None = None
 
 
-def parsed(text: str) -> Any:
+class UnusableReplyError(ValueError):
+    """A reply is well by its status and holds nothing that a model wrote."""
+
+
+def parsed(text: str | bytes) -> Any:
     """Return the JSON value of a body, None where it is none."""
     try:
         return orjson.loads(text)
@@ -83,18 +87,26 @@ def parsed(text: str) -> Any:
         return None
 
 
-def _message(body: Any) -> str | None:
-    """Return the sentence in the JSON of a refusal, as the usual servers write it."""
+def message_in(body: Any) -> str | None:
+    """Return the sentence in the JSON of an error, as the usual servers write it."""
     if isinstance(body, list):
-        return "; ".join(filter(None, map(_message, body))) or None
+        return "; ".join(filter(None, map(message_in, body))) or None
     if not isinstance(body, dict):
         return body if isinstance(body, str) else None
     for name in ("error", "detail", "message", "msg"):
         if body.get(name):
-            told = _message(body[name])
+            told = message_in(body[name])
             where = ".".join(map(str, body.get("loc") or []))
             return f"{where}: {told}" if where and told else told
     return None
+
+
+def told_error(body: Any) -> str | None:
+    """Return what the JSON of a reply with status 200 tells of an error, if it does."""
+    if not isinstance(body, dict) or not body.get("error"):
+        return None
+    said = message_in(body) or str(body["error"])
+    return f"it sends an error in the place of a reply: {said[:LONGEST_SAID]}"
 
 
 def _parameter(body: Any, said: str) -> str | None:
@@ -117,7 +129,7 @@ def read_refusal(status: int, text: str, *keys: str | None) -> Reply:
     """
     body = parsed(text)
     title = _TITLE.search(text)
-    said = _message(body) or (title[1] if title else "" if "<" in text[:50] else text)
+    said = message_in(body) or (title[1] if title else "" if "<" in text[:50] else text)
     for key in keys:
         said = without_key(said, key)
     said = " ".join(said.split()).rstrip(".")
@@ -172,7 +184,8 @@ def why_setting(url: str, reply: Reply) -> str | None:
     if _CONTEXT.search(reply.said):
         return (
             "env.max_token_length: prompt and completion together are longer than the"
-            f" model takes ({told}); set a lower one"
+            f" model takes ({told}); set a lower one, and a lower"
+            " env.eval_max_token_length where that is set"
         )
     if reply.parameter not in FIELDS or reply.parameter == "model":
         return None

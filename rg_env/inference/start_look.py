@@ -26,14 +26,11 @@ from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.inference.connection_faults import describe, fault_of
 from rg_env.inference.guarded_server import GuardedServer
-from rg_env.inference.native_servers import (
-    SERVER_CLASSES,
-    NativeServer,
-    UnusableReplyError,
-)
+from rg_env.inference.native_servers import SERVER_CLASSES, NativeServer
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.reply_reasons import (
     Reply,
+    UnusableReplyError,
     is_about_the_model,
     refusal_behind,
     why_key,

@@ -28,10 +28,12 @@ ASKS: Mapping[str, str] = json.loads(
 RULED_HEAD = Box("\n".join(["    "] * 2 + [" -- "] + ["    "] * 5), ascii=True)
 """Nothing but a rule of dashes under the headings."""
 
-STEPS_LEGEND = (
-    "steps: points of the scale, from 0 to 1 at equal distances; levels: of the"
-    " library's curriculum, those on the scale; default: where the library's default"
-    " parameters lie on it, off if nowhere."
+COLUMNS = (
+    "steps    how many difficulties it has, from level 0 to level 1 evenly",
+    "levels   which of the library's curriculum these are",
+    "skipped  which of them are left out, as no usable item comes of them",
+    "default  the level of the library's default parameters, off if they have none",
+    "ms at    median time to make an item, at level 0 and at level 1,",
 )
 
 
@@ -161,8 +163,8 @@ def legend(tasks: Sequence[TaskFacts], cost_from: str) -> list[str]:
     """
     scales = [facts.scale for facts in tasks if facts.scale is not None]
     lines = [
-        STEPS_LEGEND,
-        f"ms: median time to make an item at either end, {cost_from}.",
+        *COLUMNS,
+        f"         {cost_from}",
     ]
     if any(facts.scale is None and facts.measured for facts in tasks):
         lines.append("Without a scale it is the time at the library's defaults.")

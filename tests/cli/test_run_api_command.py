@@ -16,11 +16,15 @@ from rg_env.cli.listening import url_of
 ENTRY = Path(__file__).resolve().parents[2] / "reasoning_gym_environment.py"
 GUARD_S = 60.0
 
+IP6 = Path("/proc/net/if_inet6")
+HOSTS_OF_IP6 = ["::1"] if IP6.exists() and IP6.read_text() else []
+
 
 @pytest.mark.processes
-def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it():
+@pytest.mark.parametrize("host", ["127.0.0.1", *HOSTS_OF_IP6])
+def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it(host):
     with subprocess.Popen(
-        [sys.executable, ENTRY, "run-api", "--host", "127.0.0.1", "--port", "0"],
+        [sys.executable, ENTRY, "run-api", "--host", host, "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

@@ -29,6 +29,7 @@ from rg_env.inference.circuit_breaker import FAILURES_IN_A_ROW
 from rg_env.inference.generation import InferenceFailed, NoServer, Sampling
 from rg_env.inference.reply_arrival import tell_of_replies
 from rg_env.rollouts.dump_writer import read_groups
+from rg_env.simulation import faults
 from rg_env.simulation.inference_server import serve_app
 from rg_env.simulation.stand_in_trainer import find_faults
 
@@ -446,6 +447,26 @@ def test_process_gives_up_with_all_rows_on_disk(fault, tmp_path):
     status, metrics = asyncio.run(run())
     assert (status, len(list(read_groups(path)))) == (1, 2)
     assert metrics.ledger.fates["written"] == 8 and metrics.ledger.in_flight == 0
+
+
+@pytest.mark.parametrize("kind", ["vllm", "openai"])
+def test_a_server_that_asks_for_a_longer_wait_than_our_patience_is_named_as_busy(
+    kind, logged, monkeypatch
+):
+    monkeypatch.setattr(faults, "RETRY_AFTER_S", 60)
+    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.1)
+
+    async def work(env, server):
+        env._watch.start(give_up_after_s=0.5)
+        with pytest.raises(InferenceFailed):
+            await ask(env)
+
+    beside(work, always("status_429"), kind=kind)
+    busy, end = said(logged)
+    assert "answers with an error" in busy and "429" in busy
+    assert "it asks to wait 60 s" in busy and "for 0.4 s (env.give_up" in busy
+    assert "429" in end and "giving up after 0.5 s (env.give_up_after_s)" in end
+    assert "left out" not in logged.text and "start the server" not in logged.text
 
 
 @pytest.mark.processes

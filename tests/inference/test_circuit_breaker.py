@@ -117,8 +117,8 @@ def test_an_answer_after_a_passed_trial_forgets_all():
 )
 def test_a_rest_is_kept_within_bounds_and_is_no_opening(asked_s, kept_s):
     circuit = Timed()
-    circuit.rest(asked_s)
-    circuit.rest(0.0)
+    circuit.rest(asked_s, "busy")
+    circuit.rest(0.0, "busy")
     circuit.now = kept_s - 0.01
     assert not circuit.admits
     circuit.now = kept_s
@@ -127,14 +127,14 @@ def test_a_rest_is_kept_within_bounds_and_is_no_opening(asked_s, kept_s):
 
 def test_a_rest_that_is_over_already_is_none():
     circuit = Timed()
-    circuit.rest(-3.0)
+    circuit.rest(-3.0, "busy")
     assert circuit.admits
 
 
 def test_a_server_that_rests_is_not_tried():
     circuit = Timed()
     circuit.fail()
-    circuit.rest(30.0)
+    circuit.rest(30.0, "busy")
     circuit.now = 29.0
     assert not circuit.begin_trial()
     circuit.now = 30.0

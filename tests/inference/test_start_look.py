@@ -154,6 +154,7 @@ def test_a_reply_of_another_form_ends_the_start(tmp_path):
     assert end.startswith(
         "openai.server_type: U/v1 answers, but not as a server of type"
     )
+    assert "unexpected endpoint" in end
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

@@ -1,7 +1,8 @@
 """Entries of the library whose answer is wrong or cannot be known are not asked."""
 
+import importlib
+
 import pytest
-from reasoning_gym.composite import DatasetSpec
 
 from rg_env.tasks import library
 from rg_env.tasks.item_checks.check_table import CHECKS
@@ -51,6 +52,8 @@ def test_without_the_checks_the_library_s_entry_is_taken_as_it_is():
 
 
 def test_an_entry_of_a_mixture_is_checked_as_one_of_its_task():
-    parts = [DatasetSpec("number_format", 1.0, ALIKE)]
+    library.describe()
+    composite = importlib.import_module("reasoning_gym.composite")
+    parts = [composite.DatasetSpec("number_format", 1.0, ALIKE)]
     with pytest.raises(library.UnusableEntry, match="at the digits shown"):
         library.make_entry("composite", {"datasets": parts}, 1)
