@@ -128,10 +128,10 @@ CHECKS: tuple[ItemCheck, ...] = (
     ItemCheck(
         "propositional_logic",
         "premises hold in no case or in every one, so that all follows or nothing",
-        lambda entry: share_left(
-            entry["metadata"]["premises"], entry["metadata"]["variables"]
-        )
-        in (0, 1),
+        lambda entry: (
+            share_left(entry["metadata"]["premises"], entry["metadata"]["variables"])
+            in (0, 1)
+        ),
     ),
     ItemCheck(
         "propositional_logic",

@@ -2,12 +2,12 @@
 
 A cross is two bars or its four arms; two rows that two rectangles have in common are
 a row of small squares as well. The question says how often a cell is drawn and not how
-small a rectangle may be, so each number whose rectangles, of 2 by 2 cells and more, draw
-the grid is an answer to it.
+small a rectangle may be: each number of rectangles, of 2 by 2 cells and more, that
+draws the grid is an answer to it.
 
-The first cell of a grid, row by row, is a corner of a rectangle. So rectangles are taken
-off it from there in every way, each part of the grid that hangs together by itself. A set
-of cells is a number whose bits they are, row after row.
+The first cell of a grid, row by row, is a corner of a rectangle. So rectangles are
+taken off it from there in every way, in each part of the grid that hangs together. A
+set of cells is a number whose bits they are, row after row.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 MAX_STEPS = 300
-"""Rectangles tried in one part. Where there is one number it is known within 100, but for
-1 of 300 grids, and what is not known after these has several nearly always."""
+"""Rectangles tried in one part. Where there is one number it is known within 100, but
+for 1 of 300 grids; what is not known after these has several nearly always."""
 
 _ONCE = str.maketrans(" #█", "011")
 _TWICE = str.maketrans(" #█", "001")
