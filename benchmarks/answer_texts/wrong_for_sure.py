@@ -54,6 +54,8 @@ def meaning(task: str, answer: str) -> str:
     """Return an answer without case, spacing and other ways to write its numbers."""
     text = answer if task in CASE_MATTERS else answer.casefold()
     text = " ".join(text.split()).strip(" .\"'`*$()\u00b0")
+    if task == "letter_jumble":  # a sentence may begin with a capital
+        text = text[:1].lower() + text[1:]
     if task in FILLERS:
         return _without_fillers(task, text)
     if task == "complex_arithmetic":  # the parts, in either order
