@@ -212,6 +212,12 @@ def _is_inferred(
     """Say whether a part of a conclusion is inferred and strong; see the module."""
     every_row = (1 << (1 << count)) - 1
     known = functools.reduce(operator.and_, (premise.rows for premise in premises))
+    copied = {
+        part
+        for p in premises
+        if p.letters <= sum(answer.parts.get(part, -MAX_TOKENS) for part in p.parts)
+        for part in p.parts
+    }
     for rows, letters in answer.parts.items():
         stated = every_row
         for premise in premises:
@@ -219,7 +225,8 @@ def _is_inferred(
                 stated &= premise.rows
         shorter = list(_shorter_clauses(rows, count))
         is_strong = bool(shorter) and all(known & ~less for less in shorter)
-        if stated != rows and (is_strong or answer.rows == example.rows):
+        is_new = rows not in copied and stated != rows
+        if is_new and (is_strong or answer.rows == example.rows):
             return True
     return False
 
