@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings.spelled_moves import SPELLINGS
 from rg_env.items.worker_jobs import score_answers
 from rg_env.tasks.library import make_entry
+
+plain_form = ScoringRules().plain_form
 
 CARS = "A+3 B-1 C+2"
 JUGS = '["fill A", "pour A->B", "empty B"]'
@@ -130,7 +133,7 @@ PAIRS = [(task, a, right) for task, (right, some) in SPELLED.items() for a in so
 def test_moves_are_written_as_the_scorer_reads_them(task, answer, right):
     if answer.startswith("```"):
         answer = f"Moves:\n{answer}"
-    assert SPELLINGS[task](answer, {}) == right
+    assert plain_form(task, {})(answer) == right
 
 
 @pytest.mark.parametrize(
