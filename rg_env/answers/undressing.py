@@ -28,9 +28,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
 _DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
-_END = re.compile(
-    r"(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40})>|\s)+\Z"
-)
+_END = re.compile(r"(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40})>|\s)+\Z")
 _LAST_WORDS = re.compile(
     r"(?:[.!]\s*I hope (?:it|this|that) is correct[.!]?|\s\((?:final )?answer\))\Z"
 )

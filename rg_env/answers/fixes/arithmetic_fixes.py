@@ -135,9 +135,9 @@ def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
     Where the right number is negative the library pays nothing, and this 1.0.
     """
     asked = entry.get("question", "").rpartition("?")[0].rpartition(". ")[2]
-    bare = answer.replace(",", "")
+    bare = answer
     if re.search("%|percent", asked):
-        bare = re.sub("%|percent", " ", bare)
+        bare = re.sub("%|percent", " ", answer)
     number = _FIRST_NUMBER.search(bare)
     if number is None or not is_wrapper(bare, number.group(), asked):
         return 0.0

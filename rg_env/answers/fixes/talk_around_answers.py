@@ -54,7 +54,7 @@ _SO = frozenset({"so", "thus", "therefore", "hence"})
 
 _MARKS = re.compile(r"[*_#>\s\u2022-]*")
 _LEAD_WORD = re.compile(
-    r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\uff1a=\u2248,\n]?)(?:[*_:]+(?=\s))?\s*"
+    r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:[*_:]+(?=\s))?\s*"
 )
 MAX_LEAD_WORDS = 12
 

@@ -125,9 +125,7 @@ def as_complex_number(answer: str, entry: Mapping[str, Any]) -> str:
 
 # -- solutions and points --------------------------------------------------------------
 
-_BETWEEN_SOLUTIONS = re.compile(
-    r"\s*(?:[,;\n]|\bor\b|\band\b)\s*"
-)
+_BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)\s*")
 _NAMED = re.compile(
     r"(?:[A-Za-z](?:_?\{?\d{1,2}\}?|[\u2080-\u2089])?\s*(?:=|\u2248|\\approx)\s*"
     r"|[A-Za-z]\s*(?:\u2208|\\in)\s*)"
