@@ -54,8 +54,6 @@ def meaning(task: str, answer: str) -> str:
     """Return an answer without case, spacing and other ways to write its numbers."""
     text = answer if task in CASE_MATTERS else answer.casefold()
     text = " ".join(text.split()).strip(" .\"'`*$()\u00b0")
-    if task == "letter_jumble":  # a sentence may begin with a capital
-        text = text[:1].lower() + text[1:]
     if task in FILLERS:
         return _without_fillers(task, text)
     if task == "complex_arithmetic":  # the parts, in either order
@@ -75,6 +73,8 @@ def is_wrong(item: AskedItem, answer: str) -> bool | None:
         item: The item with its right answer.
         answer: Without dress.
     """
+    if item.task == "letter_jumble" and item.right[:1].islower():
+        answer = answer[:1].lower() + answer[1:]  # a sentence may begin with a capital
     if meaning(item.task, answer) == meaning(item.task, item.right):
         return False
     right = is_right(item, answer)

@@ -83,7 +83,7 @@ def test_what_may_be_an_answer_is_no_talk(text: str) -> None:
             "Answer: ",
             "**Answer:** ",
             "- **Answer:** ",
-            "ANSWER\uff1a",
+            "ANSWER:",
         ),
         *(
             "The moves are:\n",
