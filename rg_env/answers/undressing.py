@@ -86,9 +86,8 @@ _CLOSED = tuple(
 _IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _SIGNS_OF_DRESS = re.compile(
     r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
-    r"|\d,\d{3}|\b(?:is|was|are|be|equals|it's)\s|^--|^(?:so|thus|therefore|hence),"
-    r"|I hope|answer\)",
-    re.IGNORECASE,
+    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)|^--"
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),",
 )
 """What an answer holds if there is anything to take off it, besides its ends."""
 

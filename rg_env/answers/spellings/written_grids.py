@@ -71,7 +71,8 @@ def read_any_rows(
         numbers = [int(mark[1]) for mark in marks if mark]
         if numbers and numbers != list(range(numbers[0], numbers[0] + len(lines))):
             return None
-        rows = [_cells(_ROW_MARK.sub("", line, count=1)) for line in lines]
+        starts = [mark.end() if mark else 0 for mark in marks]
+        rows = [_cells(line[at:]) for line, at in zip(lines, starts, strict=True)]
     if compact and all(len(row) == 1 and len(row[0]) > 1 for row in rows):
         rows = [list(row[0]) for row in rows]
     if not rows or not all(rows):
