@@ -52,7 +52,7 @@ LEADING = SAYING | _VERBS | frozenset(_LEADING.split())
 _HEADINGS = frozenset({"answer", "solution", "result", "output"})
 _SO = frozenset({"so", "thus", "therefore", "hence"})
 
-_MARKS = re.compile(r"[*_#>\s\u2022-]*")
+_MARKS = "*_#>\u2022- \t\n"
 _LEAD_WORD = re.compile(
     r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:[*_:]+(?=\s))?\s*"
 )
@@ -61,7 +61,7 @@ MAX_LEAD_WORDS = 12
 
 def lead_end(text: str) -> int:
     """Return where the words end that announce an answer: `The moves are: `, `So, `."""
-    end, at = 0, _MARKS.match(text).end()  # type: ignore[union-attr]
+    end, at = 0, len(text) - len(text.lstrip(_MARKS))
     for place in range(MAX_LEAD_WORDS):
         match = _LEAD_WORD.match(text, at)
         word = match[1].lower().replace("\u2019", "'") if match else ""
