@@ -211,3 +211,23 @@ def test_what_is_not_only_moves_stays_as_it_is(task, answer):
 )
 def test_walks_that_may_be_two_stay_two(answer, walks):
     assert SPELLINGS["sokoban"](answer, {}) == walks
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "B4",
+        "Black B4",
+        "Black plays at b4",
+        "The best move is B-4",
+        "(B, 4)",
+        "Key move: B4",
+    ],
+)
+def test_a_point_is_written_as_its_letter_and_number(answer):
+    assert plain_form("tsumego", {"answer": "C3"})(answer) == "B4"
+
+
+@pytest.mark.parametrize("answer", ["White B4", "B4 or C4", "B4 C4", "not B4", "B444"])
+def test_what_is_no_point_or_two_stays_as_it_is(answer):
+    assert SPELLINGS["tsumego"](answer, {}) == answer

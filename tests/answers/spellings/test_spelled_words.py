@@ -78,3 +78,16 @@ def test_a_date_is_asked_for_in_three_ways(answer, gold, spelled):
 @pytest.mark.parametrize("answer", ["The word is CLOWN", "It is CLOWN", "Word: CLOWN"])
 def test_a_word_may_be_presented(answer):
     assert plain_form("figlet_font", {"answer": "CLOWN"})(answer) == "CLOWN"
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("ON", "on"),
+        ("The light is on", "on"),
+        ("Status: on", "on"),
+        ("not on", "not on"),
+    ],
+)
+def test_the_light_is_said_in_one_word(answer, right):
+    assert plain_form("acre", {"answer": "on"})(answer) == right
