@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """ReasoningGym environment for Atropos: every task of reasoning-gym, one environment.
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
@@ -44,15 +45,15 @@ from rg_env import installation
 
 installation.check()
 if __name__ == "__main__":
-    from rg_env.cli import main as command_line
+    from rg_env.cli.main import run_and_exit
 
-    # The other commands spare themselves the import of the framework.
-    if not command_line.needs_environment(sys.argv[1:]):
-        command_line.run_and_exit(None, sys.argv[1:])
-    refused = command_line.glance(sys.argv[1:])
-    if refused is not None:
-        raise SystemExit(refused)
-    command_line.begin_workers(sys.argv[1:])
+    def _by_its_name() -> Any:
+        from reasoning_gym_environment import ReasoningGymEnv
+
+        return ReasoningGymEnv
+
+    # Imported once a command needs it, which takes seconds.
+    run_and_exit(_by_its_name, sys.argv[1:])
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
@@ -84,6 +85,7 @@ from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.collection import GroupCollection
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import DeliveryHooks, GroupDelivery, GroupRules
+from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
@@ -136,6 +138,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         metrics: Counters of the run.
         eval_metrics: Name and value of each number of the newest evaluation.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
+        shows_json: Whether `evaluate` prints JSON instead of a table.
         n_groups_to_process: Rows that `process` writes.
         group_size_to_process: Rollouts of each.
     """
@@ -143,6 +146,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
+    shows_json = False
     n_groups_to_process: int
     group_size_to_process: int
     server_cls: Any
@@ -353,7 +357,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _say_summary(self) -> None:
         if self.ledger.asked:
-            logger.info("%s", self.metrics.summary())
+            for line in self.metrics.summary():
+                logger.info("%s", line)
 
     @property
     def exit_status(self) -> int:
@@ -454,6 +459,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         limit: int = self.config.max_token_length
         return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
+
+    @property
+    def _eval_limit_tokens(self) -> int:
+        return self.config.eval_max_token_length or self.limit_tokens
 
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
@@ -709,7 +718,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             ),
             with_messages=self.config.include_messages,
         )
-        self.ledger.settle(*delivered.endings)
+        self._groups.settle(*delivered.endings)
         self.completion_lengths += delivered.lengths
         self.items_sent_this_step += sum(
             ending.fate in ("sent", "unsent") for ending in delivered.endings
@@ -768,7 +777,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _eval_rollout(self, entry: Mapping[str, Any], dataset: Any) -> Any:
         """Return the rollout of an evaluation item, and its score."""
-        rollout = await self._requests.for_evaluation(entry, dataset, self.limit_tokens)
+        limit_tokens = self._eval_limit_tokens
+        rollout = await self._requests.for_evaluation(entry, dataset, limit_tokens)
         return rollout, await self._scoring.one_score(rollout)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
@@ -780,33 +790,48 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         began = time.time()
         made = self._made()
         await made.trials.finished()
-        results = await evaluation_run.evaluate_items(
-            self.test_items_with_scorers,
-            self._eval_rollout,
-            category_of=lambda task: made.library.tasks[task].category,
-            max_in_flight=self.config.max_eval_workers,
-            watch=self._watch,
-        )
-        summary = summarise(results)
-        self.eval_metrics = list(summary.metrics().items())
-        evaluation_run.show(summary)
-        folder = self.config.data_dir_to_save_evals
-        if folder is not None and summary.overall is not None:
+        items = self.test_items_with_scorers
+        settings = evaluation_run.settings_text(self.config, self.server.servers)
+        wanted = self.config.data_dir_to_save_evals
+        async with EvaluationFiles(wanted, settings, len(items)) as files:
+            results = await evaluation_run.evaluate_items(
+                items,
+                self._eval_rollout,
+                category_of=lambda task: made.library.tasks[task].category,
+                max_in_flight=self.config.max_eval_workers,
+                watch=self._watch,
+                keep=files.keep,
+            )
+            summary = summarise(results)
+            self.eval_metrics = list(summary.metrics().items())
+            evaluation_run.show(summary, as_json=self.shows_json)
+
+            async def write_numbers(folder: Path) -> None:
+                await self._write_numbers(folder, summary.metrics(), began)
+
+            is_kept = await files.finish(results, write_numbers)
+        gave_up = self._watch.gave_up.is_set()
+        if self.process_mode and (summary.overall is None or gave_up or not is_kept):
+            self._lifetime.fail()
+
+    async def _write_numbers(
+        self, folder: Path, metrics: dict[str, float], began: float
+    ) -> None:
+        wanted = self.config.data_dir_to_save_evals
+        self.config.data_dir_to_save_evals = str(folder)  # where the framework writes
+        try:
             await self.evaluate_log(
-                metrics=summary.metrics(),
+                metrics=metrics,
                 start_time=began,
                 end_time=time.time(),
-                generation_parameters={"temperature": self.config.eval_temperature},
-                samples=[dict(result.sample) for result in results],
+                generation_parameters={
+                    "temperature": self.config.eval_temperature,
+                    "max_new_tokens": self._eval_limit_tokens,  # with the prompt
+                },
                 verbose=False,
             )
-            if self.process_mode:
-                servers = self.server.servers
-                evaluation_run.write_settings(Path(folder), self.config, servers)
-            logger.info("results: %s", folder)
-        gave_up = self._watch.gave_up.is_set()
-        if self.process_mode and (summary.overall is None or gave_up):
-            self._lifetime.fail()
+        finally:
+            self.config.data_dir_to_save_evals = wanted
 
     # -- numbers -----------------------------------------------------------------------
 
@@ -869,8 +894,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     # -- checkpoints -------------------------------------------------------------------
 
     def _lineage(self) -> Lineage:
-        name = self.wandb_prepend or self.name
-        return self._checkpoints.lineage(self.checkpoint_dir, name)
+        name, config = self.wandb_prepend or self.name, self.config
+        is_whole = config.num_shards == 1
+        shard = None if is_whole else f"shard{config.shard_index}of{config.num_shards}"
+        return self._checkpoints.lineage(self.checkpoint_dir, name, shard)
 
     def _state_owners(self) -> dict[str, Stateful]:
         adaptive = self._feedback.adaptive
@@ -908,7 +935,3 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             logger.warning("no checkpoint of %s in %s: starting anew", name, where)
         else:
             logger.info("continuing from %s at item %d", source, self.iter)
-
-
-if __name__ == "__main__":
-    ReasoningGymEnv.cli()

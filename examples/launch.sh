@@ -44,12 +44,19 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
+# Should this script be killed, the kernel tells (1, PR_SET_PDEATHSIG) both to end (15).
+ours() {
+  exec "$python" -c 'import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])' \
+    "$root/reasoning_gym_environment.py" "$@"
+}
+
 [ -x "$python" ] || fail "no Python at $python: run \`make test\` once, or set PYTHON"
 ! answers || fail "port $port is in use: set API_PORT"
 mkdir -p "$logs"
 
-"$python" "$root/reasoning_gym_environment.py" run-api \
-  --host "$host" --port "$port" >"$logs/api.log" 2>&1 &
+ours run-api --host "$host" --port "$port" >"$logs/api.log" 2>&1 &
 api=$!
 echo "launch: Atropos API on port $port, log $logs/api.log"
 for ((i = 0; i < wait_s * 5; i++)); do
@@ -60,8 +67,7 @@ done
 answers || fail "the API does not answer after $wait_s s; see $logs/api.log"
 
 [ $# -gt 0 ] || set -- --config "$root/examples/serve.yaml"
-"$python" "$root/reasoning_gym_environment.py" serve \
-  --env.rollout_server_url "http://localhost:$port" "$@" &
+ours serve --env.rollout_server_url "http://localhost:$port" "$@" &
 environment=$!
 
 wait -n "$environment" "$api" || true

@@ -21,8 +21,8 @@ __all__ = [
     "SettingError",
     "nearest",
     "not_allowed",
+    "printable",
     "shown",
-    "span",
     "unknown_name",
 ]
 
@@ -30,8 +30,19 @@ LONGEST_SHOWN = 200
 """Characters of a value that a sentence repeats."""
 
 
+def printable(text: str) -> str:
+    r"""Return a text on one line, what would steer a terminal escaped (`\x1b`)."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
+
+
 class SettingError(ValueError):
-    """A setting that cannot be used; its text is one whole sentence."""
+    """A setting that cannot be used; its text is one whole sentence on one line."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence))
 
 
 class LibraryError(RuntimeError):
@@ -66,37 +77,6 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def span(
-    kind: str,
-    low: float | None = None,
-    high: float | None = None,
-    *,
-    above: float | None = None,
-) -> str:
-    """Return a range in words.
-
-    Args:
-        kind: What is wanted ("a whole number").
-        low: The least value; None for no bound.
-        high: The greatest; None for no bound.
-        above: What the value is above; None for no bound.
-    """
-
-    def number(bound: float) -> str:
-        return str(int(bound)) if bound == int(bound) else str(bound)
-
-    if low is not None and high is not None:
-        return f"{kind} from {number(low)} to {number(high)}"
-    words = [kind]
-    if above is not None:
-        words.append(f"above {number(above)}")
-    if low is not None:
-        words.append(f"of at least {number(low)}")
-    if high is not None:
-        words.append(f"up to {number(high)}")
-    return " ".join(words)
-
-
 def not_allowed(field: str, found: object, allowed: str) -> SettingError:
     """Build the error for a value that a setting cannot have.
 
@@ -111,9 +91,10 @@ def not_allowed(field: str, found: object, allowed: str) -> SettingError:
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """Return the allowed name that is spelled most like `name`, if any is close."""
     # Of a text that is no name, the beginning is enough, and quick.
-    short = name[:LONGEST_SHOWN]
-    matches = difflib.get_close_matches(short, list(allowed), n=1, cutoff=0.6)
-    return matches[0] if matches else None
+    short = name[:LONGEST_SHOWN].lower()
+    by_lower = {other.lower(): other for other in allowed}
+    matches = difflib.get_close_matches(short, by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else None
 
 
 def unknown_name(

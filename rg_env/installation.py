@@ -11,15 +11,22 @@ import traceback
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["NEEDED", "InstallationError", "check", "explain", "other_framework"]
+__all__ = ["NEEDED", "InstallationError", "check", "explain"]
 
 OLDEST_PYTHON = (3, 10)
+VERSION = "0.1.0"
+"""Of this environment."""
+
 FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
 
+MIB = 2**20
+LEAST_MEMORY_MIB = 512
+"""Below, some import fails, and the package that it is of would be blamed."""
+
 _PACKAGES = (
-    "aiohttp atroposlib fastapi huggingface_hub isal jinja2 msgspec numpy openai orjson"
-    " pydantic rich sympy tenacity tokenizers transformers uvicorn wandb yaml"
+    "aiohttp atroposlib click fastapi huggingface_hub isal jinja2 msgspec numpy openai"
+    " orjson pydantic rich sympy tenacity tokenizers transformers uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
@@ -53,41 +60,44 @@ def check() -> None:
             f" in workers that Linux shuts in, and this machine runs {sys.platform};"
             " use a Linux machine, a container or WSL"
         )
+    _check_memory()
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InstallationError(_missing(missing))
+
+
+def _check_memory() -> None:
+    import resource  # Linux has it
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < LEAST_MEMORY_MIB * MIB:
+        raise InstallationError(
+            f"this process may use {limit // MIB} MiB of memory (`ulimit -v`), and"
+            f" needs {LEAST_MEMORY_MIB} MiB at least; raise the limit"
+        )
 
 
 def explain(error: BaseException) -> str | None:
     """Return the sentence for an import that failed; None if that is our own fault."""
     if isinstance(error, InstallationError):
         return str(error)
+    version = _version("atroposlib")
+    if version not in ("", FRAMEWORK):
+        return (
+            f"this environment is written for atroposlib {FRAMEWORK} and does not work"
+            f" with {version}, which is installed; {_install()}"
+        )
     name = error.name or "" if isinstance(error, ImportError) else ""
     package = name.partition(".")[0] or _raised_in(error)
-    first = next(iter(str(error).strip().splitlines()), "")
-    said = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    said = f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]
     if package in OURS and isinstance(error, ImportError):
-        return (
-            f"{_ROOT} is not complete ({said}); put back what is missing, for example"
-            " with `git status` and `git restore .`"
-        )
+        return f"{_ROOT} is not complete ({said}); `git restore .` puts files back"
     if package in (*OURS, "__main__", ""):
         return None
     if isinstance(error, ModuleNotFoundError) and name == package:
         return _missing([package])
     which = f"the installed {package} {_version(package)}".rstrip()
     return f"{which} cannot be used here ({said}); {_install()}"
-
-
-def other_framework() -> str | None:
-    """Return the sentence for an Atropos of another version, None if it is the one."""
-    version = _version("atroposlib")
-    if version in ("", FRAMEWORK):
-        return None
-    return (
-        f"this environment is written for atroposlib {FRAMEWORK} and does not work with"
-        f" {version}, which is installed; {_install()}"
-    )
 
 
 def _raised_in(error: BaseException) -> str:

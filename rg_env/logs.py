@@ -19,8 +19,20 @@ FRAMEWORK_LOGGERS = (
 
 OWN_LOGGER = "rg_env"
 
-LINE_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+LINE_FORMAT = "%(asctime)s %(levelname)-7s %(part)s: %(message)s"
 TIME_FORMAT = "%H:%M:%S"
+
+
+class _LineFormatter(logging.Formatter):
+    """Names our modules by their last word, to keep lines short."""
+
+    def __init__(self) -> None:
+        super().__init__(LINE_FORMAT, TIME_FORMAT)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        is_ours = record.name.startswith(f"{OWN_LOGGER}.")
+        record.part = record.name.rpartition(".")[2] if is_ours else record.name
+        return super().formatMessage(record)
 
 
 class _Unconfigured(logging.Handler):
@@ -32,7 +44,7 @@ class _Unconfigured(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter(LINE_FORMAT, TIME_FORMAT))
+        self.setFormatter(_LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
         own, root = logging.getLogger(OWN_LOGGER), logging.getLogger()
@@ -44,10 +56,21 @@ class _Unconfigured(logging.Handler):
             self.handleError(record)
 
 
+_asked: int | None = None
+
+
+def ask(level: int | None) -> None:
+    """Set the level of our log, whatever the settings say; None leaves it to them."""
+    global _asked
+    _asked = level
+    if level is not None:
+        logging.getLogger(OWN_LOGGER).setLevel(level)
+
+
 def set_levels(debug: bool, quiet_framework: bool) -> None:
     """Set the levels of our loggers and the framework's, and have ours seen."""
     own = logging.getLogger(OWN_LOGGER)
-    own.setLevel(logging.DEBUG if debug else logging.INFO)
+    own.setLevel(_asked or (logging.DEBUG if debug else logging.INFO))
     if not any(isinstance(handler, _Unconfigured) for handler in own.handlers):
         own.addHandler(_Unconfigured())
     for name in FRAMEWORK_LOGGERS:
@@ -58,7 +81,10 @@ def set_levels(debug: bool, quiet_framework: bool) -> None:
 
 def start() -> None:
     """Write the log to standard error, for a program of ours."""
-    logging.basicConfig(format=LINE_FORMAT, datefmt=TIME_FORMAT, level=logging.WARNING)
+    handler = logging.StreamHandler()
+    handler.setFormatter(_LineFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    ask(None)
     # Its tries to reach the hub end in one sentence of ours.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 

@@ -7,8 +7,7 @@ hold: a key that is given twice, aliases that multiply, more than fits into memo
 from __future__ import annotations
 
 import os
-import stat
-from pathlib import Path
+import select
 from typing import Any
 
 import yaml
@@ -30,6 +29,8 @@ UNREADABLE = (
     LookupError,
     TypeError,
 )
+
+PIPE_PATIENCE_S = 5.0
 
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -115,20 +116,28 @@ def load(text: str) -> Any:
         raise YamlFault(_why(error)) from error
 
 
-_piped: dict[str, bytes] = {}
-
-
 def _bytes_of(path: str) -> bytes:
     """Return the beginning of a file, a byte more than may be.
 
-    What came through a pipe, as from <(...), is kept: it can be read once.
+    What comes through a pipe, as from <(...), is waited for a while.
+
+    Raises:
+        YamlFault: Nothing comes.
     """
-    if path in _piped:
-        return _piped[path]
-    with Path(path).open("rb") as file:
-        raw = file.read(MAX_BYTES + 1)
-        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
-            _piped[path] = raw
+    raw = b""
+    # Not blocking: to open a pipe that nobody writes to would take for ever.
+    path = os.path.expanduser(path)  # noqa: PTH111 - Path raises where there is no user
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while len(raw) <= MAX_BYTES:
+            if not select.select([file], [], [], PIPE_PATIENCE_S)[0]:
+                raise YamlFault(f"nothing came through it in {PIPE_PATIENCE_S:g} s")
+            part = os.read(file, MAX_BYTES + 1 - len(raw))
+            if not part:
+                break
+            raw += part
+    finally:
+        os.close(file)
     return raw
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 # Its plugin would import it at the end of a run that has no property, from so deep in
 # the stack that Python 3.11 fails to compile it.
-import hypothesis  # noqa: F401
+import hypothesis
 import pytest
 
 REPO_ROOT = Path(__file__).resolve().parents[1]
@@ -40,6 +40,10 @@ os.environ.update(
     WANDB_MODE="disabled",
 )
 
+# On a busy machine an example may take long, which is no fault of what it tries.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
+
 # Ignored under nohup and in the background of a shell; what is tested hears them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -49,6 +53,7 @@ if IS_CONTROLLER:
     # All temporary files of the run, pytest's and those of killed children included,
     # lie in one folder that goes with it.
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="reasoning-gym-tests-")
+    os.environ["MPLCONFIGDIR"] = os.environ["TMPDIR"]  # for its cache of fonts
     tempfile.tempdir = None
     # Some tests run children as another user.
     Path(tempfile.gettempdir()).chmod(0o755)
@@ -151,7 +156,7 @@ def shared_fork_server(
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rg_env.pool.early_start.take", fork_servers.lend)
+        patch.setattr("rg_env.pool.worker_pool.ForkServer", fork_servers.lend)
         yield
 
 

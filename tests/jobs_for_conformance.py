@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import random
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,6 +37,19 @@ def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
     random.seed(seed)
     entry: dict[str, Any] = library.build_dataset(task, {}, seed)[0]
     return entry
+
+
+def scorers_that_evaluate() -> list[str]:
+    """Return the tasks whose scorer calls what evaluates a text."""
+    library.describe()
+    scorers = {
+        task: inspect.getsource(dataset_cls.score_answer)
+        for task, (dataset_cls, _) in sys.modules[
+            "reasoning_gym.factory"
+        ].DATASETS.items()
+    }
+    evaluates = re.compile(r"\b(eval|exec|sympify|parse_expr)\(")
+    return [task for task, source in scorers.items() if evaluates.search(source)]
 
 
 def score_where_made(task: str, seed: int, answers: Sequence[str]) -> list[ScoreRow]:

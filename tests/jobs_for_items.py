@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from rg_env.answers.scoring import ScoreRow, as_row, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 
 SLOW = "an answer that takes a minute to score"
+TAKEOVER = "an answer that has all later ones scored as right"
 
 
 class UnusableEntry(Exception):
@@ -42,10 +44,12 @@ def score_answers(
     answers: Sequence[str],
     rules: ScoringRules,
 ) -> list[ScoreRow]:
-    """Score answers by comparing them with the entry's, which takes long for `SLOW`."""
+    """Score answers by comparing them with the entry's; some do more than that."""
 
     def own(answer: str, entry: Mapping[str, Any]) -> float:
         time.sleep(60.0 if answer == SLOW else 0.0)
-        return float(answer == entry["answer"])
+        if answer == TAKEOVER:
+            vars(builtins)["taken over"] = True
+        return float(answer == entry["answer"] or "taken over" in vars(builtins))
 
     return [as_row(score_answer(answer, entry, own)) for answer in answers]

@@ -69,7 +69,7 @@ class SharedForkServers:
     def lend(
         self, preload: Sequence[str], memory_limit_bytes: int | None
     ) -> LentForkServer:
-        """Do as `early_start.take`: return a fork server for a new pool."""
+        """Return a fork server for a new pool, in the place of `ForkServer`."""
         kind = (tuple(preload), memory_limit_bytes)
         if kind not in self._servers:
             self._servers[kind] = ForkServer(preload, memory_limit_bytes)

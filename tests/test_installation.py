@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ SEEN_BY_AN_OLD_PYTHON = (
     "rg_env/__init__.py",
     "rg_env/cli/__init__.py",
     "rg_env/cli/failures.py",
+    "rg_env/cli/standard_streams.py",
     "rg_env/errors.py",
     "rg_env/installation.py",
 )
@@ -81,6 +83,13 @@ def test_another_system_than_linux_is_refused_with_the_reason(
     assert "this machine runs darwin" in refusal()
 
 
+def test_a_limit_of_memory_that_no_import_fits_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (200 * 2**20, -1))
+    assert refusal().startswith("this process may use 200 MiB of memory (`ulimit -v`)")
+
+
 def test_missing_packages_are_named_all_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -117,9 +126,7 @@ def test_an_import_that_fails_is_explained(case: str) -> None:
 def test_without_the_packages_a_command_ends_in_one_sentence(command: str) -> None:
     done = run_entry("-S", str(ENTRY), command)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(
-        "error: aiohttp, atroposlib, fastapi, huggingface_hub and "
-    )
+    assert done.stderr.startswith("error: aiohttp, atroposlib, click, fastapi and ")
     assert done.stderr.count("\n") == 1
 
 
@@ -131,7 +138,7 @@ def test_without_the_packages_an_import_raises_an_import_error(repo_root: Path) 
         "except ImportError as error: print(error)\n"
     )
     done = run_entry("-S", "-c", program)
-    assert done.stdout.startswith("aiohttp, atroposlib, fastapi, huggingface_hub and ")
+    assert done.stdout.startswith("aiohttp, atroposlib, click, fastapi and ")
 
 
 @pytest.mark.processes

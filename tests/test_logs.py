@@ -31,7 +31,7 @@ def test_a_program_that_sets_up_no_logging_sees_the_log(monkeypatch, capsys):
     env = build_env(debug_logging=True)
     env.logger.debug("a detail")
     asyncio.run(env.close())
-    assert " DEBUG   rg_env.env: a detail\n" in capsys.readouterr().err
+    assert " DEBUG   env: a detail\n" in capsys.readouterr().err
 
 
 def test_a_program_with_logging_of_its_own_sees_each_line_once(monkeypatch, capsys):

@@ -73,6 +73,8 @@ def is_wrong(item: AskedItem, answer: str) -> bool | None:
         item: The item with its right answer.
         answer: Without dress.
     """
+    if item.task == "letter_jumble" and item.right[:1].islower():
+        answer = answer[:1].lower() + answer[1:]  # a sentence may begin with a capital
     if meaning(item.task, answer) == meaning(item.task, item.right):
         return False
     right = is_right(item, answer)

@@ -1,4 +1,4 @@
-"""The table and the pictures of what was trained.
+"""The table and the picture of what was trained.
 
     python curve.py WORK
 
@@ -8,7 +8,6 @@ learning.png there.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,8 +22,8 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from examples.train_small.evaluation import shown
-from examples.train_small.recipe import DURING, RESULT
-from examples.train_small.whole_files import read_rows, write_whole
+from examples.train_small.recipe import RESULT
+from examples.trainer.checkpoints import HISTORY, read_rows, write_whole
 from rg_env.reports.evaluation_summary import Estimate
 
 Result = Mapping[str, Any]
@@ -32,7 +31,7 @@ Result = Mapping[str, Any]
 SMOOTHED_STEPS, SMOOTHED_GROUPS = 10, 200
 """Over so many a curve is the mean."""
 
-PANELS_IN_A_ROW = 2
+MOST_IN_A_ROW = 3
 
 
 def read(work: Path) -> list[dict[str, Any]]:
@@ -40,11 +39,7 @@ def read(work: Path) -> list[dict[str, Any]]:
     results = []
     for path in sorted(work.glob(f"seed-*/*/{RESULT}")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        result["history"] = read_rows(path.parent / "checkpoints" / "history.jsonl")
-        result["during"] = [
-            (row.pop("step"), row.pop("task"), Estimate(**row))
-            for row in read_rows(path.parent / DURING)
-        ]
+        result["history"] = read_rows(path.parent / "checkpoints" / HISTORY)
         for when in ("before", "after"):
             scores = result[when].items()
             result[when] = {task: Estimate(**score) for task, score in scores}
@@ -53,36 +48,37 @@ def read(work: Path) -> list[dict[str, Any]]:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return the held-out scores as a table in Markdown."""
-    lines = [
+    """Return the held-out scores, and what was sampled for them, in Markdown."""
+    scores = [
         "| run | task | seed | before | after | rise | beyond both intervals |",
         "|---|---|---|---|---|---|---|",
     ]
+    sampled = [
+        "| run | tasks | seed | steps | min | groups | signal | held out | left out |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+
+    def add(lines: list[str], *cells: object) -> None:
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+
     for result in results:
         for task, after in result["after"].items():
             before = result["before"][task]
-            cells = [
-                *(result["run"], task, result["seed"]),
-                *(shown(before), shown(after)),
+            add(
+                scores,
+                *(result["run"], task, result["seed"], shown(before), shown(after)),
                 f"{after.mean - before.mean:+.3f}",
                 "yes" if after.low > before.high else "no",
-            ]
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    lines += [
-        "",
-        "| run | tasks | seed | steps | minutes | groups | with a signal | asked |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for result in results:
-        asked = result["asked"]
-        cells = [
+            )
+        groups = result["sampled"]
+        add(
+            sampled,
             *(result["run"], ", ".join(result["tasks"]), result["seed"]),
-            *(result["steps"], f"{asked[-1][0] / 60:.1f}", len(asked)),
-            f"{sum(flag for *_, flag in asked) / len(asked):.1%}",
-            f"{result['held_out_that_were_asked']} of {result['held_out_questions']}",
-        ]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines) + "\n"
+            *(result["steps"], f"{groups[-1][0] / 60:.1f}", len(groups)),
+            f"{sum(flag for *_, flag in groups) / len(groups):.1%}",
+            *(result["held_out_questions"], result["left_out_questions"]),
+        )
+    return "\n".join([*scores, "", *sampled]) + "\n"
 
 
 def write(work: Path) -> list[Path]:
@@ -91,7 +87,7 @@ def write(work: Path) -> list[Path]:
     if not results:
         return []
     paths = [work / "results.json", work / "results.md", work / "learning.png"]
-    write_whole(paths[0], json.dumps(results, default=dataclasses.asdict))
+    write_whole(paths[0], json.dumps(results, default=vars))
     write_whole(paths[1], table(results))
     draw(results, paths[2])
     return paths
@@ -105,20 +101,19 @@ def draw(results: Sequence[Result], path: Path) -> None:
         among = f"{task} among {len(others) + 1}"
         title = among if others else f"{task}, {result['run']}"
         panels.setdefault(title, []).append(result)
-    rows = -(-len(panels) // PANELS_IN_A_ROW)
+    columns = min(MOST_IN_A_ROW, len(panels))
+    rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(
-        rows, PANELS_IN_A_ROW, figsize=(10, 3.2 * rows), squeeze=False
+        rows, columns, figsize=(4.2 * columns, 3.4 * rows), squeeze=False
     )
     for axis in axes.flat[len(panels) :]:
         axis.axis("off")
     for axis, (title, drawn) in zip(axes.flat, panels.items(), strict=False):
         for result in drawn:
-            if len(result["tasks"]) == 1:
-                _draw_scores(axis, result)
-            else:
-                _draw_signal(axis, result)
-        axis.set_title(title)
-        axis.legend(fontsize="x-small")
+            (_draw_signal if len(result["tasks"]) > 1 else _draw_scores)(axis, result)
+        axis.set_title(title, fontsize="medium")
+        handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+        axis.legend(handles.values(), handles, fontsize="x-small")
     figure.tight_layout()
     new = path.with_suffix(".new")
     figure.savefig(new, dpi=110, format="png")
@@ -129,36 +124,34 @@ def draw(results: Sequence[Result], path: Path) -> None:
 def _draw_scores(axis: Any, result: Result) -> None:
     """Draw the sampled reward as a line, held-out scores as points with intervals."""
     rewards = _smoothed([step["reward"] for step in result["history"]], SMOOTHED_STEPS)
-    steps = len(rewards)
-    (line,) = axis.plot(
-        range(1, steps + 1), rewards, label=f"seed {result['seed']}, sampled"
+    steps, label = len(rewards), f"seed {result['seed']}: reward of the batches"
+    (line,) = axis.plot(range(1, steps + 1), rewards, label=label)
+    scores = [score for when in ("before", "after") for score in result[when].values()]
+    axis.errorbar(
+        [0, steps],
+        [score.mean for score in scores],
+        [
+            [score.mean - score.low for score in scores],
+            [score.high - score.mean for score in scores],
+        ],
+        fmt="o",
+        capsize=3,
+        color=line.get_color(),
+        label=f"seed {result['seed']}: held out, with its 95 % interval",
     )
-    scores = [(0, *result["before"].values())]
-    scores += [(step, score) for step, _, score in result["during"]]
-    scores.append((steps, *result["after"].values()))
-    for step, score in scores:
-        below, above = score.mean - score.low, score.high - score.mean
-        axis.errorbar(
-            [step],
-            [score.mean],
-            [[below], [above]],
-            fmt="o",
-            capsize=3,
-            color=line.get_color(),
-        )
-    levels = [level for _, _, level, *_ in result["asked"]]
+    levels = [level for _, _, level, *_ in result["sampled"]]
     if any(level is not None for level in levels):
         places = [i * steps / len(levels) for i in range(len(levels))]
         mean = _smoothed(levels, SMOOTHED_GROUPS)
-        axis.plot(places, mean, ":", color=line.get_color(), label="level asked")
+        axis.plot(places, mean, ":", color=line.get_color(), label="level")
     axis.set_xlabel("step")
     axis.set_ylabel("score")
 
 
 def _draw_signal(axis: Any, result: Result) -> None:
     """Draw which share of the groups has a signal, by the minutes of the run."""
-    minutes = [seconds / 60 for seconds, *_ in result["asked"]]
-    shares = _smoothed([float(flag) for *_, flag in result["asked"]], SMOOTHED_GROUPS)
+    minutes = [seconds / 60 for seconds, *_ in result["sampled"]]
+    shares = _smoothed([float(flag) for *_, flag in result["sampled"]], SMOOTHED_GROUPS)
     axis.plot(minutes, shares, label=f"{result['run']}, seed {result['seed']}")
     axis.set_xlabel("minutes")
     axis.set_ylabel("groups with a signal")

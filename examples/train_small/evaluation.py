@@ -1,18 +1,16 @@
-"""The held-out score, and whether what was held out was asked in training."""
+"""The held-out score, and the groups that were sampled in training."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from rg_env.errors import RunFailed
 from rg_env.reports.evaluation_summary import Estimate, estimate
-
-SAMPLES = "samples.jsonl"
 
 PAUSE_S = 60.0
 """Between two groups: so long nothing was asked for."""
@@ -26,76 +24,52 @@ def shown(score: Estimate) -> str:
     return f"{score.mean:.3f} ({score.low:.3f} to {score.high:.3f})"
 
 
-def held_out_scores(folder: Path, known: Container[str] = frozenset()) -> Scores:
+def key(question: str) -> str:
+    """Return what is the same of questions that differ in capitals alone.
+
+    A word of `spell_backward` may come with a capital and without one, and who knows
+    the one answer knows the other.
+    """
+    return question.casefold()
+
+
+def held_out_scores(folder: Path, known: Container[str]) -> Scores:
     """Read a folder that `evaluate` has written: task to mean score with interval.
 
-    A question that is asked twice counts once, since its answer is the same.
+    A question that was drawn twice counts once, since its answer is the same.
 
     Args:
         folder: Of an evaluation.
-        known: Questions that do not count, since a warm start has shown their answers.
+        known: Keys of questions that do not count, since training has seen them.
 
     Raises:
         RunFailed: An item has no score, since its requests failed.
     """
     scores: dict[str, dict[str, float]] = {}
-    for sample in _lines(folder / SAMPLES):
+    for sample in _lines(folder / "samples.jsonl"):
         if sample["score"] is None:
             raise RunFailed(f"{folder}: an item has no score: {sample['outcome']}")
-        if sample["question"] in known:
-            continue
-        scores.setdefault(sample["task"], {})[sample["question"]] = sample["score"]
+        if key(sample["question"]) not in known:
+            of_task = scores.setdefault(sample["task"], {})
+            of_task[key(sample["question"])] = sample["score"]
     return {
         task: estimate(list(of_question.values()))
         for task, of_question in sorted(scores.items())
     }
 
 
-class RunningScores:
-    """The held-out scores that `serve` writes during a run, again and again.
-
-    Args:
-        folder: `data_dir_to_save_evals`.
-        whole: A folder of the same items: as many lines are all of it.
-        known: Questions that do not count.
-    """
-
-    def __init__(self, folder: Path, whole: Path, known: Container[str]) -> None:
-        self._folder, self._whole, self._known = folder, whole, known
-        self._read = self._written()
-
-    def new(self) -> Scores | None:
-        """Return the scores that came since the last call, None if none are whole."""
-        written = self._written()
-        if written == self._read:
-            return None
-        texts = ((f / SAMPLES).read_text("utf-8") for f in (self._folder, self._whole))
-        found, wanted = (text.count("\n") for text in texts)
-        if found < wanted:
-            return None
-        self._read = written
-        try:
-            return held_out_scores(self._folder, self._known)
-        except RunFailed:  # the environment has said so
-            return None
-
-    def _written(self) -> int:
-        path = self._folder / SAMPLES
-        return path.stat().st_mtime_ns if path.is_file() else 0
+def held_out_keys(folder: Path) -> set[str]:
+    """Return the keys of the questions that `evaluate` has asked."""
+    return {key(sample["question"]) for sample in _lines(folder / "samples.jsonl")}
 
 
-def held_out_questions(folder: Path) -> set[str]:
-    """Return the questions that `evaluate` has asked."""
-    return {sample["question"] for sample in _lines(folder / SAMPLES)}
-
-
-def gold_questions(path: Path) -> set[str]:
-    """Return the questions of a warm start."""
-    return {row["messages"][-2]["content"] for row in _lines(path)}
+def gold_keys(path: Path) -> set[str]:
+    """Return the keys of the questions of a warm start."""
+    return {key(row["messages"][-2]["content"]) for row in _lines(path)}
 
 
 @dataclass(frozen=True)
-class AskedGroup:
+class SampledGroup:
     """A group of training, from a dump file.
 
     Attributes:
@@ -115,43 +89,22 @@ class AskedGroup:
     has_signal: bool
 
 
-class AskedGroups:
-    """What `serve` has dumped so far; it is asked again and again.
+def sampled_groups(folder: Path) -> list[SampledGroup]:
+    """Read the dump files of a run, which hold every group that was scored.
 
-    Args:
-        folder: Of the dump files, which hold every group that was scored.
+    Returns:
+        In the order of their time.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._read: dict[str, int] = {}
-
-    def new(self) -> list[AskedGroup]:
-        """Return the groups since the last call, in the order of their time."""
-        groups = []
-        for name in sorted({p.name.removesuffix(".part") for p in self._files()}):
-            with self._opened(name) as lines:
-                lines.seek(self._read.get(name, 0))
-                for line in lines:
-                    if line.endswith(b"\n"):
-                        self._read[name] = self._read.get(name, 0) + len(line)
-                        groups.append(_asked(json.loads(line)))
-        return sorted(groups, key=lambda group: group.time)
-
-    def _files(self) -> Iterator[Path]:
-        return self._folder.glob("*_rollouts_*.jsonl*")
-
-    def _opened(self, name: str) -> BinaryIO:
-        """Open a file, which loses its ending `.part` when it is full."""
-        try:
-            return (self._folder / f"{name}.part").open("rb")
-        except FileNotFoundError:
-            return (self._folder / name).open("rb")
+    # Not the files of what did not reach the API, whose groups are in these as well.
+    kinds = ("environment_rollouts", "environment_FAILED_rollouts")
+    files = [file for kind in kinds for file in folder.glob(f"*_{kind}_*.jsonl*")]
+    groups = [_group(row) for file in files for row in _lines(file)]
+    return sorted(groups, key=lambda group: group.time)
 
 
-def _asked(row: Mapping[str, Any]) -> AskedGroup:
+def _group(row: Mapping[str, Any]) -> SampledGroup:
     rollouts = row["rollouts"]
-    return AskedGroup(
+    return SampledGroup(
         time=row["time"],
         task=row["task"],
         question=rollouts[0]["conversation"][-2]["content"],
@@ -161,7 +114,7 @@ def _asked(row: Mapping[str, Any]) -> AskedGroup:
     )
 
 
-def asked_rows(groups: Sequence[AskedGroup]) -> list[tuple[Any, ...]]:
+def sampled_rows(groups: Sequence[SampledGroup]) -> list[tuple[Any, ...]]:
     """Return (seconds, task, level, score, has signal) of each.
 
     The seconds are those since the first one, without pauses: a run that was ended may
@@ -177,12 +130,9 @@ def asked_rows(groups: Sequence[AskedGroup]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def latest_levels(groups: Iterable[AskedGroup]) -> dict[str, float]:
-    """Return the level that each task was last asked at, where it has one."""
-    return {g.task: g.level for g in groups if g.level is not None}
-
-
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Read a JSONL file, without a last line that a kill left half."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            yield json.loads(line)
+            if line.endswith("\n"):
+                yield json.loads(line)

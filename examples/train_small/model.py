@@ -13,16 +13,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    LlamaConfig,
-    LlamaForCausalLM,
-)
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from transformers.utils import logging
 
 from examples.train_small.options import HEAD_WIDTH
-from rg_env.errors import RunFailed
 
 logging.disable_progress_bar()
 
@@ -64,39 +58,12 @@ def make_model(
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
-        # vLLM 0.32.0 on CPUs keeps a copy of an output embedding that is tied, and
-        # goes on with that copy when it is given new weights.
-        tie_word_embeddings=False,
+        tie_word_embeddings=False,  # see examples/trainer/prepare.py
     )
     model = LlamaForCausalLM(config)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return sum(weight.numel() for weight in model.parameters())
-
-
-def take_model(name: str, folder: Path) -> None:
-    """Write a model that is there, and its tokenizer, into a folder.
-
-    Embeddings that are tied become two that are equal; see `make_model`.
-
-    Args:
-        name: Of the hub, or a folder.
-        folder: Made where it is not there.
-
-    Raises:
-        RunFailed: There is no such model.
-    """
-    try:
-        model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError) as error:
-        raise RunFailed(f"--model: {name} cannot be loaded: {error}") from error
-    if model.config.get_text_config().tie_word_embeddings:
-        head = model.get_output_embeddings()
-        head.weight = torch.nn.Parameter(head.weight.detach().clone())
-        model.config.get_text_config().tie_word_embeddings = False
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
 
 
 def main() -> None:

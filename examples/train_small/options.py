@@ -21,6 +21,7 @@ LEAST = {
     "layers": 1,
     "max_tokens": 64,
     "steps": 1,
+    "warm_steps": 1,
     "width": HEAD_WIDTH,
 }
 """Below these there is nothing to learn from, or nothing that learns."""
@@ -51,22 +52,18 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add("--tasks", type=_names, default="spell_backward", help="with commas between")
     add("--seeds", type=_numbers, default="0", help="one model each")
     add("--runs", type=_names, default="grpo", help=f"of {', '.join(kinds)}")
-    add("--server", default="small", help="vllm, small, or the URL of another vLLM")
-    add("--model", help="a folder or a name of the hub; else one is made and started")
-    add("--device", default="cpu", help="of the trainer")
-    add("--width", type=int, default=128, help="of the model that is made")
-    add("--layers", type=int, default=4, help="of the model that is made")
+    add("--server", choices=("small", "vllm"), default="small", help="of inference")
+    add("--width", type=int, default=128, help="of the model")
+    add("--layers", type=int, default=4, help="of the model")
     add("--conversations", type=int, default=8_000, help="of a warm start")
-    add("--warm-seconds", type=float, default=300.0, help="of a warm start at most")
+    add("--warm-steps", type=int, default=3_000, help="of a warm start at most")
     add("--warm-target", type=float, default=0.4, help="share of right answers")
     add("--steps", type=int, default=160, help="of a run")
     add("--groups", type=int, default=16, help="of a batch")
     add("--group-size", type=int, default=8, help="rollouts of an item")
     add("--learning-rate", type=float, default=3e-4, help="the highest of a run")
-    add("--kl", type=float, default=0.0, help="weight of the distance to the start")
     add("--max-tokens", type=int, default=256, help="of a prompt and its completion")
     add("--held-out", type=int, default=1000, help="evaluation items of a task")
-    add("--evaluate-every", type=int, default=40, help="steps; 0 for never")
     add(
         "--plugin-python",
         type=Path,
@@ -76,11 +73,6 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if unknown := set(options.runs) - set(kinds):
         parser.error(f"--runs knows {', '.join(kinds)}, not {', '.join(unknown)}")
-    server = options.server
-    if server not in ("vllm", "small") and not server.startswith(
-        ("http://", "https://")
-    ):
-        parser.error(f"--server is vllm, small or a URL with http://, not {server}")
     for name, least in LEAST.items():
         if (found := getattr(options, name)) < least:
             parser.error(f"--{name.replace('_', '-')} is at least {least}, not {found}")

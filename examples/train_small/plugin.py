@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from examples.vllm_on_cpu import end_with_us
@@ -15,11 +14,8 @@ from rg_env.errors import RunFailed
 from rg_env.simulation.child_process import PROJECT, read_log_end
 
 ENTRY = PROJECT / "reasoning_gym_environment.py"
-GOLD = PROJECT / "examples" / "train_small" / "gold_conversations.py"
 
-START_WITHIN_S = 120.0
 END_WITHIN_S = 30.0
-LOOK_EVERY_S = 0.1
 
 
 class PluginFailed(RunFailed):
@@ -76,76 +72,33 @@ class PluginProcess:
         self._process.wait()
 
 
+@dataclass(frozen=True)
 class Plugin:
     """Starts commands.
 
-    Args:
+    Attributes:
         python: Of the environment that this project is installed in.
     """
 
-    def __init__(self, python: Path) -> None:
-        self._python = str(python)
+    python: Path
 
     @contextlib.contextmanager
-    def running(self, log: Path, *argv: object) -> Iterator[PluginProcess]:
+    def running(
+        self, log: Path, *argv: object, program: Path = ENTRY
+    ) -> Iterator[PluginProcess]:
         """Run a command of reasoning_gym_environment.py while the context lasts."""
-        process = self._start(log, ENTRY, *argv)
+        words = [str(word) for word in (self.python, program, *argv)]
+        process = PluginProcess(words, log)
         try:
             yield process
         finally:
             process.stop()
 
-    @contextlib.contextmanager
-    def running_api(self, log: Path, port: int) -> Iterator[str]:
-        """Run the Atropos API while the context lasts.
-
-        Yields:
-            Its URL.
-
-        Raises:
-            PluginFailed: It ended, or does not answer.
-        """
-        url = f"http://127.0.0.1:{port}"
-        argv = ("run-api", "--host", "127.0.0.1", "--port", port)
-        with self.running(log, *argv) as api:
-            deadline = time.monotonic() + START_WITHIN_S
-            while not _answers(url):
-                api.check()
-                if time.monotonic() > deadline:
-                    raise PluginFailed(f"the Atropos API does not answer; see {log}")
-                time.sleep(LOOK_EVERY_S)
-            yield url
-
-    def run(self, log: Path, *argv: object) -> None:
-        """Run a command of reasoning_gym_environment.py to its end.
+    def run(self, log: Path, *argv: object, program: Path = ENTRY) -> None:
+        """Run one to its end.
 
         Raises:
             PluginFailed: It ended with another status than 0.
         """
-        with self.running(log, *argv) as process:
+        with self.running(log, *argv, program=program) as process:
             process.wait()
-
-    def write_gold(self, log: Path, settings: Path, count: int, output: Path) -> None:
-        """Write conversations with right answers.
-
-        Raises:
-            PluginFailed: It ended with another status than 0.
-        """
-        unfinished = output.with_suffix(".part")
-        process = self._start(log, GOLD, settings, count, unfinished)
-        try:
-            process.wait()
-        finally:
-            process.stop()
-        unfinished.replace(output)
-
-    def _start(self, log: Path, *argv: object) -> PluginProcess:
-        return PluginProcess([self._python, *map(str, argv)], log)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - of this machine
-            return True
-    except OSError:
-        return False

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import yaml
 
@@ -33,11 +33,17 @@ NEVER_SEEN = ("count_bits", "gcd", "lcm", "products")
 SYSTEM_PROMPT = "Answer."
 """A model of this size learns what to do from the warm start, and each token costs."""
 
+MODEL_NAME = "policy"
+"""What it is called in requests."""
+
+WITHOUT_END = 1_000_000
+"""Steps of `serve`, which the trainer ends."""
+
 CURRICULUM_TARGET = 0.5
 """Of the rewards: about what a warm start comes to."""
 
-RESULT, DURING = "result.json", "during.jsonl"
-"""Files of a run: what came of it, and the held-out score meanwhile."""
+RESULT = "result.json"
+"""File of a run: what came of it."""
 
 RunKind = Literal["grpo", "shuffled", "curriculum", "weighted", "adaptive"]
 
@@ -95,7 +101,7 @@ def settings_of(
     options: argparse.Namespace,
     changes: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the environment's settings, as far as they are the same for all commands.
+    """Return the settings of the environment that are the same for all its commands.
 
     Args:
         tasks: Their names.
@@ -109,8 +115,7 @@ def settings_of(
         "complexity_mode": None,
         "seed": seed,
         "num_eval_samples_per_task": options.held_out,
-        # Another model has to be told the form of an answer, as it is by default.
-        "system_prompt": None if options.model else SYSTEM_PROMPT,
+        "system_prompt": SYSTEM_PROMPT,
         "max_token_length": options.max_tokens,
         "use_wandb": False,
         "num_workers": 1,
@@ -133,7 +138,7 @@ def serving_settings(
         "rollout_server_url": api,
         "group_size": options.group_size,
         "batch_size": options.group_size * options.groups,
-        "total_steps": -1,
+        "total_steps": WITHOUT_END,
         "max_num_workers": options.groups,
         "max_batches_offpolicy": 1,
         "min_batch_allocation": None,
@@ -141,37 +146,27 @@ def serving_settings(
         "dump_rollouts": True,
         "dump_failed_rollouts": True,
         "rollout_save_score_threshold": 0.0,
-        "steps_per_eval": options.evaluate_every,
-        "eval_handling": "STOP_TRAIN",  # else the weights change in its midst
-        "data_dir_to_save_evals": str(folder / "during"),
     }
 
 
-class Endpoint(Protocol):
-    """An inference server, as far as the settings name it."""
-
-    url: str
-    model_name: str
-
-
 def write_settings(
-    beside: Path, env: Mapping[str, Any], server: Endpoint | None = None
+    beside: Path, env: Mapping[str, Any], server_url: str | None = None
 ) -> Path:
     """Write a file for `--config`.
 
     Args:
         beside: The file is called as this, with `.yaml` at its end.
         env: Settings of the environment.
-        server: None where nothing is asked of one.
+        server_url: Of an inference server; None where nothing is asked of one.
 
     Returns:
         The file.
     """
     given: dict[str, Any] = {"env": dict(env)}
-    if server is not None:
+    if server_url is not None:
         given["openai"] = {
-            "base_url": f"{server.url}/v1",
-            "model_name": server.model_name,
+            "base_url": f"{server_url}/v1",
+            "model_name": MODEL_NAME,
             "server_type": "vllm",
         }
     path = beside.with_name(f"{beside.name}.yaml")

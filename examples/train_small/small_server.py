@@ -1,16 +1,12 @@
-"""A small inference server: any `Policy` behind OpenAI's protocol for completions.
+"""A small inference server: any `Sampler` behind OpenAI's protocol for completions.
 
     python -m examples.train_small.small_server FOLDER --port 9004
 
-    GET  /health, /v1/models, /version
-    POST /v1/completions       a prompt as token ids; true ids and log-probabilities
-    POST /collective_rpc       {"method": "reload_weights"}: those now in the folder
-    POST /reset_prefix_cache   answered, for there is no cache
-
-It is asked as a stock vLLM is (`return_token_ids`, and the last two as in vLLM's
-development mode), for machines that cannot have one. Requests that arrive together are
-sampled as one batch; those that arrive while it is sampled are the next one. New
-weights are taken between two batches, so no completion is of two versions.
+It is queried as a stock vLLM in its development mode is, for machines that cannot have
+one: `/v1/completions` with a prompt as token ids, and the pages with which
+`examples/trainer` hands weights over. Requests that arrive together are sampled as one
+batch; those that arrive meanwhile are the next one. New weights are taken between two
+batches, so no completion is of two versions.
 
 What it does not do is refused with a sentence: other ways of sampling, texts as
 prompts, streams, chats. It ends when its standard input closes.
@@ -26,17 +22,20 @@ import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import orjson
 from aiohttp import web
 from transformers import AutoTokenizer
 
-from examples.train_small.policy import MODEL_NAME, Policy, Sample
+from examples.train_small.recipe import MODEL_NAME
+from examples.train_small.sampler import Sample, Sampler
 from rg_env.off_loop import off_loop
 from rg_env.simulation.child_process import announce, end_with_parent
+from rg_env.simulation.generation import Generation
 from rg_env.simulation.inference_server import (
     MAX_BODY_BYTES,
     catch_signals,
@@ -44,33 +43,26 @@ from rg_env.simulation.inference_server import (
     read_body,
     serve_app,
 )
-from rg_env.simulation.protocols.protocol import BadRequest, Body, read_int
+from rg_env.simulation.protocols.openai import COMPLETION
+from rg_env.simulation.protocols.protocol import Answer, BadRequest, Body
 
 logger = logging.getLogger(__name__)
 
-VERSION = "0.0.0+small_server"
-MAX_CHOICES = 1024
 MAX_MODEL_LEN = 4096
+"""Tokens of a prompt and its completion together."""
+
 DEFAULT_MAX_TOKENS = 16
 """Tokens of a completion where a request does not say, as OpenAI has it."""
 
-QUIET_S = 0.01
-TOGETHER_S = 0.1
+QUIET_S, TOGETHER_S = 0.01, 0.1
 """A batch begins when no request came for the first, or the second is over."""
 
 MOST_ROWS = 256
-"""Completions in a batch: what they take is memory for keys and values."""
+"""Completions in a batch, unless one request wants more: they take memory."""
 
-OWN_FIELDS = frozenset(
-    {
-        "model",
-        "prompt",
-        "n",
-        "max_tokens",
-        "temperature",
-        "return_token_ids",
-        "return_tokens_as_token_ids",
-    }
+OWN_FIELDS = (
+    *("model", "prompt", "n", "max_tokens", "temperature"),
+    *("return_token_ids", "return_tokens_as_token_ids"),
 )
 NEUTRAL_FIELDS: Mapping[str, Sequence[Any]] = MappingProxyType(
     {
@@ -89,80 +81,47 @@ NEUTRAL_FIELDS: Mapping[str, Sequence[Any]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Ask:
-    """One request for completions.
-
-    Attributes:
-        prompt: Token ids.
-        n: Completions of it.
-        max_tokens: Of each completion at most.
-        temperature: At least 0.
-    """
+class Request:
+    """One request for completions, which come as the result of a future."""
 
     prompt: list[int]
     n: int
     max_tokens: int
     temperature: float
+    made: asyncio.Future[list[Sample]] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
 
-def read_ask(body: Body, vocabulary: int, max_model_len: int) -> Ask:
-    """Read the body of a request.
-
-    Args:
-        body: As it came.
-        vocabulary: Token ids are below it.
-        max_model_len: Tokens of a prompt and its completion together.
+def read_request(body: Body, vocabulary: int) -> Request:
+    """Read the body of a request; token ids are below `vocabulary`.
 
     Raises:
         BadRequest: It asks for what is not done here, or is malformed.
     """
-    for field, value in body.items():
-        _check_field(field, value)
-    prompt = body.get("prompt")
-    is_ids = isinstance(prompt, list) and all(type(token) is int for token in prompt)
-    if not is_ids or not prompt:
+    for name, value in body.items():
+        allowed = NEUTRAL_FIELDS.get(name, [])
+        if name not in OWN_FIELDS and value is not None and value not in allowed:
+            raise BadRequest(f"`{name}`: the small server cannot do {value!r}")
+    if body.get("model") not in (None, MODEL_NAME):
+        raise BadRequest(f"`model`: there is only {MODEL_NAME!r} here")
+    (ask,) = COMPLETION.read(body, DEFAULT_MAX_TOKENS)
+    temperature = body.get("temperature", 1.0)
+    if isinstance(ask.prompt, str):
+        raise BadRequest("`prompt`: the small server takes a list of token ids")
+    if not 0 <= min(ask.prompt) <= max(ask.prompt) < vocabulary:
         raise BadRequest(
-            "`prompt`: the small server takes one list of token ids, not empty"
+            f"`prompt`: token ids lie in [0, {vocabulary}); it was encoded with another"
+            " tokenizer than the model's"
         )
-    if not 0 <= min(prompt) <= max(prompt) < vocabulary:
+    if len(ask.prompt) + ask.max_tokens > MAX_MODEL_LEN:
         raise BadRequest(
-            f"`prompt`: token ids lie in [0, {vocabulary}), found {min(prompt)} to"
-            f" {max(prompt)}; it was encoded with another tokenizer than the model's"
+            f"the context length is {MAX_MODEL_LEN} tokens, and this is a prompt of"
+            f" {len(ask.prompt)} with `max_tokens` {ask.max_tokens}"
         )
-    max_tokens = read_int(body, ["max_tokens"], DEFAULT_MAX_TOKENS, max_model_len)
-    if len(prompt) + max_tokens > max_model_len:
-        raise BadRequest(
-            f"the context length is {max_model_len} tokens, and this is a prompt of"
-            f" {len(prompt)} with `max_tokens` {max_tokens}"
-        )
-    return Ask(
-        prompt,
-        read_int(body, ["n"], 1, MAX_CHOICES),
-        max_tokens,
-        _read_temperature(body.get("temperature")),
-    )
-
-
-def _check_field(field: str, value: Any) -> None:
-    """Refuse what is not known, or would change something."""
-    if field in OWN_FIELDS or value is None:
-        return
-    if field not in NEUTRAL_FIELDS:
-        raise BadRequest(f"`{field}`: the small server does not know it; leave it out")
-    if value not in NEUTRAL_FIELDS[field]:
-        allowed = " or ".join(map(repr, NEUTRAL_FIELDS[field]))
-        raise BadRequest(
-            f"`{field}`: the small server can only do {allowed}, found {value!r}; use"
-            " vLLM for more"
-        )
-
-
-def _read_temperature(value: Any) -> float:
-    if value is None:
-        return 1.0
-    if type(value) not in (int, float) or not 0 <= value < float("inf"):
-        raise BadRequest(f"`temperature`: expected at least 0, found {value!r}")
-    return float(value)
+    if type(temperature) not in (int, float) or not 0 <= temperature < float("inf"):
+        raise BadRequest(f"`temperature`: expected at least 0, found {temperature!r}")
+    return Request(ask.prompt, ask.n, ask.max_tokens, temperature)
 
 
 class Batches:
@@ -171,31 +130,19 @@ class Batches:
     Args:
         policy: Is used by one thread only.
         stop_ids: End a completion.
-        seed: Of the first batch; each one has its own.
-        most_rows: Completions in a batch at most, unless one request wants more.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        stop_ids: frozenset[int],
-        seed: int = 0,
-        most_rows: int = MOST_ROWS,
-    ) -> None:
+    def __init__(self, policy: Sampler, stop_ids: frozenset[int]) -> None:
         self._policy, self._stop_ids = policy, stop_ids
-        self._seeds = itertools.count(seed)
-        self._most_rows = most_rows
-        self._waiting: list[tuple[Ask, asyncio.Future[list[Sample]]]] = []
+        self._seeds = itertools.count()
+        self._waiting: list[Request] = []
         self._arrived = asyncio.Event()
 
-    async def sample(self, ask: Ask) -> list[Sample]:
+    async def sample(self, request: Request) -> list[Sample]:
         """Wait for the completions of a request, n of them."""
-        future: asyncio.Future[list[Sample]] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self._waiting.append((ask, future))
+        self._waiting.append(request)
         self._arrived.set()
-        return await future
+        return await request.made
 
     async def load(self, folder: Path) -> None:
         """Take new weights, after the batch that is being sampled."""
@@ -206,19 +153,17 @@ class Batches:
         while True:
             await self._wait()
             batch = self._take()
-            if self._waiting:
-                self._arrived.set()
             try:
-                made = await off_loop(self._sample, [ask for ask, _ in batch])
+                made = await off_loop(self._sample, batch) if batch else []
             except Exception as error:
                 logger.exception("a batch of %d requests failed", len(batch))
-                for _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
+                for request in batch:
+                    if not request.made.done():
+                        request.made.set_exception(error)
                 continue
-            for (_, future), samples in zip(batch, made, strict=True):
-                if not future.done():  # else its client has left
-                    future.set_result(samples)
+            for request, samples in zip(batch, made, strict=True):
+                if not request.made.done():  # else its client has left
+                    request.made.set_result(samples)
 
     async def _wait(self) -> None:
         """Wait for a request, and for those that come with it."""
@@ -229,44 +174,46 @@ class Batches:
             await asyncio.sleep(QUIET_S)
         self._arrived.clear()
 
-    def _take(self) -> list[tuple[Ask, asyncio.Future[list[Sample]]]]:
+    def _take(self) -> list[Request]:
         """Take requests of one temperature, the oldest first."""
-        waiting = [(ask, future) for ask, future in self._waiting if not future.done()]
-        taken: list[tuple[Ask, asyncio.Future[list[Sample]]]] = []
-        left: list[tuple[Ask, asyncio.Future[list[Sample]]]] = []
+        taken: list[Request] = []
+        left: list[Request] = []
         rows = 0
-        for ask, future in waiting:
+        for request in self._waiting:
+            if request.made.done():  # its client has left
+                continue
             fits = not taken or (
-                ask.temperature == taken[0][0].temperature
-                and rows + ask.n <= self._most_rows
+                request.temperature == taken[0].temperature
+                and rows + request.n <= MOST_ROWS
             )
-            (taken if fits else left).append((ask, future))
-            rows += ask.n * fits
+            (taken if fits else left).append(request)
+            rows += request.n * fits
         self._waiting = left
+        if left:
+            self._arrived.set()
         return taken
 
-    def _sample(self, asks: Sequence[Ask]) -> list[list[Sample]]:
+    def _sample(self, batch: Sequence[Request]) -> list[list[Sample]]:
         """Sample a batch; for the thread.
 
         Those with a lower limit than the longest are cut there: a token depends on none
         after it.
         """
-        if not asks:
-            return []
-        samples = self._policy.sample(
-            [ask.prompt for ask in asks for _ in range(ask.n)],
-            max(ask.max_tokens for ask in asks),
-            asks[0].temperature,
-            self._stop_ids,
-            next(self._seeds),
+        samples = iter(
+            self._policy.sample(
+                [request.prompt for request in batch for _ in range(request.n)],
+                max(request.max_tokens for request in batch),
+                batch[0].temperature,
+                self._stop_ids,
+                next(self._seeds),
+            )
         )
-        made = iter(samples)
         return [
             [
-                (ids[: ask.max_tokens], logprobs[: ask.max_tokens])
-                for ids, logprobs in itertools.islice(made, ask.n)
+                (ids[: request.max_tokens], logprobs[: request.max_tokens])
+                for ids, logprobs in itertools.islice(samples, request.n)
             ]
-            for ask in asks
+            for request in batch
         ]
 
 
@@ -276,21 +223,13 @@ class SmallServer:
     Args:
         policy: Samples; its weights are those in the folder.
         folder: Of the model: its weights as the policy reads them, and its tokenizer.
-        seed: Decides what is sampled.
-        max_model_len: Tokens of a prompt and its completion together.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        folder: Path,
-        seed: int = 0,
-        max_model_len: int = MAX_MODEL_LEN,
-    ) -> None:
-        self._folder, self._max_model_len = folder, max_model_len
+    def __init__(self, policy: Sampler, folder: Path) -> None:
+        self._folder = folder
         self._tokenizer = AutoTokenizer.from_pretrained(folder)
         self._stop_ids = frozenset({int(self._tokenizer.eos_token_id)})
-        self._batches = Batches(policy, self._stop_ids, seed)
+        self._batches = Batches(policy, self._stop_ids)
 
     async def running(self, app: web.Application) -> AsyncIterator[None]:
         """Sample while the application runs."""
@@ -300,41 +239,44 @@ class SmallServer:
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
-    async def health(self, request: web.Request) -> web.Response:
-        """Say that all is well."""
-        return web.Response()
-
-    async def models(self, request: web.Request) -> web.Response:
-        """Name the one model."""
+    async def page(self, request: web.Request) -> web.Response:
+        """Answer what is always the same: there is no cache, and no need of a pause."""
         model = {
             "id": MODEL_NAME,
             "object": "model",
             "owned_by": "small_server",
-            "max_model_len": self._max_model_len,
+            "root": str(self._folder),
+            "max_model_len": MAX_MODEL_LEN,
         }
-        return web.json_response({"object": "list", "data": [model]})
-
-    async def version(self, request: web.Request) -> web.Response:
-        """Name the version, as vLLM does."""
-        return web.json_response({"version": VERSION})
+        pages = {
+            "/v1/models": {"object": "list", "data": [model]},
+            "/version": {"version": "0.0.0+small_server"},
+            "/is_paused": {"is_paused": False},
+            "/reset_prefix_cache": {"success": True},
+        }
+        return web.json_response(pages.get(request.path, {}))
 
     async def complete(self, request: web.Request) -> web.Response:
         """Complete a prompt."""
         body = await read_body(request)
-        if body.get("model") not in (None, MODEL_NAME):
-            raise BadRequest(f"`model`: there is only {MODEL_NAME!r} here")
-        ask = read_ask(body, len(self._tokenizer), self._max_model_len)
+        asked = read_request(body, len(self._tokenizer))
         try:
-            samples = await self._batches.sample(ask)
+            samples = await self._batches.sample(asked)
         except Exception as error:  # noqa: BLE001 - as many kinds as policies
             return _failure("the policy could not sample", error)
-        return web.json_response(self._shape(body, ask, samples))
+        answer = Answer("", asked.prompt, [self._generation(*s) for s in samples])
+        encoded = orjson.dumps(COMPLETION.shape(body, [answer]))
+        return web.Response(body=encoded, content_type="application/json")
+
+    def _generation(self, ids: list[int], logprobs: list[float]) -> Generation:
+        text = self._tokenizer.decode(ids, skip_special_tokens=True)
+        reason = "stop" if ids[-1] in self._stop_ids else "length"
+        return Generation(text, ids, logprobs, reason)
 
     async def call(self, request: web.Request) -> web.Response:
         """Take the weights that are in the folder now."""
         body = await read_body(request)
-        asked = {name: value for name, value in body.items() if value}
-        if asked != {"method": "reload_weights"}:
+        if body != {"method": "reload_weights"}:
             raise BadRequest(
                 'the small server does {"method": "reload_weights"} alone, from the'
                 f" folder it began with; found {body}"
@@ -345,65 +287,17 @@ class SmallServer:
             return _failure(f"no weights could be read from {self._folder}", error)
         return web.json_response({"results": [None]})
 
-    async def reset(self, request: web.Request) -> web.Response:
-        """Say that no prefix of an earlier request is kept."""
-        return web.json_response({"success": True})
-
-    async def chat(self, request: web.Request) -> web.Response:
-        """Refuse a chat; were there no such page, `serve` would take it for no server.
+    async def nothing(self, request: web.Request) -> web.Response:
+        """Say that there is no such page.
 
         Raises:
-            BadRequest: Always.
+            BadRequest: It is that of chats, without which `serve` would take this for
+                no server.
         """
-        raise BadRequest(
-            "the small server completes token ids and has no chats; with"
-            " `--openai.server_type vllm` the environment asks it for those"
-        )
-
-    async def nothing(self, request: web.Request) -> web.Response:
-        """Say that there is no such page."""
-        what = f"{request.method} {request.path}"
-        message = f"the small server has no {what}; use /v1/completions, or vLLM"
+        message = f"the small server has no {request.method} {request.path}"
+        if request.path == "/v1/chat/completions":
+            raise BadRequest(f"{message}: it completes token ids, as of type `vllm`")
         return web.json_response({"error": {"message": message}}, status=404)
-
-    def _shape(self, body: Body, ask: Ask, samples: Sequence[Sample]) -> Body:
-        count = sum(len(ids) for ids, _ in samples)
-        return {
-            "id": "small_server",
-            "object": "text_completion",
-            "created": int(time.time()),
-            "model": MODEL_NAME,
-            "choices": [
-                {"index": index, **self._shape_one(body, ask, ids, logprobs)}
-                for index, (ids, logprobs) in enumerate(samples)
-            ],
-            "usage": {
-                "prompt_tokens": len(ask.prompt),
-                "completion_tokens": count,
-                "total_tokens": len(ask.prompt) + count,
-            },
-        }
-
-    def _shape_one(
-        self, body: Body, ask: Ask, ids: list[int], logprobs: list[float]
-    ) -> Body:
-        is_whole = ids[-1] in self._stop_ids
-        shaped: Body = {
-            "text": self._tokenizer.decode(ids, skip_special_tokens=True),
-            "logprobs": None,
-            "finish_reason": "stop" if is_whole else "length",
-            "stop_reason": None,
-        }
-        if body.get("logprobs") is not None:
-            tokens = (
-                [f"token_id:{token}" for token in ids]
-                if body.get("return_tokens_as_token_ids")
-                else self._tokenizer.convert_ids_to_tokens(ids)
-            )
-            shaped["logprobs"] = {"tokens": tokens, "token_logprobs": logprobs}
-        if body.get("return_token_ids"):
-            shaped |= {"token_ids": ids, "prompt_token_ids": ask.prompt}
-        return shaped
 
 
 def _failure(what: str, error: Exception) -> web.Response:
@@ -417,45 +311,44 @@ def build_app(server: SmallServer) -> web.Application:
         middlewares=[explain_bad_requests], client_max_size=MAX_BODY_BYTES
     )
     app.cleanup_ctx.append(server.running)
+    told = ("/health", "/v1/models", "/version", "/is_paused")
+    done = ("/pause", "/resume", "/reset_prefix_cache")
     app.add_routes(
         [
-            web.get("/health", server.health),
-            web.get("/v1/models", server.models),
-            web.get("/version", server.version),
+            *(web.get(path, server.page) for path in told),
+            *(web.post(path, server.page) for path in done),
             web.post("/v1/completions", server.complete),
             web.post("/collective_rpc", server.call),
-            web.post("/reset_prefix_cache", server.reset),
-            web.route("*", "/v1/chat/completions", server.chat),
             web.route("*", "/{any:.*}", server.nothing),
         ]
     )
     return app
 
 
-def _torch_policy(folder: Path, device: str) -> Policy:
+def _torch_sampler(folder: Path) -> Sampler:
     # Not above: the tests serve a policy without torch.
-    from examples.train_small.torch_policy import TorchPolicy
+    from examples.train_small.torch_sampler import TorchSampler
 
-    return TorchPolicy(folder, device=device)
+    return TorchSampler(folder)
 
 
-async def _serve(server: SmallServer, host: str, port: int) -> None:
+async def _serve(server: SmallServer, port: int) -> None:
     stopped = catch_signals()
     app = build_app(server)
-    async with serve_app(app, host, port, notices_departures=True) as url:
+    async with serve_app(app, port=port, notices_departures=True) as url:
         announce(url, "small server")
         await stopped.wait()
 
 
 def main(
     argv: Sequence[str] | None = None,
-    make_policy: Callable[[Path, str], Policy] = _torch_policy,
+    make_policy: Callable[[Path], Sampler] = _torch_sampler,
 ) -> int:
     """Serve until the standard input closes or a signal comes.
 
     Args:
         argv: The command line; None for this process's.
-        make_policy: From the folder and the device to the policy.
+        make_policy: From the folder to the policy.
     """
     parser = argparse.ArgumentParser(
         prog="python -m examples.train_small.small_server",
@@ -464,20 +357,11 @@ def main(
     )
     add = parser.add_argument
     add("folder", type=Path, help="of the model and its tokenizer")
-    add("--host", default="127.0.0.1", help="address to listen on")
     add("--port", type=int, default=0, help="0 for a free one")
-    add("--device", default="cpu", help="cpu, cuda or another one of torch")
-    add("--seed", type=int, default=0, help="decides what is sampled")
-    add("--max-model-len", type=int, default=MAX_MODEL_LEN, help="prompt and answer")
     options = parser.parse_args(argv)
     end_with_parent()
-    server = SmallServer(
-        make_policy(options.folder, options.device),
-        options.folder,
-        options.seed,
-        options.max_model_len,
-    )
-    asyncio.run(_serve(server, options.host, options.port))
+    server = SmallServer(make_policy(options.folder), options.folder)
+    asyncio.run(_serve(server, options.port))
     return 0
 
 

@@ -6,32 +6,30 @@ import argparse
 import json
 import logging
 import os
+import shutil
 from pathlib import Path
 
 import torch
 from transformers import AutoTokenizer
 
 from examples.train_small import recipe, warm_start
-from examples.train_small.model import make_model, take_model
+from examples.train_small.model import make_model
 from examples.train_small.plugin import Plugin
 from examples.train_small.tokenizer import make_tokenizer
-from examples.train_small.torch_policy import TorchPolicy
-from examples.train_small.whole_files import write_whole
+from examples.train_small.torch_sampler import TorchSampler
 from examples.train_small.work_folder import WorkFolder
+from examples.trainer.checkpoints import write_whole
 from rg_env.errors import RunFailed
-from rg_env.reports.progress_bar import WorkProgress
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 
 logger = logging.getLogger("rg_env.train_small")
 
+GOLD = Path(__file__).with_name("gold_conversations.py")
 GOLD_SEED = 7
 """Of the items of a warm start."""
 
 TEXTS_OF_TASK = 300
 """Conversations of each task that a tokenizer is made from."""
-
-DONE = "done"
-"""A file in a folder that is whole."""
 
 
 class Starts:
@@ -50,63 +48,38 @@ class Starts:
 
     def of(self, seed: int, task: str) -> Path:
         """Return the folder of the weights that training on a task begins with."""
-        if self._options.model:
-            return self._taken(self._options.model)
-        folder = self._work.start(seed, task)
-        if not (folder / DONE).is_file():
-            if not folder.is_dir():
-                self._make(folder, seed)
-            self._warm(folder, seed, task)
-            (folder / DONE).touch()
-        return folder
+        folder, options = self._work.start(seed, task), self._options
+        if not folder.is_dir():
+            self._make(folder, seed)
+        gold = self._work.gold(task)
+        self._write_gold(gold, (task,), options.conversations)
+        torch.set_num_threads(len(os.sched_getaffinity(0)))  # nobody else needs them
 
-    def _taken(self, name: str) -> Path:
-        """Return a folder with a model of the hub, or of another folder."""
-        folder = self._work.path / "model"
-        if not (folder / DONE).is_file():
-            take_model(name, folder)
-            (folder / DONE).touch()
+        def tell(state: warm_start.StartState) -> None:
+            logger.info(
+                "seed %d, warm start on %s: step %d, %.0f %% right",
+                *(seed, task, state.step, 100 * state.right),
+            )
+
+        warm_start.warm_start(
+            TorchSampler(folder),
+            warm_start.read_conversations(gold, AutoTokenizer.from_pretrained(folder)),
+            warm_start.WarmStartPlan(options.warm_steps, options.warm_target),
+            folder,
+            seed=seed,
+            tell=tell,
+        )
         return folder
 
     def _make(self, folder: Path, seed: int) -> None:
         unfinished = self._work.path / "unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
         width, layers = self._options.width, self._options.layers
         tokenizer = self._tokenizer()
         count = make_model(unfinished, tokenizer, seed, width=width, layers=layers)
         folder.parent.mkdir(exist_ok=True)
         unfinished.replace(folder)
         logger.info("seed %d: a model of %s parameters", seed, f"{count:,}")
-
-    def _warm(self, folder: Path, seed: int, task: str) -> None:
-        gold = self._work.gold(task)
-        options = self._options
-        self._write_gold(gold, (task,), options.conversations)
-        torch.set_num_threads(len(os.sched_getaffinity(0)))  # nobody else needs them
-        plan = warm_start.WarmStartPlan(options.warm_seconds, options.warm_target)
-        title = f"seed {seed}, warm start on {task}"
-        with WorkProgress(title, round(plan.seconds), "s") as progress:
-            shown = 0
-
-            def tell(state: warm_start.StartState) -> None:
-                nonlocal shown
-                while shown < min(state.seconds, plan.seconds - 1):
-                    shown += 1
-                    progress.advance(f"step {state.step}; right: {state.right:.0%}")
-
-            state = warm_start.warm_start(
-                TorchPolicy(folder, device=options.device),
-                warm_start.read_conversations(
-                    gold, AutoTokenizer.from_pretrained(folder)
-                ),
-                plan,
-                folder,
-                seed=seed,
-                tell=tell,
-            )
-        logger.info(
-            "%s: %d steps in %.0f s, %.0f %% right",
-            *(title, state.step, state.seconds, 100 * state.right),
-        )
 
     def _write_gold(self, path: Path, tasks: tuple[str, ...], count: int) -> None:
         if path.is_file():
@@ -115,8 +88,9 @@ class Starts:
         changes = {"tokenizer_name": str(TOKENIZER_FOLDER)}
         env = recipe.settings_of(tasks, GOLD_SEED, self._options, changes)
         settings = recipe.write_settings(path, env)
-        log = self._work.logs / "gold.log"
-        self._plugin.write_gold(log, settings, count, path)
+        log, unfinished = self._work.logs / "gold.log", path.with_suffix(".part")
+        self._plugin.run(log, settings, count, unfinished, program=GOLD)
+        unfinished.replace(path)
 
     def _tokenizer(self) -> Path:
         folder = self._work.tokenizer

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
+import logging
 import os
 import shutil
 import sys
@@ -30,87 +32,51 @@ import torch
 from examples.train_small import curve, recipe
 from examples.train_small.options import read_options
 from examples.train_small.plugin import Plugin
-from examples.train_small.recipe import Run
-from examples.train_small.servers import InferenceServer, make_server
+from examples.train_small.servers import START, Server
 from examples.train_small.starts import Starts
 from examples.train_small.task_run import TaskRun, to_the_end
-from examples.train_small.torch_policy import TorchPolicy
-from examples.train_small.work_folder import OF_FOLDER, OF_RUN, WorkFolder, begin
+from examples.train_small.work_folder import WorkFolder
+from examples.trainer.torch_policy import TorchPolicy
+
+logger = logging.getLogger("rg_env.train_small")
 
 
-class Training:
-    """All that is asked for on the command line, stage after stage.
+def train(options: argparse.Namespace, open_: contextlib.ExitStack) -> None:
+    """Do what is not done yet of all that is asked for, and write results and pictures.
 
     Args:
         options: The command line.
-        open_: Ends the inference server.
+        open_: Ends what was begun.
     """
-
-    def __init__(
-        self, options: argparse.Namespace, open_: contextlib.ExitStack
-    ) -> None:
-        self._options, self._open = options, open_
-        self._work = WorkFolder(options.work)
-        open_.enter_context(self._work.taken())
-        begin(self._work.path, options, OF_FOLDER)
-        self._plugin = Plugin(options.plugin_python)
-        self._starts = Starts(options, self._work, self._plugin)
-        self._server: InferenceServer | None = None
-
-    def do_all(self) -> None:
-        """Do what is not done yet, and write results and pictures."""
-        for seed in self._options.seeds:
-            for kind in self._options.runs:
-                for run in recipe.runs_of(kind, self._options.tasks):
-                    if not self._is_done(run, seed):
-                        self._do(run, seed)
-                        curve.write(self._work.path)
-        print(curve.table(curve.read(self._work.path)))
-        for path in curve.write(self._work.path):
-            print(path)
-
-    def _is_done(self, run: Run, seed: int) -> bool:
-        folder = self._work.run(seed, run.name)
-        folder.mkdir(parents=True, exist_ok=True)
-        begin(folder, self._options, OF_RUN)
-        return (folder / recipe.RESULT).is_file()
-
-    def _do(self, run: Run, seed: int) -> None:
-        start = self._starts.of(seed, run.tasks[0])
-        # One core is left to the inference server.
-        torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) - 1))
-        TaskRun(
-            run,
-            seed,
-            self._options,
-            self._work,
-            plugin=self._plugin,
-            server=self._served(start),
-            start=start,
-            policy_at=self._policy_at,
-        ).do()
-
-    def _policy_at(self, folder: Path) -> TorchPolicy:
-        return TorchPolicy(folder, device=self._options.device)
-
-    def _served(self, start: Path) -> InferenceServer:
-        """Return the inference server, which the first call starts."""
-        if self._server is None:
-            folder, log = self._work.serving, self._work.logs / "server.log"
-            shutil.copytree(start, folder, dirs_exist_ok=True)
-            self._server = make_server(
-                self._options.server, folder, log, self._options.device
-            )
-            self._open.callback(self._server.kill)
-            self._server.start()
-            self._server.ready()
-        return self._server
+    work, plugin = WorkFolder(options.work), Plugin(options.plugin_python)
+    open_.enter_context(work.taken(options))
+    starts = Starts(options, work, plugin)
+    server: Server | None = None
+    for seed, kind in itertools.product(options.seeds, options.runs):
+        for run in recipe.runs_of(kind, options.tasks):
+            if (work.run(seed, run.name) / recipe.RESULT).is_file():
+                continue
+            start = starts.of(seed, run.tasks[0])
+            if server is None:
+                shutil.copytree(start, work.serving, dirs_exist_ok=True)
+                log = work.logs / "server.log"
+                logger.info("starting the inference server: %s", options.server)
+                server = START[options.server](work.serving, log)
+                open_.callback(server.kill)
+            # One core is left to the inference server.
+            torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) - 1))
+            programs = (plugin, server)
+            TaskRun(run, seed, options, work, *programs, start, TorchPolicy).do()
+            curve.write(work.path)
+    print(curve.table(curve.read(work.path)))
+    for path in curve.write(work.path):
+        print(path)
 
 
 def main() -> int:
     """Read the command line and train."""
     options = read_options()
-    return to_the_end(lambda open_: Training(options, open_).do_all())
+    return to_the_end(lambda open_: train(options, open_))
 
 
 if __name__ == "__main__":

@@ -6,20 +6,15 @@ import argparse
 import contextlib
 import fcntl
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from examples.train_small.whole_files import write_whole
+from examples.trainer.checkpoints import write_whole
 from rg_env.errors import RunFailed
 
-LOCK, LOGS = "lock", "logs"
-
-OF_FOLDER = (
-    *("conversations", "held_out", "layers", "max_tokens", "model"),
-    *("warm_seconds", "warm_target", "width"),
-)
-OF_RUN = ("group_size", "groups", "kl", "learning_rate", "steps")
-"""Options that may not change in a folder, and in a run."""
+MAY_CHANGE = ("plugin_python", "runs", "seeds", "server", "tasks", "work")
+"""Options with which a folder may be gone on with. With other items held out, for
+example, a start would have learnt the answers to some of them."""
 
 
 class WorkFolder:
@@ -37,7 +32,7 @@ class WorkFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
-        self.logs = self.path / LOGS
+        self.logs = self.path / "logs"
         self.tokenizer = self.path / "tokenizer"
         self.serving = self.path / "serving"
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -55,13 +50,13 @@ class WorkFolder:
         return self.path / f"seed-{seed}" / name
 
     @contextlib.contextmanager
-    def taken(self) -> Iterator[None]:
+    def taken(self, options: argparse.Namespace) -> Iterator[None]:
         """Keep others from it while the context lasts.
 
         Raises:
-            RunFailed: Another process has it.
+            RunFailed: Another process has it, or it was begun with other options.
         """
-        with (self.path / LOCK).open("w") as file:
+        with (self.path / "lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -69,31 +64,17 @@ class WorkFolder:
                     f"--work: another process trains in {self.path}; end it, or give"
                     " another folder"
                 ) from error
+            self._begin({n: v for n, v in vars(options).items() if n not in MAY_CHANGE})
             yield
 
-
-def begin(folder: Path, options: argparse.Namespace, names: Iterable[str]) -> None:
-    """Refuse options with which a folder's contents would not belong together.
-
-    A start that knows other items than those held out now, for example, has learnt the
-    answers to some of these.
-
-    Args:
-        folder: Of everything, or of a run.
-        options: The command line.
-        names: Of those that may not change there.
-
-    Raises:
-        RunFailed: It was begun with others; the text names one.
-    """
-    path = folder / "begun_with.json"
-    now = {name: getattr(options, name) for name in names}
-    if all(file.name in (path.name, LOCK, LOGS) for file in folder.iterdir()):
-        write_whole(path, json.dumps(now))  # nothing was made yet
-    then = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    for name, value in now.items():
-        if then.get(name) != value:
-            raise RunFailed(
-                f"--{name.replace('_', '-')}: {folder} was begun with"
-                f" {then.get(name)}, not {value}; give another --work for it"
-            )
+    def _begin(self, options: dict[str, object]) -> None:
+        path = self.path / "begun_with.json"
+        if not self.tokenizer.is_dir():  # nothing was made yet
+            write_whole(path, json.dumps(options))
+        then = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        for name, value in options.items():
+            if then.get(name) != value:
+                raise RunFailed(
+                    f"--{name.replace('_', '-')}: {self.path} was begun with"
+                    f" {then.get(name)}, not {value}; give another --work for it"
+                )

@@ -208,6 +208,13 @@ GUARDS: Mapping[str, Guard] = {
 }
 """Task to its row."""
 
+EVALUATED = tuple(
+    task
+    for task, guard in GUARDS.items()
+    if guard.danger.startswith((_EVALUATES, _PARSES))
+)
+"""Tasks whose scorers run the text of an answer."""
+
 
 def source_task(task: str, entry: Mapping[str, Any]) -> str:
     """Return the task whose guard and spelling the answers to an entry have.

@@ -24,7 +24,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 WRONG_AT_MOST = 0.05
 """Up to this the library pays for answers that are only readable (0.01 to 0.05)."""
@@ -74,7 +76,8 @@ class Score:
     formats: FormatScores | None = dataclasses.field(default=None, compare=False)
 
 
-ScoreRow = tuple[float, str, bool, float | None, float | None]
+_Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
+ScoreRow = tuple[_Unit, str, bool, _Unit | None, _Unit | None]
 """Value, outcome, undressed, and the scores of both formats, None where there are
 none."""
 
@@ -93,39 +96,32 @@ def as_row(score: Score) -> ScoreRow:
     return score.value, score.outcome, score.undressed, *both
 
 
-def _is_unit(value: object) -> bool:
-    return type(value) is float and 0.0 <= value <= 1.0
-
-
-def _read_row(answer: str, row: object) -> Score:
-    if type(row) is not tuple or len(row) != 5:
-        raise ValueError("a score is a row of five values")
-    value, outcome, undressed, bare, with_tags = row
-    if not _is_unit(value):
-        raise ValueError("a score is a number in [0, 1]")
-    if type(outcome) is not str or outcome not in OUTCOMES:
-        raise ValueError("a score has an outcome of the table")
-    if outcome_of(value) != ("wrong" if outcome not in PAID else outcome):
-        raise ValueError("a score has the outcome of its value")
-    if type(undressed) is not bool:
-        raise ValueError("an answer is undressed or not")
-    formats = None
-    if bare is not None:
-        if not _is_unit(bare) or not (with_tags is None or _is_unit(with_tags)):
-            raise ValueError("the score of a format is a number in [0, 1]")
-        formats = FormatScores(bare, with_tags, value)
-    return Score(value, outcome, answer, undressed, formats)
-
-
 def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
     """Make scores of the rows that somebody sent who is not to be believed.
 
     Raises:
         ValueError: They cannot be the scores of these answers.
     """
-    if type(rows) is not list or len(rows) != len(answers):
+    read = msgspec.convert(rows, list[ScoreRow])
+    if len(read) != len(answers):
         raise ValueError("there is a score for each answer")
-    return [_read_row(answer, row) for answer, row in zip(answers, rows, strict=True)]
+    return [_read_row(answer, *row) for answer, row in zip(answers, read, strict=True)]
+
+
+def _read_row(
+    answer: str,
+    value: float,
+    outcome: str,
+    undressed: bool,
+    bare: float | None,
+    with_tags: float | None,
+) -> Score:
+    if outcome not in OUTCOMES:
+        raise ValueError("a score has an outcome of the table")
+    if outcome_of(value) != (outcome if outcome in PAID else "wrong"):
+        raise ValueError("a score has the outcome of its value")
+    formats = None if bare is None else FormatScores(bare, with_tags, value)
+    return Score(value, outcome, answer, undressed, formats)
 
 
 def tagged(answer: str) -> str:

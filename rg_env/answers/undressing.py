@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rg_env.answers.fixes.talk_around_answers import CHANGES
+from rg_env.answers.fixes.talk_around_answers import lead_end
 
 MAX_ROUNDS = 8
 
@@ -26,9 +26,12 @@ Rule = Callable[[str], str]
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
-_DASHES = re.compile("[\u2010-\u2015\ufe63\uff0d](?=\\s?[\\d.])")
-_END = re.compile(r"(?:</s>|<eos>|<\|[a-z_]{1,20}\|>|\s)+\Z")
-_LAST_WORDS = re.compile(r"[.!]\s*I hope (?:it|this|that) is correct[.!]?\Z")
+_FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
+_DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
+_END = re.compile(r"(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40})>|\s)+\Z")
+_LAST_WORDS = re.compile(
+    r"(?:[.!]\s*I hope (?:it|this|that) is correct[.!]?|\s\((?:final )?answer\))\Z"
+)
 MAX_END_CHARS = 100
 """Of what is looked at for the tokens and words that end a completion."""
 
@@ -39,9 +42,13 @@ _LATEX_WORD = re.compile(
     r"\s*\{(.*)\}",
     re.DOTALL,
 )
-_LATEX_SIZE = re.compile(r"\\(?:left|right)(?=\s?[()\[\]|])")
-_DEGREES = re.compile(r"\s?\^\s?(?:\\circ|\{\s?\\circ\s?\})")
-_ESCAPED = re.compile(r"\\([#_&%*])")
+_LATEX_SIGNS = (
+    (re.compile(r"\\(?:text|math)[a-z]{0,2}\{([^{}\\]*)\}"), r"\1"),
+    (re.compile(r"\\(?:left|right)(?=\s?[()\[\]|])|\\displaystyle\s?"), ""),
+    (re.compile(r"(?<![/\\])\\(?:[,;:! ]|q?quad(?![A-Za-z]))"), " "),
+    (re.compile(r"\s?\^\s?(?:\\circ|\{\s?\\circ\s?\})|\\degree|\u00ba"), "\u00b0"),
+    (re.compile(r"\\([#_&%*])"), r"\1"),
+)
 _TAGGED = re.compile(
     r"<(b|strong|i|em|u|code|pre|p|span|mark|tt|kbd|samp)>(.*)</\1>", re.DOTALL
 )
@@ -51,26 +58,7 @@ _BULLET = re.compile(r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+")
 _DASH_AS_BULLET = re.compile(r"[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=]*\Z)")
 """A dash before words; before anything that can be negative it is a minus."""
 
-_NOUN = (
-    r"(?:answer|solution|result|output|value|number|word|sentence|expression|list"
-    r"|sequence|path|grid|board|matrix|puzzle|moves)"
-)
-_WHICH = (
-    r"(?:(?:the|my)\s+)?(?:(?:final|correct|right|completed?|solved|resulting|decoded"
-    r"|sorted|shortest)\s+)*"
-)
-_LEAD = re.compile(
-    rf"[*_#>\s]*(?:(?:so|thus|therefore|hence)[,:]?\s+)?{_WHICH}{_NOUN}"
-    r"(?:\s*(?:is|was|are|=|:))+(?:[*_\s]*:)?(?:\*\*|__)?\s+",
-    re.IGNORECASE,
-)
-_LEAD_OF_ONE_LINE = re.compile(r"[*_]*(?:answer|solution|result|output)[*_]*:", re.I)
-_HEADING = re.compile(
-    rf"[*_#>\s]*(?:here(?:'s|\u2019s|\s+is|\s+are)\s+)?{_WHICH}{_NOUN}[ \t*_:]*\n",
-    re.IGNORECASE,
-)
-_NAME = re.compile(r"([A-Za-z]\w{0,19})(?:\([A-Za-z]\))?\s*=(?!>)\s*")
-_EQUALS = re.compile(r"=(?!>)\s*")
+_NAME = re.compile(r"(?:[A-Za-z](?:_?\{?\d\}?)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _THIN_THOUSANDS = re.compile(
     r"(?<![\d.,])\d{1,3}(?:(?:\u2009|\u202f|\{,\}|\\,|\\!,|\\;)\d{3})+(?![\d,])"
@@ -79,7 +67,7 @@ _THIN_THOUSANDS = re.compile(
 _PAIRS = (
     *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
     *(("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_")),
-    *(("```", "```"), ("``", "``"), ("`", "`")),
+    *(("```", "```"), ("``", "``"), ("`", "`"), ("---", "---")),
     *(
         ('"', '"'),
         ("'", "'"),
@@ -88,7 +76,7 @@ _PAIRS = (
         ("\u2018", "\u2019"),
         ("\u00ab", "\u00bb"),
     ),
-    *(("\u2039", "\u203a"), ("\u300c", "\u300d"), ("\uff02", "\uff02")),
+    *(("\u2039", "\u203a"), ("\u300c", "\u300d")),
 )
 """What opens and closes dress."""
 
@@ -98,7 +86,8 @@ _CLOSED = tuple(
 _IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _SIGNS_OF_DRESS = re.compile(
     r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
-    r"|\d,\d{3}|\b(?:is|was|are)\s|I hope",
+    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)|^--"
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),",
 )
 """What an answer holds if there is anything to take off it, besides its ends."""
 
@@ -107,7 +96,8 @@ _OF_PIECES = frozenset({"$", "__", "_", "``", "`", '"', "'"})
 
 
 def _without_invisible(text: str) -> str:
-    return _SPACES.sub(" ", _INVISIBLE.sub("", text)).strip()
+    plain = _SPACES.sub(" ", _INVISIBLE.sub("", text)).strip()
+    return plain if plain.isascii() else plain.translate(_FULL_WIDTH)
 
 
 def _with_plain_lines(text: str) -> str:
@@ -127,9 +117,10 @@ def _with_plain_thousands(text: str) -> str:
 
 
 def _with_plain_latex(text: str) -> str:
-    if "\\" not in text:
-        return text
-    return _DEGREES.sub("\u00b0", _ESCAPED.sub(r"\1", _LATEX_SIZE.sub("", text)))
+    if "\\" in text or "\u00ba" in text:
+        for sign, plain in _LATEX_SIGNS:
+            text = sign.sub(plain, text)
+    return text
 
 
 def _without_end(text: str) -> str:
@@ -220,20 +211,18 @@ def _is_balanced(text: str) -> bool:
 
 
 def _without_lead(text: str) -> str:
-    leads = (_HEADING, _LEAD, _LEAD_OF_ONE_LINE)
-    match = next((m for m in (lead.match(text) for lead in leads) if m), None)
-    rest = text[match.end() :].strip() if match else ""
-    if match and match[0].count("**") == 1 and rest.endswith("**"):
+    """Take off what announces an answer, `**Answer:**`, and a mark that it opens."""
+    end = lead_end(text)
+    rest = text[end:].strip()
+    if text[:end].count("**") == 1 and rest.endswith("**"):
         rest = rest[:-2]
     return rest or text
 
 
 def _without_name(text: str) -> str:
     """Take `x =` off, where nothing else is equal to anything."""
-    match = _NAME.match(text) or _EQUALS.match(text)
+    match = _NAME.match(text)
     if match is None or text.count("=") != 1 or "\n" in text:
-        return text
-    if match.re is _NAME and match[1].lower() in CHANGES:
         return text
     return text[match.end() :].strip() or text
 

@@ -7,7 +7,8 @@
 The API names an instance after the order of registrations, so one that is started again
 gets another name while the API lives, and the name of another while it does not. A
 lock tells the folders of the living from those that were left; of the latter, the one
-written last is continued.
+written last is continued. The folder of one of several shards is named after the shard
+instead, so that each continues its own in whatever order they are started.
 
 The ledger is a file of its own because a checkpoint is too old when a process is
 killed: it is written at every change, in one call, which SIGKILL cannot part. What was
@@ -57,13 +58,19 @@ class Lineage:
         root: The trainer's checkpoint_dir.
         name: What the API calls the instance; while another process holds that name's
             folder, a free one is taken.
+        shard: Name of its part of the items; None where it has all of them.
 
     Attributes:
         name: The folder's name.
     """
 
-    def __init__(self, root: str, name: str) -> None:
+    def __init__(self, root: str, name: str, shard: str | None = None) -> None:
         self._root = root
+        stem = name.rpartition("_")[0]
+        if shard is not None:
+            name = f"{stem or name}_{shard}"
+        self._siblings = f"{stem}_*" if stem else ""
+        self._continued = self._siblings if shard is None else f"{name}.*"
         self.name = name
         self._held: int | None = None
         self._ledger: int | None = None
@@ -96,17 +103,16 @@ class Lineage:
     def newest(self, step: int) -> Path | None:
         """Return the checkpoint to continue, none of them after `step`, if any."""
         found = []
-        for name in self._left_names():
+        for name in self._left_names(self._continued):
             newest = checkpoint_files.newest(self._root, name, step)
             if newest is not None:
                 found.append(newest)
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
-    def _left_names(self) -> Iterator[str]:
-        """Yield our name and those of instances like us that no process holds."""
+    def _left_names(self, pattern: str) -> Iterator[str]:
+        """Yield our name and those of a pattern that no process holds."""
         yield self.name
-        stem = self.name.rpartition("_")[0]
-        for folder in sorted(self._base.glob(f"{stem}_*")) if stem else []:
+        for folder in sorted(self._base.glob(pattern)) if pattern else []:
             if folder.name == self.name or not folder.is_dir():
                 continue
             lock = _lock(self._lock_path(folder.name))
@@ -130,7 +136,7 @@ class Lineage:
         Ids only grow while an API lives; one that is not below ours is of a former API.
         """
         ids = []
-        for name in self._left_names():
+        for name in self._left_names(self._siblings):
             if name == self.name:
                 continue
             try:

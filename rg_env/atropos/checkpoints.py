@@ -41,15 +41,16 @@ class Checkpoints:
         if self._lineage is not None:
             self._lineage.keep({**ledger, **self._dumps.losses()})
 
-    def lineage(self, folder: str, name: str) -> Lineage:
+    def lineage(self, folder: str, name: str, shard: str | None) -> Lineage:
         """Return this instance's folder of checkpoints, held from the first call on.
 
         Args:
             folder: The trainer's checkpoint_dir.
             name: What the API calls the instance.
+            shard: Name of its part of the items; None where it has all of them.
         """
         if self._lineage is None:
-            self._lineage = Lineage(folder, name)
+            self._lineage = Lineage(folder, name, shard)
         return self._lineage
 
     def begin(self, lineage: Lineage) -> None:

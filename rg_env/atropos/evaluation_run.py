@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -33,6 +34,7 @@ async def evaluate_items(
     category_of: Callable[[str], str],
     max_in_flight: int,
     watch: OutageWatch,
+    keep: Callable[[Mapping[str, Any]], Awaitable[None]],
 ) -> list[EvalResult]:
     """Evaluate items concurrently.
 
@@ -43,6 +45,7 @@ async def evaluate_items(
         max_in_flight: Items asked at once.
         watch: Told of each failed request; when it gives up, what is left counts as
             failed at once.
+        keep: Given the sample of each item that has a score, as it comes.
 
     Returns:
         One result per item, shape (N,), same order.
@@ -54,6 +57,8 @@ async def evaluate_items(
         nonlocal score_sum, scored
         async with places:
             result = await _evaluated(entry, dataset, rollout, category_of, watch)
+            if result.score is not None:
+                await keep(result.sample)
         if result.score is not None:
             score_sum, scored = score_sum + result.score, scored + 1
         progress.advance(f"mean score {score_sum / scored:.3f}" if scored else "")
@@ -71,26 +76,32 @@ async def _evaluated(
     watch: OutageWatch,
 ) -> EvalResult:
     """Evaluate one item; a request that keeps failing gives a result without score."""
-    outcome = "request_failed"
+    outcome = reason = "request_failed"
     tries = 0
     while tries < patience.EVALUATION_TRIES and not watch.gave_up.is_set():
         try:
             done, score = await rollout(entry, dataset)
-        except NoServer as error:  # for which no item can be blamed
-            await watch.note_failure(str(error))
         except InferenceFailed as error:
-            tries += 1
-            await watch.note_failure(str(error))
-        except ScoringUnavailable:
+            tries += not isinstance(error, NoServer)  # for which no item can be blamed
+            outcome = "request_failed"
+            reason = str(error)
+            await watch.note_failure(reason)
+        except ScoringUnavailable as error:
             tries += 1
             outcome = "unscored"
+            reason = str(error)
         else:
             sample = _sample(done, score, dataset)
             category = category_of(dataset.task)
             return EvalResult(
                 dataset.task, category, score.value, score.outcome, sample
             )
-    sample = {"task": dataset.task, "question": entry["question"], "outcome": outcome}
+    sample = {
+        "task": dataset.task,
+        "question": entry["question"],
+        "outcome": outcome,
+        "reason": reason,
+    }
     return EvalResult(dataset.task, category_of(dataset.task), None, outcome, sample)
 
 
@@ -112,8 +123,12 @@ def _sample(rollout: Mapping[str, Any], score: Score, handle: Any) -> dict[str, 
     }
 
 
-def show(summary: EvalSummary) -> None:
+def show(summary: EvalSummary, *, as_json: bool = False) -> None:
     """Print the table of an evaluation, and what was not evaluated."""
+    if as_json:
+        found = dataclasses.asdict(summary)
+        print(json.dumps(found, indent=2))  # noqa: T201 - what was asked for
+        return
     console = Console()
     if summary.overall is not None:
         console.print(summary.table())
@@ -123,8 +138,8 @@ def show(summary: EvalSummary) -> None:
         )
 
 
-def write_settings(folder: Path, config: Any, servers: Iterable[Any]) -> None:
-    """Write the settings of an evaluation beside its results, without keys."""
+def settings_text(config: Any, servers: Iterable[Any]) -> str:
+    """Return the settings of an evaluation as YAML, without keys."""
     settings = {
         "env": config.model_dump(mode="json"),
         "openai": [server.config.model_dump(mode="json") for server in servers],
@@ -133,8 +148,8 @@ def write_settings(folder: Path, config: Any, servers: Iterable[Any]) -> None:
         server["api_key"] = ""
         if "headers" in server:
             server["headers"] = dict.fromkeys(server["headers"], "")
-    text = yaml.safe_dump(settings, sort_keys=False)
-    (folder / "evaluate_config.yaml").write_text(text, encoding="utf-8")
+    text: str = yaml.safe_dump(settings, sort_keys=False)
+    return text
 
 
 def log_failure(evaluation: asyncio.Task[Any]) -> None:

@@ -18,7 +18,7 @@ from atroposlib.envs.base import BaseEnv
 from rg_env import patience
 from rg_env.atropos.delivery import rollouts_in
 from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
-from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.ledger import Ending, Fate, Ledger
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +51,7 @@ class GroupsInFlight:
         self._note_error = note_error
         self._answered: set[asyncio.Task[Any]] = set()
         self._lost_items: dict[int, tuple[Any, int]] = {}
+        self._settled: dict[asyncio.Task[Any] | None, int] = {}
         self.workers: set[asyncio.Task[Any]] = set()
         self.running_items: dict[str, dict[str, Any]] = {}
         self.backlog: list[Any] = []
@@ -172,11 +173,39 @@ class GroupsInFlight:
         took_s = time.time() - running["start_time"]
         if group is not None:
             try:
-                await self._env.handle_send_to_api(group, running["item"])
+                await self.deliver(group, running["item"])
             except Exception as error:  # noqa: BLE001 - of a subclass or W&B
                 await self._note_error(error)
         await self._env.cleanup()
         return group, took_s
+
+    async def deliver(self, group: Any, item: Any, **how: Any) -> None:
+        """Hand a group to the hook that delivers it.
+
+        What a subclass keeps from that hook is counted, and its item sampled again
+        where an error is the reason.
+        """
+        task = asyncio.current_task()
+        fate: Fate = "rejected"
+        self._settled[task] = 0
+        try:
+            await self._env.handle_send_to_api(group, item, **how)
+        except BaseException as error:
+            is_cancel = isinstance(error, asyncio.CancelledError)
+            fate = "cancelled" if is_cancel else "failed"
+            raise
+        finally:
+            left = rollouts_in(group) - self._settled.pop(task)
+            if left > 0:
+                self._ledger.settle(Ending(fate, left))
+                self.backlog.extend(self.again(item) if fate == "failed" else [])
+
+    def settle(self, *endings: Ending) -> None:
+        """Count what became of rollouts that the hook has delivered."""
+        self._ledger.settle(*endings)
+        task = asyncio.current_task()
+        if task in self._settled:
+            self._settled[task] += sum(ending.rollouts for ending in endings)
 
     async def collected(self, item: Any) -> Any:
         """Return an item's group, or several, after all hooks; None without one."""

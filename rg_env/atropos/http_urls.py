@@ -6,75 +6,41 @@ import re
 
 from pydantic import AnyHttpUrl, TypeAdapter, ValidationError
 
-from rg_env.errors import nearest, shown
-
-SCHEMES = ("http", "https")
+from rg_env.errors import shown
 
 _URL = TypeAdapter(AnyHttpUrl)
-_HOST = re.compile(r"\[[0-9a-f:.]+\]|\w([\w-]*\w)?(\.\w([\w-]*\w)?)*\.?")
+_FORM = re.compile(
+    r"https?://(\[[0-9a-f:.]+\]|(?!\d+([:/]|$))\w[\w.-]*)(:[1-9]\d*)?(/[^\s?#,\\]*)?",
+    re.IGNORECASE,
+)
+"""Stricter than a URL: no user, question or fragment; a host that is no bare number."""
 
 
-def _fault(text: str) -> str | None:
-    """Return what is wrong with an address, None if nothing is."""
-    if any(sign.isspace() or not sign.isprintable() for sign in text):
-        return "holds white space"
-    scheme, separator, rest = text.partition("://")
-    if not separator:
-        return "does not begin with http://"
-    if scheme.lower() not in SCHEMES:
-        return f"begins with {scheme}://"
-    for sign in "\\,?#":
-        if sign in rest:
-            return f"holds {sign!r}"
-    place = rest.partition("/")[0]
-    if "@" in place:
-        return "holds a user or password"
+def _is_url(text: str) -> bool:
     try:
-        url = _URL.validate_python(text)
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].rpartition(", ")[2]
-        return f"has an {reason}"
-    if place.endswith(":") or url.port == 0:
-        return "has an invalid port number"
-    if not place or place.isdecimal() or not _HOST.fullmatch(url.host or ""):
-        return "has no valid name of a host"
-    return None
+        return bool(_FORM.fullmatch(text) and _URL.validate_python(text))
+    except ValidationError:  # a port or a name beyond what there is
+        return False
 
 
-def _meant(text: str, path: str) -> str | None:
-    """Return the address that was perhaps meant, if it is one."""
-    scheme, separator, rest = text.strip().partition("://")
-    if not separator:
-        rest = re.sub(r"^(https?)?:?/+", "", scheme)
-        scheme = "http"
-        if not re.search(r"\w[.:/]\w|^localhost$", rest):
-            return None
-    elif scheme not in SCHEMES:
-        scheme = nearest(scheme, SCHEMES) or ""
-    if path and "/" not in rest:
-        rest += path
-    address = f"{scheme}://{rest}"
-    return address if _fault(address) is None else None
-
-
-def check_url(text: str, path: str = "") -> None:
-    """Refuse what is no address of a server.
+def check_url(text: str, path: str = "") -> str:
+    """Return an address of a server as it is.
 
     Args:
         text: The address.
         path: What such addresses mostly end with, for what was perhaps meant.
 
     Raises:
-        ValueError: What is wrong, what is allowed, and what was perhaps meant.
+        ValueError: It is none; what is allowed, and what was perhaps meant.
     """
-    fault = _fault(text)
-    if fault is None:
-        return
+    if _is_url(text):
+        return text
+    rest = re.sub(r"^(\w*:)?/+", "", text.strip())
+    meant = f"http://{rest}" if "/" in rest else f"http://{rest}{path}"
+    hint = f"; did you mean {meant!r}?" if _is_url(meant) else ""
     # A password is not for the screen.
     found = re.sub(r"//[^/]*@", "//...@", text)
-    meant = _meant(text, path)
-    hint = f"; did you mean {meant!r}?" if meant else ""
     raise ValueError(
-        f"found {shown(found)}, which {fault}; allowed is an address like"
-        f" http://HOST:PORT{path}{hint}"
+        f"found {shown(found)}; allowed is an address like http://HOST:PORT{path},"
+        f" without a user or a question{hint}"
     )

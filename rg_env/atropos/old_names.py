@@ -2,7 +2,7 @@
 
 They stand together here so that they shape nothing else: what a name means is decided
 in the package that owns it, and nothing of ours calls the helpers, so a subclass that
-overrides one changes nothing. Those that need no run work on an object that was never
+overrides one is warned. Those that need no run work on an object that was never
 set up, even on one made by `ReasoningGymEnv.__new__`.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import logging
 import random
+import warnings
 from collections import deque
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rg_env.answers.extraction import extract_answer
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.errors import LibraryError
@@ -31,8 +31,19 @@ from rg_env.tasks.sampler import Sampler
 
 logger = logging.getLogger(__name__)
 
-DEADLINE_S = 5.0
-"""Of scoring, where there are no settings."""
+HELPERS = (
+    "_get_task_names",
+    "_validate_discovered_tasks",
+    "_get_task_complexity_level",
+    "_get_complexity_params_for_task",
+    "_create_dataset_with_complexity",
+    "_update_task_performance",
+    "_extract_final_answer",
+    "_score_answer_with_both_formats",
+    "_save_rollouts_to_jsonl",
+    "_save_failed_rollouts_to_jsonl",
+)
+"""The original's methods that it calls itself, and we do not."""
 
 
 class OldNames:
@@ -58,12 +69,30 @@ class OldNames:
             raise RuntimeError("this needs setup() first")
         return self._items
 
+    def __init_subclass__(cls, **how: Any) -> None:
+        """Warn of a class that overrides a helper in vain."""
+        super().__init_subclass__(**how)
+        changed = [n for n in HELPERS if getattr(cls, n) is not getattr(OldNames, n)]
+        if changed:
+            warnings.warn(
+                f"{cls.__name__} overrides {', '.join(changed)}, which nothing calls;"
+                " override `score` or `get_next_item`, or use a setting"
+                " (docs/commands.md)",
+                stacklevel=2,
+            )
+
     # -- the stream --------------------------------------------------------------------
 
     @property
     def task_names(self) -> list[str]:
-        """The chosen tasks, sorted; empty before `setup`."""
-        return [] if self._items is None else self._items.task_names
+        """The chosen tasks, sorted, as a copy; empty before `setup`."""
+        return [] if self._items is None else list(self._items.task_names)
+
+    @task_names.setter
+    def task_names(self, names: Sequence[str]) -> None:
+        if self._items is not None:
+            raise AttributeError("the tasks are chosen at setup(); set env.tasks")
+        self.config.tasks = list(names) or None
 
     @property
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
@@ -85,7 +114,7 @@ class OldNames:
 
     @property
     def rng(self) -> random.Random:
-        """The generator that decides the next draw, as new."""
+        """A copy of the generator that decides the next draw."""
         config = self.config
         sampler = Sampler((), config.seed, config.shard_index, config.num_shards)
         return sampler.rng_at(self.iter)
@@ -241,16 +270,17 @@ class OldNames:
             return list(FALLBACK_TASKS)
 
     def _validate_discovered_tasks(
-        self, names: Sequence[str], package: Any
+        self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
     ) -> list[str]:
-        """Return the names whose dataset `package` can build and generate.
+        """Return the names whose dataset the package can build; none without one.
 
         This runs the library in this process; `setup` asks the workers instead.
         """
         valid = []
-        for name in names:
+        for name in () if rg_package_or_none is None else task_names_to_validate:
             try:
-                package.create_dataset(name, size=1, seed=self.config.seed)[0]
+                seed = self._settings.seed
+                rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
             except Exception as error:  # noqa: BLE001 - foreign code raises anything
                 logger.warning("task %s is left out: %r", name, error)
             else:
@@ -276,8 +306,13 @@ class OldNames:
 
     def _scorer(self) -> GroupScorer:
         """Return a scorer over this environment's workers, or the shared one's."""
-        pool = self._pool or shared_pool()
-        config = vars(self).get("config")
-        if config is None:  # made by `__new__`, as tests of the original do
-            return GroupScorer(pool, DEADLINE_S, ScoringRules())
+        config, pool = self._settings, self._pool or shared_pool()
         return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+
+    @property
+    def _settings(self) -> ReasoningGymEnvConfig:
+        """The settings; the defaults on what `__new__` made, whatever it was given."""
+        given = vars(self).get("config")
+        if isinstance(given, ReasoningGymEnvConfig):
+            return given
+        return ReasoningGymEnvConfig.model_validate({})

@@ -32,7 +32,8 @@ def take_over(
         config: Names the file.
         made: Folders that the framework made for it, inner ones first.
     """
-    if framework_writer is None:
+    path = config.data_path_to_save_groups
+    if framework_writer is None or path is None:
         return None
     framework_writer.close()
-    return RowWriter(Path(config.data_path_to_save_groups), made)
+    return RowWriter(Path(path), made)

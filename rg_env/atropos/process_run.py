@@ -74,13 +74,14 @@ class ProcessRun:
             logger.error("only %d of %d groups were written", self.written, total)
 
     def _raise_what_ended(self, lanes: Iterable[asyncio.Future[None]]) -> None:
-        """Raise what ended a lane; a disk that takes no row is said in a line."""
+        """Raise what ended a lane; a disk that takes no row is said in one line."""
         errors = [lane.exception() for lane in lanes if not lane.cancelled()]
+        said = {str(error) for error in errors if isinstance(error, OSError)}
+        for reason in said:
+            path = self._rows.path
+            logger.error("env.data_path_to_save_groups: %s: %s", path, reason)
         for error in errors:
-            if isinstance(error, OSError):
-                path = self._rows.path
-                logger.error("env.data_path_to_save_groups: %s: %s", path, error)
-            elif error is not None:
+            if error is not None and not isinstance(error, OSError):
                 raise error
 
     def _may_begin(self, total: int) -> bool:
@@ -119,7 +120,7 @@ class ProcessRun:
             return False
         async with self._row_lock:  # the row that is counted is this group's
             rows_before = self._rows.rows
-            await self._env.handle_send_to_api(
+            await self._groups.deliver(
                 group,
                 item,
                 do_send_to_api=False,

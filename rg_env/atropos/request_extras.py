@@ -45,11 +45,11 @@ _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[ -~]*")
 
 
-def check_headers(headers: object) -> None:
-    """Refuse headers that no request can carry; their values may be secret.
+def check_headers(headers: object) -> object:
+    """Return headers as they are; their values may be secret.
 
     Raises:
-        ValueError: What was found, without values, and what is allowed.
+        ValueError: No request can carry them; what was found, without values.
     """
     if not isinstance(headers, dict):
         kind = type(headers).__name__
@@ -64,10 +64,11 @@ def check_headers(headers: object) -> None:
                 f"found a value of {name!r} that is no text of one ASCII line; a number"
                 " stands in quotes"
             )
+    return headers
 
 
-def check_extra_body(extra: object) -> None:
-    """Refuse fields that the environment sets itself, and values that are no JSON.
+def check_extra_body(extra: object) -> object:
+    """Return fields of a body, of which the environment sets none, as they are.
 
     Raises:
         ValueError: What was found, and what is allowed.
@@ -91,3 +92,4 @@ def check_extra_body(extra: object) -> None:
         json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"found what is no JSON ({error})") from None
+    return extra

@@ -100,7 +100,9 @@ class ServeLoop:
             await self._env.server.update_weight(weight)
             await self._env.env_step_checks()
             if self._is_complete():
-                logger.info("step %d: the run is complete", self._env.curr_step)
+                # The API may have counted a step more than the trainer took.
+                steps = self._env.config.total_steps
+                logger.info("the run of %d steps is complete", steps)
                 return
             await self._env.add_train_workers()
             self._groups.cancel_timed_out(self._env.config.worker_timeout)

@@ -17,7 +17,7 @@ from atroposlib.envs.server_handling.server_manager import (
     ServerBaseline,
 )
 
-from rg_env.atropos import setting_sentences
+from rg_env.atropos import setting_checks
 from rg_env.atropos.checked_server import CheckedServer
 from rg_env.errors import SettingError
 from rg_env.inference.extras import extra_body_of
@@ -62,7 +62,7 @@ def check_server(server: APIServerConfig) -> None:
     # A subclass may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
     given: dict[str, Any] = server.model_dump(include=known, exclude_unset=True)
-    setting_sentences.build("openai", ServerSettings, given)
+    setting_checks.build("openai", ServerSettings, given)
 
 
 # -- Slurm ----------------------------------------------------------------------------

@@ -1,115 +1,98 @@
-"""What no setting may be, whichever model it is of: a flag for a number, blank text."""
+"""What all models of settings share: types, and the sentence for a refused value.
+
+The words of a sentence are pydantic's, except where a check of ours has better ones. No
+value of a key or header is repeated.
+"""
 
 from __future__ import annotations
 
-import re
+import os
+import types
 import typing
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
-from pydantic.fields import FieldInfo
-
-from rg_env.errors import shown
-
-PATHS = frozenset(
-    {
-        "data_dir_to_save_evals",
-        "data_dumps_dir",
-        "data_path_to_save_groups",
-        "mixture",
-    }
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
 )
-NAMES = frozenset({"api_key", "model_name", "tokenizer_name", "wandb_name"})
-"""Text that stands in one line: of a request, a log, a table."""
 
-MAY_BE_BLANK = frozenset({"api_key", "base_url"})
-"""Where the framework's own default is an empty text, and means none."""
+from rg_env.errors import LONGEST_SHOWN, SettingError, shown, unknown_name
+
+SECRET = ("api_key", "headers")
 
 
 def kinds(annotation: Any) -> Iterator[Any]:
     """Yield the types that an annotation is made of, parts of a union one by one."""
     parts = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
-    if origin is typing.Annotated:
+    if origin is Annotated:
         yield from kinds(parts[0])
-    elif origin in UNIONS:
+    elif origin in (typing.Union, types.UnionType):
         for part in parts:
             yield from kinds(part)
     else:
-        yield annotation if origin is None or origin is typing.Literal else origin
+        yield annotation if origin in (None, typing.Literal) else origin
 
 
-UNIONS = (typing.Union, type(int | str))
-
-
-def _check_text(name: str, text: str) -> None:
-    if not text.strip() and (text or name not in MAY_BE_BLANK):
-        raise ValueError(f"found {shown(text)}; allowed is text that is not blank")
-    if name == "api_key" and re.search(r"[^!-~]", text):
-        # Said without the key.
-        raise ValueError(
-            "found white space or a sign beyond ASCII in it; allowed is a key as it was"
-            " issued"
-        )
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        if name not in PATHS:
-            raise ValueError(
-                f"found {shown(text)}; allowed is text that is valid UTF-8"
-            ) from None
-    if "\0" in text or (name in NAMES and not text.isprintable()):
-        raise ValueError(f"found {shown(text)}; allowed is text on one line")
-
-
-def check_name(name: str) -> None:
-    """Refuse a name in a list that is none.
-
-    Raises:
-        ValueError: What was found, and what is allowed.
-    """
-    if not name.strip() or not name.isprintable():
-        raise ValueError(f"found {shown(name)} in it; allowed are names")
-
-
-def check_no_flag(value: object) -> object:
-    """Refuse true and false for a number, which they would silently be read as.
-
-    Raises:
-        ValueError: What was found, and what is allowed.
-    """
+def _no_flag(value: object) -> object:
+    """Refuse true and false for a number, which pydantic reads as 1 and 0."""
     if isinstance(value, bool):
-        raise ValueError(f"found {value!r}; allowed is a number")
+        raise ValueError(f"found {value}; allowed is a number")
     return value
 
 
-def check_value(field: FieldInfo, name: str, value: object) -> None:
-    """Refuse a value before it is read as the field's type.
-
-    Args:
-        field: What the model says of the field.
-        name: The field's name.
-        value: What it was given.
-
-    Raises:
-        ValueError: What was found, and what is allowed.
-    """
-    found = set(kinds(field.annotation))
-    if bool not in found and found & {int, float}:
-        check_no_flag(value)
-    if isinstance(value, str) and str in found:
-        _check_text(name, value)
+def _text(text: str) -> str:
+    if not text.strip() or "\0" in text or not _is_utf8(text):
+        raise ValueError(
+            f"found {shown(text)}; allowed is text that is not blank, in UTF-8"
+        )
+    return text
 
 
-def check_minus_one(value: int) -> None:
-    """Refuse 0 where -1 stands for no number, and a number is above 0.
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
-    Raises:
-        ValueError: What was found, and what is allowed.
-    """
-    if value != -1 and value <= 0:
+
+def _line(text: str) -> str:
+    if not text.isprintable() or not text.strip():
+        raise ValueError(f"found {shown(text)}; allowed is text on one line")
+    return text
+
+
+def _path(text: str) -> str:
+    if not text.strip() or "\0" in text:
+        raise ValueError(f"found {shown(text)}; allowed is a path")
+    path = os.path.expanduser(text)  # noqa: PTH111 - Path raises where it knows no user
+    if path.startswith("~"):
+        raise ValueError(f"found {shown(text)}; there is no such user")
+    return path
+
+
+def _not_zero(value: float) -> float:
+    if -1 < value <= 0:
         raise ValueError(f"found {value}; allowed is a number above 0, or -1")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Line = Annotated[str, AfterValidator(_line)]
+"""Text that stands in one line: of a request, a log, a table."""
+
+FilePath = Annotated[str, AfterValidator(_path)]
+"""The name of a file or folder, with `~` written out."""
+
+MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_not_zero)]
+"""A number above 0, or -1 for none."""
+
+Weight = Annotated[float, BeforeValidator(_no_flag), Field(gt=0.0, le=1e9)]
+"""Sums of such weights are still exact to what matters."""
 
 
 class CheckedModel(BaseModel):
@@ -120,11 +103,52 @@ class CheckedModel(BaseModel):
         validate_assignment=True,
         allow_inf_nan=False,
         protected_namespaces=(),
+        use_attribute_docstrings=True,
     )
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_no_odd_value(cls, value: object, info: ValidationInfo) -> object:
-        name = str(info.field_name)
-        check_value(cls.model_fields[name], name, value)
-        return value
+    def _is_no_odd_flag(cls, value: object, info: ValidationInfo) -> object:
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        found = set(kinds(annotation))
+        return _no_flag(value) if {int, float} & found and bool not in found else value
+
+
+def fault_of(error: Exception) -> str:
+    """Return in one line what an exception says, without the value it was about."""
+    if isinstance(error, ValidationError):
+        return str(error.errors(include_url=False)[0]["msg"])
+    return str(error).strip().split("\n", 1)[0].rstrip(".")
+
+
+def build(prefix: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
+    """Build a model of settings.
+
+    Args:
+        prefix: The section, as the user writes it ("env").
+        model: The model.
+        values: Name to value.
+
+    Raises:
+        SettingError: A name is unknown or a value not allowed.
+    """
+    for name in values:
+        if name not in model.model_fields:
+            raise unknown_name(prefix, str(name), model.model_fields, "option")
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise SettingError(_sentence(prefix, error)) from error
+
+
+def _sentence(prefix: str, error: ValidationError) -> str:
+    """Return the first fault of a model's values: the setting, what it is, and why."""
+    fault = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+    kind, _, own = fault["msg"].partition("error, ")
+    name = f"{prefix}.{place[:LONGEST_SHOWN]}"
+    if kind in ("Value ", "Assertion "):
+        return f"{name}: {own}" if place else f"{prefix}.{own}"
+    is_secret = fault["loc"] and fault["loc"][0] in SECRET
+    found = "a value that is not shown" if is_secret else shown(fault["input"])
+    return f"{name}: found {found}; {fault['msg'][:1].lower()}{fault['msg'][1:]}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import wandb
-from pydantic import ValidationError
+from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.output_paths import check_file, check_folder
+from rg_env.atropos.setting_checks import fault_of
 from rg_env.errors import SettingError, shown
 from rg_env.inference.inference import TOKEN_TYPES
 from rg_env.items import mixture_file
@@ -55,7 +58,7 @@ def check_paths(config: ReasoningGymEnvConfig) -> None:
                 f"env.data_path_to_save_groups: found {shown(rows)}, which the page"
                 " would be written over; name a file of rows, as groups.jsonl"
             )
-        check_file("env.data_path_to_save_groups", rows, is_kept=True)
+        check_file("env.data_path_to_save_groups", rows)
     if config.data_dir_to_save_evals is not None:
         check_folder("env.data_dir_to_save_evals", config.data_dir_to_save_evals)
 
@@ -74,19 +77,38 @@ def check_can_train(
     Raises:
         SettingError: The setting and the reason.
     """
-    for server_type in server_types:
-        if not has_our_clients and server_type not in TOKEN_TYPES:
-            raise SettingError(CANNOT_TRAIN.format(server_type))
+    for kind in server_types:
+        if not has_our_clients and kind not in TOKEN_TYPES:
+            raise SettingError(CANNOT_TRAIN.format(kind))
     if group_size < 2:
         raise SettingError(NO_SIGNAL)
 
 
+def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None:
+    """Refuse settings that a command cannot work with, before anything is loaded.
+
+    Raises:
+        SettingError: The setting and the reason.
+    """
+    if name == "serve":
+        types = [server.server_type for server in servers]
+        ours = env_cls.server_cls is BaseEnv.server_cls
+        check_can_train(config.group_size, types, has_our_clients=ours)
+        check_reasoning(config, types, trains=True)
+        if config.tokenizer_name == NO_TOKENIZER:
+            check_texts_do(types, trains=True)
+    if name == "process":
+        if config.data_path_to_save_groups is None:
+            raise SettingError("env.data_path_to_save_groups: `process` needs a file")
+        if config.total_steps < 1:
+            raise SettingError(
+                "env.total_steps: `process` writes that many groups, at least 1, found"
+                f" {config.total_steps}"
+            )
+
+
 def check_texts_do(server_types: Iterable[str], *, trains: bool) -> None:
     """Refuse to do without a tokenizer where tokens are asked for.
-
-    Args:
-        server_types: Of the inference servers.
-        trains: Whether a trainer gets the tokens.
 
     Raises:
         SettingError: They are.
@@ -113,63 +135,45 @@ def check_reasoning(
     Raises:
         SettingError: The setting and the reason.
     """
-    named = [name for name in REASONING if getattr(config, name)]
-    deaf = [kind for kind in server_types if kind != "openai"]
-    for name in named:
-        found = f"env.{name}: found {getattr(config, name)!r}, of which"
-        if deaf:
+    is_told = not trains and all(kind == "openai" for kind in server_types)
+    for name in REASONING:
+        found = getattr(config, name)
+        if found and not is_told:
             raise SettingError(
-                f"{found} a server of type {deaf[0]!r} is not told; it is for"
-                " openai.server_type 'openai'"
-            )
-        if trains:
-            raise SettingError(
-                f"{found} no server is told in `serve`, where prompts are sent as token"
-                " ids; chat_template_kwargs in openai.extra_body reach the template"
+                f"env.{name}: found {found!r}, of which a server is not told but by"
+                " `process` and `evaluate` with openai.server_type 'openai'; in"
+                " `serve`, chat_template_kwargs in openai.extra_body reach the template"
             )
 
 
-def check_wandb_variables(environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse variables that W&B itself would refuse, when it starts.
-
-    Raises:
-        SettingError: The variable, what was found and what W&B says of it.
-    """
-    for name in sorted(environ):
-        if name.startswith("WANDB_"):
-            try:
-                wandb.Settings().update_from_env_vars({name: environ[name]})
-            except ValidationError as error:
-                reason = error.errors(include_url=False)[0]["msg"]
-            except (ValueError, TypeError, wandb.errors.Error) as error:
-                reason = str(error).strip().split("\n", 1)[0]
-            else:
-                continue
-            raise SettingError(
-                f"{name}: found {shown(environ[name])}, which W&B does not take"
-                f" ({reason}); correct or unset it, or pass --env.use_wandb false"
-            )
-
-
-def has_wandb_login() -> bool:
+def has_wandb_login(environ: Mapping[str, str] = os.environ) -> bool:
     """Say whether W&B can be used without asking a person.
 
     Raises:
-        SettingError: A variable of W&B is wrong.
+        SettingError: W&B does not take one of its variables.
     """
-    check_wandb_variables()
-    if os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
+    names = sorted(name for name in environ if name.startswith("WANDB_"))
+    for name in names:
+        with _refusing(name):
+            wandb.Settings().update_from_env_vars({name: environ[name]})
+    if environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
         return True
-    try:
+    with _refusing("WANDB_API_KEY" if "WANDB_API_KEY" in names else ""):
         return bool(wandb.login(prompt=False, verify=False))
-    except wandb.errors.Error as error:
-        if os.environ.get("WANDB_API_KEY"):
-            reason = str(error).strip().split("\n", 1)[0].rstrip(".")
+    return False
+
+
+@contextlib.contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Name a variable, whose value may be a key, that W&B does not take."""
+    try:
+        yield
+    except (ValueError, TypeError, wandb.errors.Error) as error:
+        if name:
             raise SettingError(
-                f"WANDB_API_KEY: W&B does not take this key ({reason}); correct or"
-                " unset it, or pass --env.use_wandb false"
+                f"{name}: W&B does not take it ({fault_of(error)}); correct or unset"
+                " it, or pass --env.use_wandb false"
             ) from error
-        return False
 
 
 def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import string
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,23 @@ from datetime import datetime, timezone
 from typing import Any
 
 import wandb
+
+from rg_env.errors import RunFailed
+
+START_WITHIN_S = 30.0
+"""Where there is no network; W&B itself would try for a minute and a half."""
+
+
+class WandbFailed(RunFailed):
+    """W&B does not start a run."""
+
+    @property
+    def sentence(self) -> str:
+        """The whole sentence."""
+        return (
+            f"W&B failed ({self}); WANDB_MODE=offline keeps the run on this machine,"
+            " --env.use_wandb false does without W&B"
+        )
 
 
 async def start(
@@ -25,16 +43,27 @@ async def start(
         project: Its project, None for the user's default.
         group: Its group, if any.
         settings: What W&B shows as the run's config.
+
+    Raises:
+        WandbFailed: W&B did not start it.
     """
     suffix = "".join(random.choices(string.ascii_lowercase, k=6))
     today = datetime.now(timezone.utc).date()
-    await asyncio.to_thread(
-        wandb.init,
-        name=f"{name}-{today}-{suffix}" if name else None,
-        project=project,
-        group=group,
-        config=dict(settings),
-    )
+    own: dict[str, Any] = {"init_timeout": START_WITHIN_S}
+    if "WANDB_INIT_TIMEOUT" in os.environ:
+        own.clear()
+    try:
+        await asyncio.to_thread(
+            wandb.init,
+            name=f"{name}-{today}-{suffix}" if name else None,
+            project=project,
+            group=group,
+            config=dict(settings),
+            settings=wandb.Settings(**own),
+        )
+    except Exception as error:  # its own, and ValueError for its variables
+        said = " ".join(str(error).split())
+        raise WandbFailed(f"{type(error).__name__}: {said}") from error
 
 
 async def finish() -> None:

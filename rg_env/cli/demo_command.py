@@ -6,53 +6,73 @@ the policy behind the inference server and the trainer, which trains nothing.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
+import dataclasses
 import json
 import logging
 import signal
-from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-from atroposlib.envs.server_handling.server_manager import APIServerConfig
+import aiohttp
+import click
 from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.cli import demo_options
+from rg_env.atropos import output_paths
+from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,
-    name_dumps,
     print_report,
     progress_line,
     write_dumps_page,
 )
-from rg_env.simulation.api_process import running_api
+from rg_env.errors import SettingError
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.simulation.child_process import running_program
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
+if TYPE_CHECKING:
+    from rg_env.simulation.stand_in_trainer import StandInTrainer
 
 logger = logging.getLogger(__name__)
 
-SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
+SERVER_PROGRAM = "rg_env.simulation.inference_server"
+PROJECT = Path(__file__).resolve().parents[2]
+ROLLOUTS = click.IntRange(2, 4096)
+"""Of a group and of a batch, which are held in memory at once."""
+
 MAX_TOKENS = 4096
 EVAL_SAMPLES = 1
 LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
 
 
-def _server_options(options: argparse.Namespace) -> list[str]:
-    return [
-        "--port=0",
-        f"--seed={options.seed}",
-        f"--complexity_mode={options.complexity_mode}",
-        f"--num_eval_samples_per_task={EVAL_SAMPLES}",
-        f"--latency_ms={options.latency_ms}",
-    ]
+def _telling(env_cls: Any, session: aiohttp.ClientSession, server: str) -> Any:
+    """Return the class of an environment that tells the simulated model the answers."""
+    from rg_env.simulation.inference_server import TELL
+    from rg_env.simulation.key_entries import build_entry
+
+    class Telling(env_cls):  # type: ignore[misc]
+        async def get_next_item(self) -> Any:
+            item = await super().get_next_item()
+            if item is not None:
+                _, entry, handle = item
+                category = self._made().library.tasks[handle.task].category
+                told = build_entry(handle.task, category, handle.level, entry)
+                url, body = server + TELL, dataclasses.asdict(told)
+                async with session.post(url, json=body) as reply:
+                    reply.raise_for_status()
+            return item
+
+    return Telling
 
 
-def _build_env(env_cls: Any, options: argparse.Namespace, api: str, server: str) -> Any:
+def _build_env(env_cls: Any, options: SimpleNamespace, api: str, server: str) -> Any:
+    from atroposlib.envs.server_handling.server_manager import APIServerConfig
+
     default, _ = env_cls.config_init()
     config = default.model_copy(
         update={
@@ -116,7 +136,7 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
         task.result()
 
 
-def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> bool:
+def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool:
     """Print what was delivered and where it is; say whether all is well."""
     console, metrics, counts = Console(highlight=False), env.metrics, trainer.counts
     has_levels = options.complexity_mode == "curriculum"
@@ -135,32 +155,35 @@ def _report(env: Any, trainer: StandInTrainer, options: argparse.Namespace) -> b
     )
 
 
-def _say_early_end(
-    env: Any, trainer: StandInTrainer, options: argparse.Namespace
-) -> None:
+def _say_early_end(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> None:
     """Print what there is of a demo that a signal has ended."""
     line = progress_line(env.metrics, trainer, options.steps)
     console = Console(highlight=False)
     console.print(f"The demo was ended at {line}", soft_wrap=True)
-    name_dumps(console, options.dumps, env.run_uuid)
+    write_dumps_page(console, options.dumps, env.run_uuid)
 
 
 def _say_ending(number: signal.Signals) -> None:
     print(f"\n{number.name}: ending; a second one ends at once", flush=True)
 
 
-async def _demo(
-    env_cls: Any, options: argparse.Namespace
-) -> tuple[Any, StandInTrainer]:
+async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:
     """Run all parts; return what was counted, once they have ended."""
+    # A second of imports, which --help does without.
+    from rg_env.simulation.api_process import running_api
+    from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api(is_quick=True))
         server = await stack.enter_async_context(
-            running_program(SERVER_PROGRAM, *_server_options(options))
+            running_program(
+                SERVER_PROGRAM, "--policy", f"--latency_ms={options.latency_ms}"
+            )
         )
+        session = await stack.enter_async_context(aiohttp.ClientSession())
         print(f"API {api}, simulated inference server {server}", flush=True)
-        env = _build_env(env_cls, options, api, server)
+        env = _build_env(_telling(env_cls, session, server), options, api, server)
         trainer = StandInTrainer(
             TrainerConfig(
                 api_url=api,
@@ -186,8 +209,34 @@ async def _demo(
     return env, trainer
 
 
-def demo(env_cls: Any, argv: Sequence[str]) -> int:
-    """Run the command; status 0 only if groups were delivered."""
-    options = demo_options.parse(argv)
-    env, trainer = ending.run(_demo(env_cls, options), _say_ending)
+@click.command("demo", cls=Command, example="demo --steps 4 --complexity_mode 0.5")
+@shown("--steps", click.IntRange(1, 1_000_000), 12, "Batches the trainer takes")
+@shown("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
+@shown("--group_size", ROLLOUTS, 8, "Rollouts of an item, compared with each other")
+@shown("--seed", click.IntRange(0, MAX_SEED), 1918, "Decides the items")
+@shown("--latency_ms", LATENCY_MS, 100.0, "Of the simulated server")
+@shown(
+    "--complexity_mode",
+    Difficulty(),
+    "random",
+    "None, random, curriculum, a level or a range [low, high]",
+)
+@shown("--dumps", click.STRING, str(PROJECT / "data_dumps"), "Folder of the dump files")
+@click.pass_obj
+def demo(env_cls: Any, /, **given: Any) -> int:
+    """Run the real Atropos API and the real environment over all tasks.
+
+    With a simulated policy as the model and a stand-in trainer that trains nothing. No
+    GPU, no account, no network. Status 0 only if groups were delivered.
+    """
+    options = SimpleNamespace(**{**given, "dumps": Path(given["dumps"])})
+    if options.batch_size % options.group_size:
+        raise SettingError(
+            f"command line: --batch_size {options.batch_size} is no multiple of"
+            f" --group_size {options.group_size}, so the API would make no batch"
+        )
+    output_paths.check_folder("--dumps", str(options.dumps))
+    print("Importing Atropos, which takes some seconds ...", flush=True)
+    demo_of_class = _demo(loaded(env_cls), options)
+    env, trainer = ending.run(demo_of_class, _say_ending)
     return 0 if _report(env, trainer, options) else 1

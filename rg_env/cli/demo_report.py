@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
@@ -14,7 +14,9 @@ from rg_env.answers.extraction import FormatFailure
 from rg_env.reports import group_page
 from rg_env.reports.metrics import Metrics
 from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
-from rg_env.simulation.stand_in_trainer import StandInTrainer
+
+if TYPE_CHECKING:
+    from rg_env.simulation.stand_in_trainer import StandInTrainer
 
 RECENT_TASKS = 12
 
@@ -22,7 +24,7 @@ RECENT_TASKS = 12
 def progress_line(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
     """Return in one line how far the run is."""
     counts = trainer.counts
-    place = f"step {counts.steps}/{steps}: {counts.groups} groups delivered"
+    place = f"step {counts.steps}/{steps}: {counts.groups} groups sent"
     scored = sum(metrics.outcomes.values())
     if not scored:
         return f"{place}; nothing scored yet"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
-from typing import Any
 
-from rich.console import Console
+import click
 
 from rg_env import ending
-from rg_env.cli import option_types
-from rg_env.cli.sentence_parser import SentenceParser
+from rg_env.cli.command import MOST_ITEMS, Command, Names, shown
+from rg_env.cli.printing import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
@@ -27,50 +25,16 @@ from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
 
 
-def build_parser() -> SentenceParser:
-    """Return the parser of the command."""
-    parser = SentenceParser(
-        prog="reasoning_gym_environment.py doctor",
-        description="Check this installation task by task: items are made in time and"
-        " the same in another process, gold answers score 1.0 there too, and answers"
-        " that solve nothing earn nothing. Status 0 if all is well, 1 if not.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add(
-        "--tasks",
-        type=option_types.names,
-        default=None,
-        help="names or patterns, by commas; all if not given",
-    )
-    add(
-        "--items",
-        type=option_types.whole_number(1, option_types.MOST_ITEMS),
-        default=4,
-        help="items of each task",
-    )
-    add(
-        "--json",
-        type=option_types.writable_file,
-        default=None,
-        metavar="FILE",
-        help="write the findings",
-    )
-    add("--no_fixes", action="store_true", help="judge the library's own scorers")
-    return parser
-
-
 async def _check(
-    options: argparse.Namespace, pool: WorkerPool, other: WorkerPool
+    names: Sequence[str], items: int, fixes: bool, pool: WorkerPool, other: WorkerPool
 ) -> tuple[LibraryDescription, list[TaskFindings]]:
     library = await read_library(pool)
     try:
-        chosen = build_selection(library, tasks=options.tasks)
+        chosen = build_selection(library, tasks=names or None)
     except SettingError as error:
-        raise SettingError(f"--{error}") from error
+        raise SettingError(f"command line: {error}") from error
     tasks = sorted({choice.task for choice in chosen})
-    check = TaskCheck(pool, other, fixes=not options.no_fixes, num_items=options.items)
+    check = TaskCheck(pool, other, fixes=fixes, num_items=items)
     places = asyncio.Semaphore(2 * (os.cpu_count() or 1))
 
     async def checked(task: str) -> TaskFindings:
@@ -83,18 +47,48 @@ async def _check(
         return library, list(await asyncio.gather(*map(checked, tasks)))
 
 
-def doctor(env_cls: Any, argv: Sequence[str]) -> int:
-    """Run the command; status 0 if every task is well."""
-    del env_cls
-    options = build_parser().parse(argv)
+def _report(
+    findings: Sequence[TaskFindings], versions: Mapping[str, str], layers: Sequence[str]
+) -> str:
+    sick = [found.task for found in findings if not found.is_well]
+    well = f"{len(findings) - len(sick)} of {len(findings)} tasks are well"
+    return rendered(
+        task_check_table.table(findings),
+        ", ".join(f"{name} {version}" for name, version in versions.items()),
+        f"workers are confined by: {', '.join(layers)}",
+        well + (f"; not well: {', '.join(sick)}" if sick else ""),
+    )
+
+
+@click.command("doctor", cls=Command, example="doctor gcd '*_sorting' --items 8")
+@click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+@click.option("--tasks", type=Names(), help="The same, by commas")
+@shown("--items", click.IntRange(1, MOST_ITEMS), 4, "Items of each task")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+@click.option("--no_fixes", is_flag=True, help="Judge the library's own scorers")
+def doctor(
+    names: Sequence[str],
+    tasks: list[str] | None,
+    items: int,
+    as_json: bool,
+    no_fixes: bool,
+) -> int:
+    """Check this installation task by task; all of them if none is named.
+
+    Items are made in time and the same in another process, gold answers score 1.0 there
+    too, and answers that solve nothing earn nothing. Status 0 if all is well, 1 if not.
+    """
+    if as_json and any(name.endswith(".json") for name in names):
+        raise SettingError(f"--json: it takes no file; write > {names[-1]}")
     workers = max(1, (os.cpu_count() or 2) - 1)
     pools = [
         WorkerPool(workers, preload=worker_jobs.PRELOAD),
         WorkerPool(1, preload=worker_jobs.PRELOAD),
     ]
     try:
-        library, findings = ending.run(_check(options, *pools))
-        layers = ", ".join(pools[0].sandbox_layers)
+        checking = _check([*names, *(tasks or [])], items, not no_fixes, *pools)
+        library, findings = ending.run(checking)
+        layers = pools[0].sandbox_layers
     finally:
         for pool in pools:
             pool.close()
@@ -103,17 +97,8 @@ def doctor(env_cls: Any, argv: Sequence[str]) -> int:
         "reasoning_gym": library.version,
         "atroposlib": metadata.version("atroposlib"),
     }
-    if options.json is not None:
-        found = task_check_table.as_json(findings, versions)
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    console = Console()
-    console.print(task_check_table.table(findings))
-    sick = [found.task for found in findings if not found.is_well]
-    console.print(", ".join(f"{name} {version}" for name, version in versions.items()))
-    console.print(f"workers are confined by: {layers}")
-    console.print(
-        f"{len(findings) - len(sick)} of {len(findings)} tasks are well"
-        + (f"; not well: {', '.join(sick)}" if sick else "")
-    )
-    return 1 if sick else 0
+    if as_json:
+        print_text(json.dumps(task_check_table.as_json(findings, versions), indent=2))
+    else:
+        print_text(_report(findings, versions, layers))
+    return 0 if all(found.is_well for found in findings) else 1

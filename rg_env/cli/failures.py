@@ -1,22 +1,24 @@
 """What is said, and which exit status it is, when an exception ends a command.
 
 No traceback reaches a user but for a defect of ours, and of that one it is said where
-to report it. With `--env.debug_logging true` the others show theirs as well.
+to report it. With -v (`--env.debug_logging true`) the others show theirs as well.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import signal
 import sys
 import threading
 import traceback
-from types import TracebackType
-from typing import NoReturn
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 from rg_env import installation
-from rg_env.errors import LibraryError, RunFailed, SettingError
+from rg_env.cli import standard_streams
+from rg_env.errors import LibraryError, RunFailed, SettingError, printable
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ FOREIGN = {
 }
 """Packages whose own exceptions speak of the world outside, and what they mean."""
 
-_OF_THE_LIBRARY = re.compile(r'File "[^"]*/reasoning_gym/([^"]+)", line (\d+)')
+_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def end(error: BaseException) -> int:
@@ -53,39 +55,35 @@ def end(error: BaseException) -> int:
         return EXIT_UNREAD
     if isinstance(error, (SettingError, LibraryError)):
         return _say(error, str(error), EXIT_REFUSED)
-    if isinstance(error, ImportError):
-        not_there = installation.explain(error)
-        if not_there is not None:
-            return _say(error, not_there, EXIT_REFUSED)
+    not_there = installation.explain(error) if isinstance(error, ImportError) else None
+    if not_there is not None:
+        return _say(error, not_there, EXIT_REFUSED)
     sentence = _failure(error)
     if sentence is not None:
         return _say(error, sentence, getattr(error, "exit_status", EXIT_FAILED))
     detail = getattr(error, "detail", "")
-    sys.stderr.write(detail or "".join(_traceback(error)))
-    kind = str(error) if detail else traceback.format_exception_only(type(error), error)
-    return _print(DEFECT.format(kind="".join(kind).strip().splitlines()[-1]))
+    sys.stderr.write(detail or "".join(traceback.format_exception(error)))
+    kind = str(error) if detail else traceback.format_exception_only(error)[-1]
+    return refuse(DEFECT.format(kind=kind.strip().splitlines()[-1]), EXIT_FAILED)
+
+
+def refuse(sentence: str, status: int = EXIT_REFUSED) -> int:
+    """Print the sentence that ends a command; return its exit status."""
+    print(f"error: {printable(sentence)}", file=sys.stderr, flush=True)
+    return status
 
 
 def catch_the_rest() -> None:
     """Do the same for what is raised where no command is there to meet it.
 
-    That is before a command begins, in threads, and in tasks whose end nobody awaits.
-    For a process that is a command and nothing else.
+    That is before a command begins, in threads, in destructors, and in tasks whose end
+    nobody awaits. For a process that is a command and nothing else.
     """
+    standard_streams.prepare()
     sys.excepthook = _end_at_import
-    sys.unraisablehook = _note_unraisable
-    threading.excepthook = _say_of_thread
+    sys.unraisablehook = lambda found: logger.debug("ignored: %r", found.exc_value)
+    threading.excepthook = lambda found: found.exc_value and end(found.exc_value)
     logging.getLogger("asyncio").addFilter(_is_news)
-
-
-def _note_unraisable(found: sys.UnraisableHookArgs) -> None:
-    """Note what a destructor raised, of which nobody can make anything."""
-    logger.debug("ignored in %r: %r", found.object, found.exc_value)
-
-
-def _say_of_thread(found: threading.ExceptHookArgs) -> None:
-    if found.exc_value is not None:
-        end(found.exc_value)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -97,9 +95,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     return error is None or _shows_all() or _failure(error) is None
 
 
-def _end_at_import(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> NoReturn:
+def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
     """End a process in which no command has begun.
 
     Raises:
@@ -107,11 +103,24 @@ def _end_at_import(
     """
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(128 + signal.SIGINT)
-    if not isinstance(error, installation.InstallationError):
-        other = installation.other_framework() or installation.explain(error)
-        if other is not None:
-            raise SystemExit(_say(error, other, EXIT_REFUSED))
-    raise SystemExit(end(error.with_traceback(trace)))
+    said = installation.explain(error)
+    raise SystemExit(_say(error, said, EXIT_REFUSED) if said else end(error))
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Explain what is raised while other people's packages are imported.
+
+    Raises:
+        InstallationError: One of them cannot be.
+    """
+    try:
+        yield
+    except Exception as error:
+        said = installation.explain(error)
+        if said is None:
+            raise
+        raise installation.InstallationError(said) from error
 
 
 def _failure(error: BaseException) -> str | None:
@@ -128,38 +137,25 @@ def _failure(error: BaseException) -> str | None:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{said[:1].lower()}{said[1:]}"
     about = FOREIGN.get(type(error).__module__.partition(".")[0])
-    if about is None:
-        return None
-    return f"{about} ({type(error).__name__}: {' '.join(str(error).split())})"
+    return about and f"{about} ({type(error).__name__}: {' '.join(str(error).split())})"
 
 
 def _failure_elsewhere(error: RunFailed) -> str | None:
     """Return the sentence of what reasoning-gym raised in a worker, None if we did."""
     if str(error).startswith("MemoryError"):
         return "a worker's memory is full; raise env.worker_memory_mb"
-    files = re.findall(r'File "[^"]+", line \d+', error.detail)
-    in_library = _OF_THE_LIBRARY.match(files[-1]) if files else None
-    if in_library is None:
+    file, line = (_PLACE.findall(error.detail) or [("", "")])[-1]
+    _, in_library, place = file.rpartition("/reasoning_gym/")
+    if not in_library:
         return None
-    file, line = in_library.groups()
-    return f"reasoning-gym failed ({error}, at reasoning_gym/{file}:{line})"
+    return f"reasoning-gym failed ({error}, at reasoning_gym/{place}:{line})"
 
 
 def _say(error: BaseException, sentence: str, status: int) -> int:
     if _shows_all():
-        sys.stderr.write("".join(_traceback(error)))
-    _print(sentence)
-    return status
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    return refuse(sentence, status)
 
 
 def _shows_all() -> bool:
     return logging.getLogger("rg_env").isEnabledFor(logging.DEBUG)
-
-
-def _print(sentence: str) -> int:
-    print(f"error: {sentence}", file=sys.stderr, flush=True)
-    return EXIT_FAILED
-
-
-def _traceback(error: BaseException) -> list[str]:
-    return traceback.format_exception(type(error), error, error.__traceback__)

@@ -7,129 +7,133 @@ Exit status 0 is success, 1 a failure at run time, 2 a setting that stopped the 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
+from importlib import metadata
 from typing import Any, NoReturn
 
-from rg_env import ending
+import click
+from click.shell_completion import CompletionItem, get_completion_class, shell_complete
+
+from rg_env import ending, installation, logs
 from rg_env.cli import failures
+from rg_env.cli.command import HELP_NAMES, START
 from rg_env.cli.printing import flush_or_forget
-from rg_env.errors import SettingError, unknown_name
+from rg_env.errors import printable
 
+NAME = "reasoning_gym_environment.py"
+COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
+
+WITH_SETTINGS = ("serve", "process", "evaluate")
 COMMANDS = {
-    "serve": (
-        "rg_env.cli.atropos_commands",
-        "serve",
-        "feed a trainer through the Atropos API",
-    ),
-    "process": (
-        "rg_env.cli.atropos_commands",
-        "process",
-        "write groups as JSONL and an HTML page",
-    ),
-    "evaluate": (
-        "rg_env.cli.atropos_commands",
-        "evaluate",
-        "measure a model on fixed items",
-    ),
-    "run-api": (
-        "rg_env.cli.run_api_command",
-        "run_api",
-        "the Atropos API, between environments and trainer",
-    ),
-    "simulated-server": (
-        "rg_env.cli.simulated_server_command",
-        "simulated_server",
-        "an inference server with a simulated model",
-    ),
-    "tasks": (
-        "rg_env.cli.tasks_command",
-        "tasks",
-        "list the tasks, their scales and costs",
-    ),
-    "show": (
-        "rg_env.cli.show_command",
-        "show",
-        "print an item, and score an answer to it",
-    ),
-    "doctor": (
-        "rg_env.cli.doctor_command",
-        "doctor",
-        "check this installation, task by task",
-    ),
-    "demo": (
-        "rg_env.cli.demo_command",
-        "demo",
-        "run it all on this machine, simulated model",
-    ),
+    "serve": "feed a trainer through the Atropos API",
+    "process": "write groups as JSONL and an HTML page",
+    "evaluate": "measure a model on fixed items",
+    "run-api": "the Atropos API, between environments and trainer",
+    "simulated-server": "an inference server with a simulated model",
+    "tasks": "list the tasks, what they ask for, their scales and costs",
+    "show": "print an item, and score an answer to it",
+    "doctor": "check this installation, task by task",
+    "demo": "run it all on this machine, simulated model",
 }
-"""Command to module, function and what it does."""
-
-MAKE_ITEMS = frozenset({"serve", "process", "evaluate"})
-"""Commands whose process makes items."""
-
-NEED_ENVIRONMENT = MAKE_ITEMS | {"demo"}
-"""Commands that use the environment's class, and with it the framework."""
-
-USAGE = """\
-usage: python reasoning_gym_environment.py [COMMAND] [OPTIONS]
-
-{commands}
-
-Without a command it is `serve`. `COMMAND --help` lists the options."""
+"""Command to what it does, those first that are wanted most."""
 
 
-def usage() -> str:
-    """Return the general help."""
-    lines = [f"  {name:<17} {row[2]}" for name, row in COMMANDS.items()]
-    return USAGE.format(commands="\n".join(lines))
+def _versions(context: click.Context, option: click.Parameter, is_on: bool) -> None:
+    if is_on:
+        others = ", ".join(
+            f"{name} {metadata.version(name)}"
+            for name in ("atroposlib", "reasoning-gym")
+        )
+        click.echo(f"reasoning_gym_environment {installation.VERSION} ({others})")
+        context.exit()
 
 
-def _command(argv: Sequence[str]) -> tuple[str, list[str]]:
-    if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help")):
-        return "serve", list(argv)
-    if argv[0] == "help" and len(argv) == 2:
-        return argv[1], ["--help"]
-    return argv[0], list(argv[1:])
+def _completion(context: click.Context, option: click.Parameter, shell: str) -> None:
+    found = get_completion_class(shell) if shell else None
+    if found is not None:
+        click.echo(found(context.command, {}, NAME, COMPLETION).source())
+        context.exit()
 
 
-def needs_environment(argv: Sequence[str]) -> bool:
-    """Say whether a command line needs the environment's class."""
-    return _command(argv)[0] in NEED_ENVIRONMENT
+class Program(click.Group):
+    """All commands, each imported when it is used; without one it is serve."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; those with settings are of the class that is run."""
+        if cmd_name not in COMMANDS:
+            if ctx.resilient_parsing:
+                return None
+            raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
+        name = cmd_name.replace("-", "_")
+        module = "settings" if name in WITH_SETTINGS else name
+        found = getattr(importlib.import_module(f"rg_env.cli.{module}_command"), name)
+        command: click.Command = found(ctx.obj) if name in WITH_SETTINGS else found
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a command line; what begins with an option of serve is serve's."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        own = {name for option in self.get_params(ctx) for name in option.opts}
+        is_option = bool(args) and args[0].startswith("-")
+        if is_option and args[0].split("=")[0] not in own:
+            args = ["serve", *args]
+        elif not args and not ctx.resilient_parsing:  # while a shell completes it
+            args = ["serve"]
+        return super().parse_args(ctx, args)
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write what each command does, without importing it."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the commands that begin so; options of serve do, too."""
+        if incomplete.startswith("--"):
+            serve = self.get_command(ctx, "serve")
+            return serve.shell_complete(ctx, incomplete) if serve else []
+        return [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
 
-def glance(argv: Sequence[str]) -> int | None:
-    """Look at a command line before the class it needs is imported, which takes long.
-
-    Returns:
-        The exit status, if the command line is refused; else None.
-
-    Raises:
-        SystemExit: It asked for help, which is printed.
-    """
-    command, rest = _command(argv)
-    try:
-        if command == "demo":
-            from rg_env.cli import demo_options
-
-            demo_options.parse(rest)
-        elif command in MAKE_ITEMS:
-            from rg_env.cli import atropos_options
-
-            atropos_options.glance(command, rest)
-    except SettingError as error:
-        return failures.end(error)
-    return None
-
-
-def begin_workers(argv: Sequence[str]) -> None:
-    """Have the library loaded for the workers of a command while ours are imported."""
-    command, _ = _command(argv)
-    if command in MAKE_ITEMS:
-        from rg_env.items import worker_jobs
-        from rg_env.pool import early_start
-        from rg_env.pool.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES
-
-        early_start.begin(worker_jobs.PRELOAD, DEFAULT_MEMORY_LIMIT_BYTES)
+PROGRAM = Program(
+    NAME,
+    help="The tasks of reasoning-gym as an environment of Atropos.",
+    epilog="Without a command it is serve. COMMAND --help shows its options.",
+    context_settings=HELP_NAMES,
+    subcommand_metavar="[COMMAND] [OPTIONS]",
+    options_metavar="",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_versions,
+            help="Show the versions of this, of Atropos and of the library",
+        ),
+        click.Option(
+            ["--completion"],
+            type=click.Choice(["bash", "zsh", "fish"]),
+            expose_value=False,
+            is_eager=True,
+            callback=_completion,
+            help="Print what a shell needs to complete this program's options",
+        ),
+    ],
+)
 
 
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
@@ -150,29 +154,39 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
     """Run a command line.
 
     Args:
-        env_cls: The environment's class.
+        env_cls: The environment's class, or what imports ours where it is needed.
         argv: Arguments without the program's name.
 
     Returns:
         The exit status.
     """
-    name, rest = _command(argv)
-    if name in ("-h", "--help", "help"):
-        print(usage())
-        return 0
+    logs.start()
     try:
-        if name not in COMMANDS:
-            raise unknown_name("command line", name, COMMANDS, "command")
-        module, function, _ = COMMANDS[name]
-        from rg_env import logs
-
-        logs.start()
-        run: Callable[[Any, Sequence[str]], int]
-        run = getattr(importlib.import_module(module), function)
-        return run(env_cls, rest)
+        if COMPLETION in os.environ:
+            context = {"obj": env_cls}
+            asked = os.environ[COMPLETION]
+            return shell_complete(PROGRAM, context, NAME, COMPLETION, asked)
+        with PROGRAM.make_context(NAME, list(argv), obj=env_cls) as ctx:
+            return PROGRAM.invoke(ctx) or 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        return failures.refuse(printable(_refusal(error, argv)))
     except ending.Stopped as end:
         return end.status
     except KeyboardInterrupt:
         return ending.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the edge, where each is a sentence
         return failures.end(error)
+
+
+def _refusal(error: click.ClickException, argv: Sequence[str]) -> str:
+    """Return what is wrong with a command line; a command stands before its options."""
+    said = error.format_message()
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        # The other ones have little in common with what was typed.
+        said = f"{error.message} Did you mean {error.possibilities[0]!r}?"
+    stray = next((word for word in argv if word in COMMANDS), None)
+    if stray is not None and "extra argument" in said and stray in said:
+        said = f"{stray!r} comes first: {START} {stray} ..."
+    return f"command line: {said}"

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
+import typing
+
+if typing.TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 def print_text(text: str) -> None:
@@ -25,3 +30,26 @@ def flush_or_forget() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def rendered(*parts: RenderableType, width: int | None = None) -> str:
+    """Return what a terminal is sent for tables and texts.
+
+    Args:
+        parts: Printed one below the other.
+        width: The most columns; None for those of the terminal.
+    """
+    from rich.console import Console  # 0.1 s, which most commands do without
+
+    terminal = Console()
+    target = io.StringIO()
+    console = Console(
+        file=target,
+        width=min(width or terminal.width, terminal.width),
+        force_terminal=terminal.is_terminal,
+        color_system="standard" if terminal.color_system else None,
+        highlight=False,
+    )
+    for part in parts:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
+
+import click
 
 from rg_env import ending, yaml_text
 from rg_env.answers.extraction import Extraction, extract_answer
@@ -14,11 +15,10 @@ from rg_env.answers.guards import refusal, source_task
 from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
 from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules
-from rg_env.cli import option_types
 from rg_env.cli.answer_input import given_answer
+from rg_env.cli.command import Command, Number
 from rg_env.cli.printing import print_text
-from rg_env.cli.sentence_parser import SentenceParser
-from rg_env.errors import SettingError, shown, unknown_name
+from rg_env.errors import RunFailed, SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.installed_library import read_library
@@ -36,77 +36,30 @@ from rg_env.yaml_text import YamlFault
 DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 60.0
 MAX_SEED = 2**32 - 1
+MAX_ATTEMPTS = 100
 TAGS = ("<answer>", "</answer>", "<think>", "</think>")
 
 
-def _param(text: str) -> tuple[str, Any]:
-    """Read NAME=VALUE, with the value as YAML writes it."""
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(
-            f"found {shown(text)}; allowed is NAME=VALUE, as YAML writes values"
-        )
-    try:
-        return name, yaml_text.load(value)
-    except YamlFault as fault:
-        raise argparse.ArgumentTypeError(
-            f"found {shown(value)} for {name}, which is no YAML value: {fault}"
-        ) from fault
+class Param(click.ParamType[tuple[str, Any]]):
+    """NAME=VALUE, with the value as YAML writes it."""
+
+    name = "NAME=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """Return the name and the value of a text."""
+        name, equals, text = value.partition("=")
+        if not equals or not name.strip():
+            self.fail(f"{value!r} is not NAME=VALUE, as YAML writes values", param, ctx)
+        try:
+            return name, yaml_text.load(text)
+        except YamlFault as fault:
+            self.fail(f"{text!r} for {name} is no YAML value: {fault}", param, ctx)
 
 
-def build_parser() -> SentenceParser:
-    """Return the parser of the command."""
-    parser = SentenceParser(
-        prog="reasoning_gym_environment.py show",
-        description="Make one item of a task and print what the model would get, the"
-        " gold answer and the parameters; with an answer, its score as well. The item"
-        " is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library.",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("task", metavar="TASK", help="a name; `tasks` lists them")
-    add(
-        "--level",
-        type=option_types.number(0.0, 1.0),
-        help="difficulty from 0 to 1; the library's default parameters if not given",
-    )
-    add(
-        "--seed",
-        type=option_types.whole_number(0, MAX_SEED),
-        default=0,
-        help="the library's seed of the entry, from 0 (default); it decides as well"
-        " which of two steps a level between them falls on",
-    )
-    add(
-        "--param",
-        action="append",
-        type=_param,
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the task's dataset, over those of the level; again for"
-        " more; `tasks TASK` lists them",
-    )
-    add(
-        "--answer",
-        metavar="TEXT",
-        help="score this; - reads standard input, as does a pipe without this option."
-        " A text that holds <answer> or <think> tags is read as a whole completion",
-    )
-    add("--prompt", action="store_true", help="print the messages whole")
-    add("--no_fixes", action="store_true", help="score as the library's own scorer")
-    add("--json", action="store_true", help="print one JSON document instead")
-    return parser
-
-
-def _joined(argv: Sequence[str]) -> list[str]:
-    """Join `--answer` with its text, which may begin with a dash as options do."""
-    joined: list[str] = []
-    for word in argv:
-        if joined and joined[-1] == "--answer":
-            joined[-1] = f"--answer={word}"
-        else:
-            joined.append(word)
-    return joined
+class ShowFailed(RunFailed):
+    """No item was made, or no score; its text is the sentence."""
 
 
 def _params(given: Sequence[tuple[str, Any]], task: TaskInfo) -> dict[str, Any]:
@@ -120,8 +73,6 @@ def _params(given: Sequence[tuple[str, Any]], task: TaskInfo) -> dict[str, Any]:
                 task.parameters,
                 "parameter",
             )
-        if name in params:
-            raise SettingError(f"--param: {shown(name)} is given twice; give it once")
         params[name] = value
     return params
 
@@ -148,7 +99,7 @@ async def _place(pool: WorkerPool, task: str, level: float, seed: int) -> Place:
     return Place(level, scales[task], scales[task].step_at(level, mix), mix)
 
 
-async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
+async def _make(pool: WorkerPool, options: SimpleNamespace) -> ItemSheet:
     """Make the item that a command line asks for.
 
     Raises:
@@ -157,10 +108,27 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
     """
     library = await read_library(pool)
     task = _task(library, options.task)
+    seeds = range(MAX_ATTEMPTS) if options.seed is None else [options.seed]
+    for seed in seeds:
+        try:
+            return await _make_of_seed(pool, options, library, task, seed)
+        except JobFailed as error:  # an item that is not used
+            if error.kind != "UnusableEntry" or seed == seeds[-1]:
+                raise
+    raise AssertionError("there is a seed")
+
+
+async def _make_of_seed(
+    pool: WorkerPool,
+    options: SimpleNamespace,
+    library: LibraryDescription,
+    task: TaskInfo,
+    seed: int,
+) -> ItemSheet:
     given = _params(options.param, task)
     place = None
     if options.level is not None:
-        place = await _place(pool, task.name, options.level, options.seed)
+        place = await _place(pool, task.name, options.level, seed)
     params = {**(place.step.params if place else {}), **given}
     refused = await pool.run(
         worker_jobs.check_params, [(task.name, params)], deadline_s=DESCRIBE_DEADLINE_S
@@ -172,14 +140,14 @@ async def _make(pool: WorkerPool, options: argparse.Namespace) -> ItemSheet:
         worker_jobs.make_entry,
         task.name,
         params,
-        options.seed,
+        seed,
         not options.no_fixes,
         deadline_s=MAKE_DEADLINE_S,
     )
     return ItemSheet(
         task=task,
         library_version=library.version,
-        seed=options.seed,
+        seed=seed,
         params=params,
         place=place,
         entry=entry,
@@ -219,9 +187,9 @@ async def _score(
     return AnswerSheet(source, is_completion, score, reason)
 
 
-def _show(options: argparse.Namespace, pool: WorkerPool) -> None:
+def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
     sheet = ending.run(_make(pool, options))
-    if not options.json:
+    if not options.as_json:
         print_text("\n".join(item_sheet.item_lines(sheet, with_prompt=options.prompt)))
     # Between two loops and not in one: a thread that reads cannot be interrupted.
     given = given_answer(options.answer)
@@ -229,7 +197,7 @@ def _show(options: argparse.Namespace, pool: WorkerPool) -> None:
     if given is not None:
         rules = ScoringRules(scorer_fixes=not options.no_fixes)
         answer = ending.run(_score(pool, sheet, *given, rules))
-    if options.json:
+    if options.as_json:
         whole = item_sheet.as_json(sheet, answer)
         print_text(json.dumps(whole, indent=2, default=str))
     elif answer is not None:
@@ -244,16 +212,46 @@ def _sentence(task: str, error: Exception) -> str:
     return f"{task}: {error}"
 
 
-def show(env_cls: Any, argv: Sequence[str]) -> int:
-    """Run the command; status 1 if the item cannot be made or scored in time."""
-    del env_cls
-    options = build_parser().parse(_joined(argv))
+@click.command("show", cls=Command, example="show gcd --level 0.5 --answer 12")
+@click.argument("task")
+@click.option(
+    "--level",
+    type=Number(0.0, 1.0),
+    help="Difficulty; the library's default parameters if not given",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, MAX_SEED),
+    help="The library's seed of the entry; the first that makes an item if not given."
+    " It decides as well which of two steps a level between them falls on",
+)
+@click.option(
+    "--param",
+    multiple=True,
+    type=Param(),
+    help="A parameter of the task's dataset, over those of the level; again for more;"
+    " `tasks TASK` lists them",
+)
+@click.option(
+    "--answer",
+    help="Score this; - reads standard input, as does a pipe without this option. A"
+    " text that holds <answer> or <think> tags is read as a whole completion",
+)
+@click.option("--prompt", is_flag=True, help="Print the messages whole")
+@click.option("--no_fixes", is_flag=True, help="Score as the library's own scorer")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+def show(**given: Any) -> int:
+    """Print an item of a task as the model gets it, and the score of an answer.
+
+    The item is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library;
+    `tasks` lists the tasks.
+    """
+    options = SimpleNamespace(**given)
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
         _show(options, pool)
     except (PoolError, ScoringUnavailable) as error:
-        print(f"error: {_sentence(options.task, error)}", file=sys.stderr)
-        return 1
+        raise ShowFailed(_sentence(options.task, error)) from error
     finally:
         pool.close()
     return 0

@@ -3,23 +3,34 @@
 For trying out `serve`, `process` and `evaluate` on a machine without a GPU. It knows
 the answers because it draws the same items, so `seed`, `eval_seed`, the choice of tasks
 and the difficulty must be those of the environment; to any other question it can only
-guess. It cannot follow `task_choice` adaptive, where results decide which task comes.
+guess. It cannot follow `task_choice` adaptive or a curriculum, where results decide
+what comes next.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import dataclasses
 import sys
-from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
+
+import click
 
 from rg_env import ending
 from rg_env.answers.scoring_rules import ScoringRules
-from rg_env.cli import option_types
+from rg_env.cli.command import (
+    LATENCY_MS,
+    MAX_SEED,
+    MOST_ITEMS,
+    Command,
+    Difficulty,
+    Names,
+    Number,
+    shown,
+)
+from rg_env.cli.listening import host_option, listen, port_option
 from rg_env.cli.main import main
-from rg_env.cli.sentence_parser import SentenceParser
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
@@ -42,75 +53,9 @@ from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import build_selection
 
 READY = "simulated policy server ready on"
-MAX_DRAWS = 512
-MAX_ENTRIES_A_DRAW = 8
-"""On average, where results move the levels: a scale has five steps on average."""
 
 
-def build_parser() -> SentenceParser:
-    """Return the parser of the command."""
-    parser = SentenceParser(
-        prog="reasoning_gym_environment.py simulated-server",
-        description="Serve a simulated policy over vLLM's, SGLang's and OpenAI's"
-        " protocol. It loads no model: it knows the answers and errs on purpose.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add(
-        "--host",
-        type=option_types.not_blank,
-        default="127.0.0.1",
-        help="address to listen on",
-    )
-    add("--port", type=option_types.port, default=9004, help="0 picks a free one")
-    add(
-        "--seed",
-        type=option_types.seed,
-        default=1918,
-        help="the environment's env.seed",
-    )
-    add(
-        "--eval_seed",
-        type=option_types.seed,
-        default=123,
-        help="the environment's env.eval_seed",
-    )
-    add(
-        "--num_eval_samples_per_task",
-        type=option_types.whole_number(1, option_types.MOST_ITEMS),
-        default=5,
-        help="the environment's env.num_eval_samples_per_task",
-    )
-    add(
-        "--tasks",
-        type=option_types.names,
-        default=None,
-        help="the environment's env.tasks, separated by commas; all if not given",
-    )
-    add(
-        "--complexity_mode",
-        type=option_types.level_setting,
-        default="random",
-        help="the environment's env.complexity_mode: None, random, curriculum, a level"
-        " or a range [low, high]",
-    )
-    add(
-        "--skill",
-        type=option_types.number(0.0, 1.0, open_ends=True),
-        default=0.55,
-        help="mean skill over tasks, in (0, 1)",
-    )
-    add(
-        "--latency_ms",
-        type=option_types.number(0.0, option_types.LONGEST_LATENCY_MS),
-        default=0.0,
-        help="wait before every answer",
-    )
-    return parser
-
-
-async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run:
+async def _run(pool: WorkerPool, options: SimpleNamespace) -> key_entries.Run:
     library = await read_library(pool)
     try:
         choices = build_selection(library, tasks=options.tasks)
@@ -137,27 +82,22 @@ async def _run(pool: WorkerPool, options: argparse.Namespace) -> key_entries.Run
 async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
     evaluated = [entry async for entry in key_entries.eval_entries(pool, run)]
     questions = {entry.question for entry in evaluated}
-    if run.every_step:
-        asked = key_entries.entries_of_every_step(pool, run, questions)
-    else:
-        stream = run.build_stream()
-        maker = EntryMaker(
-            pool, stream, making_at_once=1, deadline_s=key_entries.DEADLINE_S
-        )
-        source = ItemSource(
-            stream,
-            maker,
-            lookahead=key_entries.AHEAD,
-            scoring_deadline_s=key_entries.DEADLINE_S,
-            rules=ScoringRules(),
-        )
-        source.keep_for_evaluation(questions)
-        asked = key_entries.asked_entries(run, source)
-    max_draws = MAX_DRAWS * (MAX_ENTRIES_A_DRAW if run.every_step else 1)
-    return AnswerKey(asked, known=evaluated, max_draws=max_draws)
+    stream = run.build_stream()
+    maker = EntryMaker(
+        pool, stream, making_at_once=1, deadline_s=key_entries.DEADLINE_S
+    )
+    source = ItemSource(
+        stream,
+        maker,
+        lookahead=key_entries.AHEAD,
+        scoring_deadline_s=key_entries.DEADLINE_S,
+        rules=ScoringRules(),
+    )
+    source.keep_for_evaluation(questions)
+    return AnswerKey(key_entries.asked_entries(run, source), known=evaluated)
 
 
-async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
+async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     run = await _run(pool, options)
     key = await _key(pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
@@ -167,20 +107,51 @@ async def _serve(options: argparse.Namespace, pool: WorkerPool) -> None:
         await asyncio.Event().wait()
 
 
-def simulated_server(env_cls: Any, argv: Sequence[str]) -> int:
-    """Run the command until a signal ends it."""
-    del env_cls
-    options = build_parser().parse(argv)
-    option_types.check_can_listen(options.host, options.port)
+@click.command(
+    "simulated-server", cls=Command, example="simulated-server --port 9004 --tasks gcd"
+)
+@host_option("127.0.0.1")
+@port_option(9004)
+@shown("--seed", click.IntRange(0, MAX_SEED), 1918, "The environment's env.seed")
+@shown(
+    "--eval_seed", click.IntRange(0, MAX_SEED), 123, "The environment's env.eval_seed"
+)
+@shown(
+    "--num_eval_samples_per_task",
+    click.IntRange(1, MOST_ITEMS),
+    5,
+    "The environment's env.num_eval_samples_per_task",
+)
+@shown("--tasks", Names(), None, "The environment's env.tasks; all if not given")
+@shown(
+    "--complexity_mode",
+    Difficulty(),
+    "random",
+    "The environment's env.complexity_mode: None, random, a level or a range [low,"
+    " high]",
+)
+@shown(
+    "--skill",
+    Number(0.0, 1.0, min_open=True, max_open=True),
+    0.55,
+    "Mean skill over tasks",
+)
+@shown("--latency_ms", LATENCY_MS, 0.0, "Wait before every answer")
+def simulated_server(**given: Any) -> int:
+    """Serve a simulated policy over vLLM's, SGLang's and OpenAI's protocol.
+
+    It loads no model: it knows the answers and makes mistakes at a set rate.
+    """
+    options = SimpleNamespace(**given)
+    if options.complexity_mode == "curriculum":
+        raise SettingError(
+            "--complexity_mode: found curriculum, whose levels follow results that this"
+            " server does not know; `demo --complexity_mode curriculum` runs one"
+        )
+    listen(options.host, options.port).close()  # tried before the items are made
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
         ending.run(_serve(options, pool))
-    except SettingError:
-        raise
-    except ValueError as error:
-        raise SettingError(f"command line: {error}") from error
-    except OSError as error:
-        raise SettingError(f"command line: --port {options.port}: {error}") from error
     finally:
         pool.close()
     return 0

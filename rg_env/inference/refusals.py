@@ -67,7 +67,8 @@ FIELDS = {
 
 HINTS = {
     KEY: "set a key that it takes",
-    CONTEXT: "set a lower one: prompt and completion together are too long",
+    CONTEXT: "set a lower one, and env.eval_max_token_length where that is set: prompt"
+    " and completion together are too long",
     TOKENIZER: "name the tokenizer of its model",
     "env.group_size": "set a lower one, or openai.n_kwarg_is_ignored to true",
 }

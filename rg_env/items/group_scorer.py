@@ -19,6 +19,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rg_env.answers.guards import EVALUATED, source_task
 from rg_env.answers.scoring import Score, ScoreRow, better_form, read_rows, score_answer
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import RunFailed
@@ -84,10 +85,17 @@ MAX_REPLY_BYTES = 2**16
 """Of the scores of a group, which take some forty bytes each."""
 
 
-def scores_of(answers: Sequence[str]) -> Trust:
+def scores_of(answers: Sequence[str], brief: bool = False) -> Trust:
     """Return how far a worker is believed that scores these answers."""
     read = functools.partial(read_rows, answers)
-    return Trust(max_reply_bytes=MAX_REPLY_BYTES, read=read)
+    return Trust(max_reply_bytes=MAX_REPLY_BYTES, read=read, brief=brief)
+
+
+def _is_evaluated(dataset: Any, entry: Mapping[str, Any]) -> bool:
+    """Say whether a scorer may run the text of an answer; of a config nobody knows."""
+    if not isinstance(dataset, TaskHandle):
+        return True
+    return source_task(dataset.task, entry) in EVALUATED
 
 
 def _remote_job(
@@ -139,9 +147,10 @@ class GroupScorer:
         if not where:
             return self._score_here(dataset, entry, answer)
         call = (*where, entry, [answer], self._rules)
+        trust = scores_of([answer], _is_evaluated(dataset, entry))
         try:
             scores: Any = self._pool.call(
-                job, *call, deadline_s=self._deadline_s, trust=scores_of([answer])
+                job, *call, deadline_s=self._deadline_s, trust=trust
             )
         except PoolError as error:
             return _failed(answer, error)
@@ -164,16 +173,15 @@ class GroupScorer:
         Raises:
             ScoringUnavailable: The pool gave no scores.
         """
-        job, where = _remote_job(dataset)
         distinct = list(dict.fromkeys(answers))
-        if not where:
+        if not _remote_job(dataset)[1]:
             return [self._score_here(dataset, entry, a) for a in answers]
         # Megabytes would cost more to send than to refuse.
         limit = self._rules.longest_answer(entry.get("answer"))
         by_answer = {a: Score(0.0, "refused", a) for a in distinct if len(a) > limit}
         sent = [answer for answer in distinct if answer not in by_answer]
         if sent:
-            scores = await self._score_distinct(job, where, entry, sent)
+            scores = await self._score_distinct(dataset, entry, sent)
             by_answer.update(zip(sent, scores, strict=True))
         return [by_answer[answer] for answer in answers]
 
@@ -186,16 +194,14 @@ class GroupScorer:
         )
 
     async def _score_distinct(
-        self,
-        job: Callable[..., list[ScoreRow]],
-        where: tuple[Any, ...],
-        entry: Mapping[str, Any],
-        answers: list[str],
+        self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
     ) -> list[Score]:
+        job, where = _remote_job(dataset)
         call = (*where, entry, answers, self._rules)
+        trust = scores_of(answers, _is_evaluated(dataset, entry))
         try:
             scores: Any = await self._pool.run(
-                job, *call, deadline_s=self._deadline_s, trust=scores_of(answers)
+                job, *call, deadline_s=self._deadline_s, trust=trust
             )
             return list[Score](scores)
         except (DeadlineExceeded, WorkerDied) as error:
@@ -204,6 +210,6 @@ class GroupScorer:
         except PoolError as error:
             _failed(answers[0], error)
         return [
-            (await self._score_distinct(job, where, entry, [answer]))[0]
+            (await self._score_distinct(dataset, entry, [answer]))[0]
             for answer in answers
         ]

@@ -109,7 +109,9 @@ class TaskTrials:
                 await self.of(task)
 
         await asyncio.gather(*map(tried, self._specs))
-        logger.info("%d evaluation items are made", len(self.made))
+        short = [t for t, made in self._made.items() if len(made) < len(self._specs[t])]
+        fewer = f", too few of {', '.join(short)}" if short else ""
+        logger.info("%d evaluation items are made%s", len(self.made), fewer)
 
     async def _try(self, task: str) -> None:
         specs = self._specs[task]

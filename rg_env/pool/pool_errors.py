@@ -2,7 +2,8 @@
 
     PoolError
     ├── DeadlineExceeded   the job ran longer than its deadline; its worker was killed
-    ├── WorkerDied         the worker ended under the job, or none could be started
+    ├── WorkerDied         the worker ended under the job, none could be started, or it
+    │   │                  answered what the job cannot return
     │   └── PreloadFailed  what workers are forked with could not be imported
     ├── JobFailed          the job raised; the worker lives on
     ├── PoolFull           submit() found max_pending calls under way
@@ -16,6 +17,11 @@ others.
 from __future__ import annotations
 
 from rg_env.errors import RunFailed
+
+
+def printable(text: str) -> str:
+    """Return what a worker said without signs that would command a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 class PoolError(RunFailed):

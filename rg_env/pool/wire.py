@@ -1,44 +1,24 @@
-"""What travels between the pool and its workers: frames, and what they hold.
+"""Frames: what the pool and its workers send each other over a socket.
 
 A frame is one byte of kind, eight of a number, four of length, and the body. The number
 is the call's, a random one: what a worker sends ahead of a call answers nothing. Calls
-travel to the worker as ordinary pickles. Results travel back as pickles that are read
-with everything forbidden but plain data, because a worker that ran hostile text must
-not be able to run code in the process that holds the run's keys:
-
-    plain values (None, bool, numbers, str, bytes, list, tuple, dict, set)
-    Fraction of integers of bounded size, Decimal, datetime and its kin
-    dataclasses and named tuples of this project, from modules that the reader has
-    imported already; dataclasses are rebuilt through their constructor. No enums: the
-    reader would get its own member, and a pickle can rename that
-
-numpy scalars arrive as the Python value they hold. Not covered: a hostile worker can
-still send a wrong value, which `Trust.read` of a call is for.
+travel to the worker as pickles, what it sends as plain values (plain_values.py).
 """
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
-import functools
-import io
-import pickle
 import socket
 import struct
-import sys
 import time
-from decimal import Decimal
 from enum import IntEnum
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 MAX_BODY_BYTES = 64 * 2**20
-PROTOCOL = 5
-MAX_FRACTION_BITS = 20_000
-"""Longer integers take the reader noticeable time to reduce."""
+MAX_REPLY_BYTES = 16 * 2**20
+"""Of what a worker sends: an entry of n_queens with all of twelve queens removed has 13
+MB, all others less than a tenth of it. Calls that score ask for less, see `Trust`."""
 _HEADER = struct.Struct("!BQI")
 _CHUNK_BYTES = 2**16
-_PROJECT = __name__.partition(".")[0] + "."
 
 
 class Frame(IntEnum):
@@ -142,81 +122,3 @@ class Channel:
             if not chunk:
                 raise EOFError
             self._received += chunk
-
-
-def pack_result(value: object) -> bytes:
-    """Pickle a job's result; raises whatever pickling it raises."""
-    file = io.BytesIO()
-    _ResultPickler(file, PROTOCOL).dump(value)
-    return file.getvalue()
-
-
-def unpack_result(body: bytes) -> Any:
-    """Read a result without running anything of the sender's choice.
-
-    Raises:
-        pickle.UnpicklingError: It holds something that is not plain data.
-        Exception: It is damaged; a hostile pickle can raise any kind.
-    """
-    return _ResultUnpickler(io.BytesIO(body)).load()
-
-
-class _ResultPickler(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:
-        kind = type(value)
-        if isinstance(value, type):
-            return NotImplemented
-        if kind is Fraction:
-            return Fraction, (value.numerator, value.denominator)
-        if _is_numpy_scalar(value):
-            plain = value.item()
-            return type(plain), (plain,)
-        if dataclasses.is_dataclass(value):
-            names = [field.name for field in dataclasses.fields(value) if field.init]
-            return kind, tuple(getattr(value, name) for name in names)
-        if isinstance(value, tuple):
-            return kind, tuple(value)
-        return NotImplemented
-
-
-def _is_numpy_scalar(value: Any) -> bool:
-    # There is none before somebody has imported numpy, and this module does not.
-    return isinstance(value, getattr(sys.modules.get("numpy"), "generic", ()))
-
-
-def _build_fraction(numerator: int, denominator: int) -> Fraction:
-    # From text, Fraction("1e999999999") would hang the reader.
-    if type(numerator) is not int or type(denominator) is not int:
-        raise pickle.UnpicklingError("a Fraction is two integers")
-    if max(numerator.bit_length(), denominator.bit_length()) > MAX_FRACTION_BITS:
-        raise pickle.UnpicklingError("a Fraction of integers that are too long")
-    return Fraction(numerator, denominator)
-
-
-_PLAIN_TYPES = (
-    *(bool, int, float, complex, str, Decimal),
-    *(datetime.date, datetime.time, datetime.datetime),
-    *(datetime.timedelta, datetime.timezone),
-)
-_ALLOWED: dict[tuple[str, str], Any] = {
-    ("fractions", "Fraction"): _build_fraction,
-    **{(kind.__module__, kind.__name__): kind for kind in _PLAIN_TYPES},
-}
-
-
-class _ResultUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        found = _ALLOWED.get((module, name)) or _find_project_type(module, name)
-        if found is None:
-            raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
-        # A pickle can set attributes on whatever it names: give it a throw-away.
-        return functools.partial(found)
-
-
-def _find_project_type(module: str, name: str) -> type | None:
-    found = getattr(sys.modules.get(module), name, None)
-    if not module.startswith(_PROJECT) or not isinstance(found, type):
-        return None
-    is_named_tuple = issubclass(found, tuple) and hasattr(found, "_fields")
-    is_plain = dataclasses.is_dataclass(found) or is_named_tuple
-    return found if is_plain and found.__module__ == module else None

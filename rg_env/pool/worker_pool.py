@@ -6,7 +6,8 @@ within milliseconds by a fork of a process that has everything imported (see
 fork_server_program.py).
 
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
-memory, output, cancelled callers, results that run code when read, a killed owner.
+memory, output, cancelled callers, results that run code, hang or grow when they are
+read, a killed owner.
 What a job can reach outside its process is hardening.py's, what it leaves changed for
 the next call of the same worker is process_state.py's; both say what they do not cover.
 Linux only. A library does not do this: see docs/measurements.md.
@@ -22,7 +23,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from rg_env.pool import early_start
+from rg_env.pool.fork_server import ForkServer
 from rg_env.pool.pool_errors import PoolClosed, PoolFull
 from rg_env.pool.worker_thread import BELIEVED, Call, Trust, WorkerThread
 from rg_env.sandbox import hardening
@@ -62,7 +63,7 @@ class WorkerPool:
         """
         if num_workers < 1 or max_pending < 1:
             raise ValueError("num_workers and max_pending have to be at least 1")
-        self._fork_server = early_start.take(preload, memory_limit_bytes)
+        self._fork_server = ForkServer(preload, memory_limit_bytes)
         self._max_pending = max_pending
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below
@@ -110,8 +111,8 @@ class WorkerPool:
             trust: How far what the worker answers is believed.
 
         Returns:
-            A future with the result or a PoolError. See wire.py for what a result
-            may hold.
+            A future with the result or a PoolError. See plain_values.py for
+            what a result may hold.
 
         Raises:
             PoolFull: max_pending calls are waiting or running.
@@ -192,13 +193,13 @@ class WorkerPool:
         call.future.add_done_callback(self._finish)
 
     def _idle_for(self, call: Call) -> WorkerThread:
-        """Take the idle worker that ran the same job last, or else the newest.
+        """Take the idle worker that ran the same kind last, or else the newest.
 
         A worker that does one job keeps what it built for it; a worker that does all
         would build all, which costs time and memory.
         """
         for place in range(len(self._idle) - 1, -1, -1):
-            if self._idle[place].last_job is call.job:
+            if self._idle[place].last_kind == call.kind:
                 return self._idle.pop(place)
         return self._idle.pop()
 

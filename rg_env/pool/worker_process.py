@@ -6,8 +6,8 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 
-from rg_env.pool.pool_errors import DeadlineExceeded, WorkerDied
-from rg_env.pool.wire import MAX_BODY_BYTES, Channel, Frame, Message
+from rg_env.pool.pool_errors import DeadlineExceeded, WorkerDied, printable
+from rg_env.pool.wire import MAX_REPLY_BYTES, Channel, Frame, Message
 
 START_LIMIT_S = 60.0
 WARM_LIMIT_S = 10.0
@@ -44,14 +44,14 @@ class WorkerProcess:
             TimeoutError, EOFError: The fork server is stuck or gone.
             WorkerDied: The fork server lives and the worker does not.
         """
-        kind, _, body = self._channel.receive(START_LIMIT_S)
+        kind, _, body = self._channel.receive(START_LIMIT_S, MAX_REPLY_BYTES)
         if kind is Frame.DEATH:
             raise WorkerDied(f"the new worker {_read_end(body)}")
         # It has run no job yet, so it can be believed.
         self.missing_layers = json.loads(body)
 
     def ask(
-        self, call: bytes, deadline_s: float, max_reply_bytes: int = MAX_BODY_BYTES
+        self, call: bytes, deadline_s: float, max_reply_bytes: int = MAX_REPLY_BYTES
     ) -> tuple[Frame, bytes]:
         """Run one call and return its RESULT or FAILURE.
 
@@ -76,12 +76,13 @@ class WorkerProcess:
             first = self._channel.receive(patience_s, max_reply_bytes)
         except (OSError, EOFError) as error:
             raise NotStarted from error
-        if first.number != number or first.kind is Frame.RESULT:
+        if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
             raise NotStarted
-        if first.kind is not Frame.STARTED:
+        if first.kind is Frame.FAILURE:  # it cannot read the call
             return first.kind, first.body
         answer = self._await_answer(deadline_s, max_reply_bytes)
-        if answer.number != number:
+        is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
+        if answer.number != number or not is_answer:
             raise WorkerDied("the worker sent what answers no call")
         self._has_answered = True
         return answer.kind, answer.body
@@ -104,4 +105,4 @@ class WorkerProcess:
 
 
 def _read_end(body: bytes) -> str:
-    return body[:MAX_REPORT_CHARS].decode(errors="replace")
+    return printable(body[:MAX_REPORT_CHARS].decode(errors="replace"))

@@ -18,7 +18,8 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
-from rg_env.pool.wire import MAX_BODY_BYTES, Channel, Frame, pack_result
+from rg_env.pool.plain_values import pack
+from rg_env.pool.wire import MAX_REPLY_BYTES, Channel, Frame
 from rg_env.sandbox import kernel_calls
 from rg_env.sandbox.hardening import MAX_CPU_S, harden
 from rg_env.sandbox.process_state import ProcessState
@@ -92,13 +93,13 @@ def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool
     try:
         job, args = pickle.loads(body)  # noqa: S301 - made by the pool
         channel.send(Frame.STARTED, number=number)
-        result = pack_result(job(*args))
-        if len(result) > MAX_BODY_BYTES:
+        result = pack(job(*args))
+        if len(result) > MAX_REPLY_BYTES:
             raise ValueError(f"the result takes {len(result)} bytes")
         return Frame.RESULT, result, False
     except BaseException as error:  # noqa: BLE001 - SystemExit must not pass
         failure = describe(error)
-        return Frame.FAILURE, pack_result(failure), isinstance(error, MemoryError)
+        return Frame.FAILURE, pack(failure), isinstance(error, MemoryError)
 
 
 def describe(error: BaseException) -> tuple[str, str, str]:

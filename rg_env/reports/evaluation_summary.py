@@ -106,14 +106,14 @@ class EvalSummary:
         table.add_column("task or category")
         for heading in ("items", "score", "interval"):
             table.add_column(heading, justify="right")
-        for name, value in self.by_task.items():
-            table.add_row(name, *_cells(value))
-        table.add_section()
+        if self.overall is not None:
+            table.add_row("all", *_cells(self.overall), style="bold")
+            table.add_section()
         for name, value in self.by_category.items():
             table.add_row(f"category {name}", *_cells(value), style="cyan")
-        if self.overall is not None:
-            table.add_section()
-            table.add_row("all", *_cells(self.overall), style="bold")
+        table.add_section()
+        for name, value in self.by_task.items():
+            table.add_row(name, *_cells(value))
         return table
 
 

@@ -338,7 +338,7 @@ def write_page_of(rows: Path, *, is_simulated: bool = False) -> Path | None:
     """
     if not rows.exists():
         return None
-    page = rows.with_suffix(".html")
+    page = rows.with_name(f"{rows.name.removesuffix('.jsonl')}.html")
     try:
         write_page(
             groups_of_rows(rows),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.box import Box
@@ -18,13 +20,20 @@ from rg_env.tasks.scales import Scale
 
 WIDTH = 80
 
+ASKS: Mapping[str, str] = json.loads(
+    Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
+)
+"""Task to what it asks for, in at most 64 characters."""
+
 RULED_HEAD = Box("\n".join(["    "] * 2 + [" -- "] + ["    "] * 5), ascii=True)
 """Nothing but a rule of dashes under the headings."""
 
-STEPS_LEGEND = (
-    "steps: points of the scale, from 0 to 1 at equal distances; levels: of the"
-    " library's curriculum, those on the scale; default: where the library's default"
-    " parameters lie on it, off if nowhere."
+COLUMNS = (
+    "steps    how many difficulties it has, from level 0 to level 1 evenly",
+    "levels   which of the library's curriculum these are",
+    "skipped  which of them are left out, as no usable item comes of them",
+    "default  the level of the library's default parameters, off if they have none",
+    "ms at    median time to make an item, at level 0 and at level 1,",
 )
 
 
@@ -122,6 +131,17 @@ def table(tasks: Sequence[TaskFacts]) -> Table:
     return result
 
 
+def with_asks(listing: str) -> str:
+    """Return a printed table with what a task asks for below its row."""
+    lines = []
+    for line in listing.splitlines():
+        lines.append(line)
+        words = line.split()
+        if line.startswith("  ") and words and words[0] in ASKS:
+            lines.append(f"    {ASKS[words[0]]}")
+    return "\n".join(lines)
+
+
 def numbers(tasks: Sequence[TaskFacts]) -> dict[str, int]:
     """Return how many tasks, scales, steps and levels there are."""
     scales = [facts.scale for facts in tasks if facts.scale is not None]
@@ -143,8 +163,8 @@ def legend(tasks: Sequence[TaskFacts], cost_from: str) -> list[str]:
     """
     scales = [facts.scale for facts in tasks if facts.scale is not None]
     lines = [
-        STEPS_LEGEND,
-        f"ms: median time to make an item at either end, {cost_from}.",
+        *COLUMNS,
+        f"         {cost_from}",
     ]
     if any(facts.scale is None and facts.measured for facts in tasks):
         lines.append("Without a scale it is the time at the library's defaults.")
@@ -232,6 +252,7 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
     info, scale = facts.info, facts.scale
     rows = [
         ("task", f"{info.name} ({info.category})"),
+        ("asks for", ASKS.get(info.name, "")),
         ("curriculum", "yes" if info.has_curriculum else "no"),
         ("scale", _scale_text(facts)),
     ]
@@ -285,6 +306,7 @@ def _task_json(facts: TaskFacts) -> dict[str, Any]:
     found: dict[str, Any] = {
         "task": info.name,
         "category": info.category,
+        "asks_for": ASKS.get(info.name),
         "has_curriculum": info.has_curriculum,
         "parameters": dict(info.parameters),
     }

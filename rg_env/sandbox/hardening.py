@@ -21,9 +21,9 @@ on the CPU time of a call.
 Not covered: what exists, how large it is and who owns it (stat) can be found out
 anywhere; files that were unlinked and are still open are bounded only by the limits
 above (1 GiB in all); writes in the half second between two looks at the folder;
-modules and builtins that a job changes for the next call of its worker; a false score
-between 0 and 1, which a job that runs code in the worker can always send; faults of the
-kernel.
+modules and builtins that a job changes for the next call of its worker, which
+`Trust.brief` bounds; a false score between 0 and 1, which a job that runs code in the
+worker can always send; faults of the kernel.
 
 A denied call fails with PermissionError; only the limits on CPU time and on the
 folder end the worker. A layer that the kernel does not have, or does not let us use,

@@ -5,8 +5,8 @@ meets the same questions. `AnswerKey` keeps what it has drawn and goes on drawin
 it is asked for a question it has not met, up to a bound. It knows nothing of how
 entries are made: a stream is any asynchronous iterator of `KeyEntry`.
 
-What it does not do: it cannot follow a curriculum by itself, since levels move with the
-results. A stream that is to serve one yields every question that a draw may ask.
+What it does not do: it cannot follow a curriculum, since levels move with the results.
+Of one it has to be told the entries, before they are asked.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class AnswerKey:
         known: Entries that are known from the beginning and never forgotten.
         max_draws: Draws for one unknown question, positive. Has to exceed the number of
             items that the env prepares ahead.
+        max_ahead: Draws beyond the newest that was asked for, positive. Somebody who
+            asks other questions must not draw so far that the first are forgotten.
         max_known: Entries of the stream that are kept, the oldest forgotten first;
             positive.
 
@@ -49,14 +51,16 @@ class AnswerKey:
         *,
         known: Iterable[KeyEntry] = (),
         max_draws: int = 512,
+        max_ahead: int = 4096,
         max_known: int = 50_000,
     ) -> None:
-        if max_draws < 1 or max_known < 1:
-            raise ValueError("max_draws and max_known must be positive")
+        if min(max_draws, max_ahead, max_known) < 1:
+            raise ValueError("max_draws, max_ahead and max_known must be positive")
         self._stream = stream
         self._known = {entry.question: entry for entry in known}
-        self._met: dict[str, KeyEntry] = {}
-        self._max_draws = max_draws
+        self._met: dict[str, tuple[int, KeyEntry]] = {}
+        self._newest_asked = 0
+        self._max_draws, self._max_ahead = max_draws, max_ahead
         self._max_known = max_known
         self._missed: dict[str, None] = {}
         self._lock = asyncio.Lock()
@@ -65,7 +69,11 @@ class AnswerKey:
 
     def lookup(self, question: str) -> KeyEntry | None:
         """Return the entry of a question that is known or drawn already, or None."""
-        return self._known.get(question) or self._met.get(question)
+        met = self._met.get(question)
+        if met is None:
+            return self._known.get(question)
+        self._newest_asked = max(self._newest_asked, met[0])
+        return met[1]
 
     async def find(self, question: str) -> KeyEntry | None:
         """Return the entry of a question, drawing at most `max_draws` entries for it.
@@ -85,20 +93,20 @@ class AnswerKey:
             return known
 
     async def _draw_until(self, question: str) -> KeyEntry | None:
-        for _ in range(self._max_draws):
-            entry = None
-            if self._stream is not None:
-                entry = await anext(self._stream, None)
+        last = min(self.drawn + self._max_draws, self._newest_asked + self._max_ahead)
+        while self._stream is not None and self.drawn < last:
+            entry = await anext(self._stream, None)
             if entry is None:
                 return None
-            self._remember(entry)
+            self.remember(entry)
             if entry.question == question:
-                return entry
+                return self.lookup(question)
         return None
 
-    def _remember(self, entry: KeyEntry) -> None:
+    def remember(self, entry: KeyEntry) -> None:
+        """Know the next entry of the stream."""
         self.drawn += 1
-        self._met[entry.question] = entry
+        self._met[entry.question] = self.drawn, entry
         if len(self._met) > self._max_known:
             del self._met[next(iter(self._met))]
 

@@ -28,11 +28,14 @@ import orjson
 from aiohttp import web
 
 from rg_env.simulation import faults
+from rg_env.simulation.answer_key import AnswerKey
 from rg_env.simulation.chat_tokenizer import ChatTokenizer
 from rg_env.simulation.child_process import announce, end_with_parent
 from rg_env.simulation.fixed_length_model import FixedLengthModel
 from rg_env.simulation.generation import Generation
 from rg_env.simulation.model import TRIAL_TOKENS, Model, TextModel
+from rg_env.simulation.policy import KeyEntry
+from rg_env.simulation.policy_model import PolicyModel
 from rg_env.simulation.protocols.openai import CHAT, COMPLETION
 from rg_env.simulation.protocols.protocol import (
     Answer,
@@ -51,6 +54,8 @@ MAX_BODY_BYTES = 64 * 1024**2
 DEFAULT_MAX_TOKENS = 1024
 MODEL_NAME = "simulated-policy"
 VERSION = "0.0.0+simulated"
+TELL = "/simulation/tell"
+"""Takes what the simulated policy has to know of a question, before that is asked."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -325,7 +330,8 @@ async def serve_app(
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
-        yield f"http://{host}:{runner.addresses[0][1]}"
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
@@ -352,6 +358,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--port", type=int, default=0, help="0 for a free one")
     add("--tokens", type=int, help="a model whose completions all have this length")
     add("--tell", type=Path, help="its Unix socket for answers to questions")
+    add("--policy", action="store_true", help=f"a model that is told at {TELL}")
     add("--hostile", metavar="FOLDER", help="a model that writes hostile texts")
     add("--latency_ms", type=float, default=0.0, help="wait before every answer")
     add("--jitter", type=float, default=0.0, help="it varies by this share")
@@ -367,6 +374,9 @@ async def _serve(options: argparse.Namespace) -> None:
         model = TextModel(Hostile(options.hostile, options.seed), options.seed)
     elif options.tokens is not None:
         model = FixedLengthModel(options.tokens, told)
+    key = AnswerKey()
+    if options.policy:
+        model = PolicyModel(key)
     if options.tell is not None:
         await told.listen(options.tell)
     server = InferenceServer(
@@ -377,6 +387,12 @@ async def _serve(options: argparse.Namespace) -> None:
     )
     stopped = catch_signals()
     app = build_app(server)
+
+    async def take(request: web.Request) -> web.Response:
+        key.remember(KeyEntry(**await request.json()))
+        return web.Response()
+
+    app.router.add_post(TELL, take)
     async with serve_app(app, port=options.port, notices_departures=True) as url:
         announce(url)
         await stopped.wait()

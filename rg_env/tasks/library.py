@@ -38,6 +38,7 @@ from rg_env.tasks import broken_library
 from rg_env.tasks.faster.replacing import replace
 from rg_env.tasks.faster.rows import Words
 from rg_env.tasks.item_checks.check_table import fault_of
+from rg_env.tasks.no_plots import no_plots
 from rg_env.tasks.unusable_entry import UnusableEntry
 
 SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
@@ -110,8 +111,9 @@ def _load_factory() -> Any:
     if broken_library.has_package(SUBMODULE):
         sys.path.insert(0, str(SUBMODULE))
     try:
-        importlib.import_module("reasoning_gym")
-        factory = importlib.import_module("reasoning_gym.factory")
+        with no_plots():
+            importlib.import_module("reasoning_gym")
+            factory = importlib.import_module("reasoning_gym.factory")
     except (Exception, SystemExit) as error:  # a broken install may raise anything
         raise broken_library.not_importable(error, SUBMODULE) from error
     # Brings numpy, which the main process is spared.

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs_for_conformance import make_asked_entry
+from jobs_for_conformance import make_asked_entry, scorers_that_evaluate
 
-from rg_env.answers.guards import GUARDS, refusal, source_task
+from rg_env.answers.guards import EVALUATED, GUARDS, refusal, source_task
 from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.items import worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
@@ -243,6 +243,13 @@ def test_a_mixture_without_a_source_is_refused() -> None:
 def test_every_row_is_of_a_registered_task(pool: WorkerPool) -> None:
     described = pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
     assert GUARDS.keys() - {"composite"} <= described.tasks.keys()
+
+
+@pytest.mark.processes
+def test_every_scorer_that_evaluates_an_answer_is_known(pool: WorkerPool) -> None:
+    found = pool.call(scorers_that_evaluate, deadline_s=GUARD_S)
+    # This one evaluates the gold answer.
+    assert sorted(found) == sorted({"number_sorting", *EVALUATED})
 
 
 def test_tasks_without_a_row_take_any_text() -> None:

@@ -30,7 +30,7 @@ def test_usual_variables_are_taken(environ: dict[str, str]) -> None:
         ("https_proxy", "http://me:secret@proxy:99999", "invalid port"),
         ("ALL_PROXY", "http://", "empty host"),
         ("SSL_CERT_FILE", "/nowhere.pem", "No such file"),
-        ("SSL_CERT_FILE", str(Path(__file__)), "no certificates"),
+        ("SSL_CERT_FILE", str(Path(__file__)), "no certificate"),
         ("ATROPOS_PROXY_URL", "localhost:9100", "did you mean 'http://localhost:9100'"),
     ],
 )

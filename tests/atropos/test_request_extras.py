@@ -7,7 +7,7 @@ from odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
 from parts import NOWHERE, TOKENIZER, build_env, env_config, options_of, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import evaluation_run, setting_sentences
+from rg_env.atropos import evaluation_run, setting_checks
 from rg_env.atropos.server_settings import ServerSettings, server_list
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Sampling
@@ -26,7 +26,7 @@ def settings_of(url=NOWHERE, kind="openai", **changes):
         "tokenizer_name": TOKENIZER,
         "health_check": False,
     }
-    return setting_sentences.build("openai", ServerSettings, given | changes)
+    return setting_checks.build("openai", ServerSettings, given | changes)
 
 
 REFUSED = {
@@ -162,11 +162,10 @@ def test_the_trainer_is_told_what_is_sampled_with():
     assert told == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 
 
-def test_results_of_an_evaluation_hold_no_header(tmp_path):
+def test_results_of_an_evaluation_hold_no_header():
     env = ReasoningGymEnv(env_config(), [settings_of(headers={"X-Key": SECRET})])
-    evaluation_run.write_settings(tmp_path, env.config, env.server.servers)
+    written = evaluation_run.settings_text(env.config, env.server.servers)
     asyncio.run(env.close())
-    written = (tmp_path / "evaluate_config.yaml").read_text()
     assert "X-Key" in written and SECRET not in written
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from parts import run_main
@@ -12,15 +11,26 @@ pytestmark = pytest.mark.processes
 
 
 def test_tasks_that_are_well_end_with_status_0(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    target = tmp_path / "found.json"
-    argv = ["--tasks", "gcd,boxnet", "--items", "2", "--json", str(target)]
-    assert run_main(["doctor", *argv]) == 0
+    assert run_main(["doctor", "gcd", "--tasks", "boxnet", "--items", "2"]) == 0
     assert "2 of 2 tasks are well" in capsys.readouterr().out
-    found = json.loads(target.read_text())
+
+
+def test_json_is_one_document_and_nothing_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_main(["doctor", "--tasks=gcd,boxnet", "--items=2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
     assert [task["task"] for task in found["tasks"]] == ["boxnet", "gcd"]
     assert found["tasks"][1]["make_ms"] > 0
+
+
+def test_a_file_behind_json_is_told_how_it_is_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_main(["doctor", "--json", "found.json"]) == 2
+    assert "write > found.json" in capsys.readouterr().err
 
 
 def test_a_scorer_that_pays_for_nothing_is_found_and_ends_with_status_1(
@@ -36,5 +46,5 @@ def test_a_scorer_that_pays_for_nothing_is_found_and_ends_with_status_1(
 def test_an_unknown_task_is_refused_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run_main(["doctor", "--tasks", "gdc"]) == 2
+    assert run_main(["doctor", "gdc"]) == 2
     assert "did you mean 'gcd'" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from parts import ENTRY
 
 from rg_env.atropos.api_client import ApiRefused
 from rg_env.cli import failures
@@ -171,3 +172,25 @@ def test_debug_logging_shows_the_traceback_as_well(
     said = capsys.readouterr().err
     assert said.startswith(TRACEBACK)
     assert said.endswith("error: env.x: no\n")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["--help", "tasks gcd", "serve --help"])
+def test_a_stream_that_is_closed_from_the_start_is_no_defect(
+    command: str, closed: str
+) -> None:
+    line = f'"{sys.executable}" "{ENTRY}" {command} {closed}'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("command", ["--help", "tasks", "doctor --tasks gcd"])
+def test_a_reader_that_has_had_enough_is_no_failure(command: str) -> None:
+    line = (
+        f'"{sys.executable}" "{ENTRY}" {command} | head -c 1; exit ${{PIPESTATUS[0]}}'
+    )
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False)
+    assert (done.returncode, len(done.stdout)) == (0, 1)
+    assert b"Traceback" not in done.stderr

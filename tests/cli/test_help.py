@@ -2,63 +2,81 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 from atroposlib.envs.base import BaseEnvConfig
 from parts import ENTRY, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
+from rg_env import installation
 from rg_env.atropos import defaults
+from rg_env.atropos.checked_server import CheckedServer
+from rg_env.atropos.checked_settings import CheckedSettings
 from rg_env.atropos.server_settings import ServerSettings
-from rg_env.cli import option_table
-from rg_env.cli.option_groups import GROUPS, SERVER_GROUP
-
-FRAMEWORK_GROUP = GROUPS[-1]
+from rg_env.cli.main import COMMANDS, NAME
+from rg_env.cli.setting_options import FIRST
 
 
-def test_the_table_that_is_written_down_is_that_of_the_models(
-    monkeypatch: pytest.MonkeyPatch,
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert run_main(argv) == 0
+    return capsys.readouterr().out
+
+
+def test_the_models_without_the_framework_have_every_field_of_those_with_it() -> None:
+    assert {*CheckedSettings.model_fields} == {*ReasoningGymEnvConfig.model_fields}
+    assert {*CheckedServer.model_fields} == {*ServerSettings.model_fields}
+    assert {*BaseEnvConfig.model_fields} <= {*CheckedSettings.model_fields}
+
+
+def test_every_field_stands_in_one_group_and_says_what_it_is() -> None:
+    grouped = [
+        name for group in CheckedSettings.__bases__ for name in group.model_fields
+    ]
+    assert sorted(grouped) == sorted(CheckedSettings.model_fields)
+    for model in (CheckedSettings, CheckedServer):
+        assert all(field.description for field in model.model_fields.values())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_shows_an_example_that_is_a_command_line(
+    command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"):
-        monkeypatch.delenv(name, raising=False)
-    table = option_table.describe(defaults.env_config(), defaults.servers()[0])
-    assert option_table.TABLE_FILE.read_text("utf-8") == option_table.as_json(table)
+    shown = said(capsys, command, "--help")
+    assert shown.startswith(f"Usage: {NAME} {command}")
+    example = shown.split("Example:\n")[1].split()
+    assert example[:3] == ["python", NAME, command]
 
 
-def test_a_table_of_another_framework_is_not_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    option_table.read_table.cache_clear()
-    monkeypatch.setattr(option_table.metadata, "version", lambda _name: "0.5.0")
-    try:
-        assert option_table.read_table() is None
-    finally:
-        option_table.read_table.cache_clear()
-
-
-def test_every_option_stands_in_one_group() -> None:
-    grouped = [name for group in GROUPS for name in group.names]
-    assert sorted(grouped) == sorted(ReasoningGymEnvConfig.model_fields)
-    assert sorted(SERVER_GROUP.names) == sorted(ServerSettings.model_fields)
-
-
-def test_the_options_of_atropos_come_after_our_own(
+def test_help_of_serve_shows_the_ten_settings_of_the_readme(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert set(FRAMEWORK_GROUP.names) == set(BaseEnvConfig.model_fields)
-    assert run_main(["serve", "--help"]) == 0
-    said = capsys.readouterr().out
-    places = [said.index(f"{g.title}:\n  {g.line}") for g in (*GROUPS, SERVER_GROUP)]
+    shown = said(capsys, "serve", "--help")
+    assert [name for name in FIRST if f"--{name} " not in shown] == []
+    settings = shown.split("Example:")[0]
+    assert settings.count("--env.") + settings.count("--openai.") == len(FIRST)
+    assert "--help-all" in shown
+
+
+def test_help_all_of_serve_lists_every_field_in_groups_with_the_server_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = said(capsys, "serve", "--help-all")
+    fields = [f"--env.{name} " for name in ReasoningGymEnvConfig.model_fields]
+    fields += [f"--openai.{name} " for name in ServerSettings.model_fields]
+    assert [field for field in fields if field not in shown] == []
+    titles = [group.__doc__ for group in (CheckedServer, *CheckedSettings.__bases__)]
+    places = [shown.index(str(title).rstrip(".")) for title in titles]
     assert places == sorted(places)
 
 
 def test_help_shows_what_the_command_starts_from(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    run_main(["process", "--help"])
-    assert "data/reasoning_gym.jsonl" in capsys.readouterr().out
+    assert "data/reasoning_gym.jsonl" in said(capsys, "process", "--help-all")
 
 
 def test_help_of_a_subclass_shows_its_own_options(
@@ -73,11 +91,61 @@ def test_help_of_a_subclass_shows_its_own_options(
         @classmethod
         def config_init(cls):  # type: ignore[no-untyped-def]
             _, servers = super().config_init()
-            return MoreConfig(**defaults.env_config().model_dump()), servers
+            return MoreConfig(**defaults.ENV), servers
 
-    assert run_main(["serve", "--help"], More) == 0
-    said = capsys.readouterr().out
-    assert said.index("others:") < said.index("--env.patience INT")
+    assert run_main(["serve", "--help-all"], More) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("Others") < shown.index("--env.patience INT")
+    assert run_main(["serve", "--env.patience=many"], More) == 2
+    assert "env.patience: found 'many'" in capsys.readouterr().err
+
+
+def test_the_general_help_lists_every_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = said(capsys, "--help")
+    assert [name for name in COMMANDS if f"  {name} " not in shown] == []
+
+
+def test_the_versions_are_ours_the_frameworks_and_the_librarys(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    library = metadata.version("reasoning-gym")
+    assert said(capsys, "--version") == (
+        f"reasoning_gym_environment {installation.VERSION}"
+        f" (atroposlib 0.4.0, reasoning-gym {library})\n"
+    )
+
+
+@pytest.mark.processes  # the version of bash is asked for
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_how_to_complete(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert f"COMPLETE={shell}_complete" in said(capsys, "--completion", shell)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("pro", ["process"]),
+        ("serve --env.group_", ["--env.group_size"]),
+        ("serve --env.task_choice a", ["adaptive"]),
+        ("--env.group_", ["--env.group_size"]),
+    ],
+)
+def test_what_was_begun_is_completed(
+    words: str,
+    expected: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    typed = f"{NAME} {words}"
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    monkeypatch.setenv("_REASONING_GYM_ENVIRONMENT_COMPLETE", "bash_complete")
+    found = said(capsys).split()
+    assert [line.split(",")[1] for line in found] == expected
 
 
 @pytest.mark.processes
@@ -85,7 +153,6 @@ def test_help_of_a_subclass_shows_its_own_options(
     ("command", "status"),
     [
         ("serve --help", 0),
-        ("demo --help", 0),
         ("process --env.tasks gdc", 2),
         ("demo --step 3", 2),
         ("serve --env.seed many", 2),
@@ -94,7 +161,7 @@ def test_help_of_a_subclass_shows_its_own_options(
         ("evaluate --env.seed", 2),
     ],
 )
-def test_what_needs_no_environment_is_answered_without_the_framework(
+def test_a_wrong_command_line_is_answered_without_the_framework(
     command: str, status: int
 ) -> None:
     done = subprocess.run(
@@ -102,6 +169,7 @@ def test_what_needs_no_environment_is_answered_without_the_framework(
         capture_output=True,
         text=True,
         timeout=120,
+        env=os.environ,
     )
     assert done.returncode == status
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

@@ -6,7 +6,6 @@ option. Nothing else comes of a command line.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import math
 import os
@@ -15,36 +14,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from parts import run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_settings import ServerSettings
-from rg_env.cli import (
-    demo_options,
-    doctor_command,
-    options,
-    run_api_command,
-    show_command,
-    simulated_server_command,
-    tasks_command,
-)
-from rg_env.cli.option_table import describe
+from rg_env.cli import setting_values, settings_command
+from rg_env.cli.main import COMMANDS, PROGRAM
+from rg_env.cli.setting_values import Given
 from rg_env.errors import SettingError
 
 MODELS = {"env": ReasoningGymEnvConfig, "openai": ServerSettings}
 FIELDS = [
     (section, name) for section in MODELS for name in MODELS[section].model_fields
 ]
-SMALL = {
-    "demo": demo_options,
-    "doctor": doctor_command,
-    "run-api": run_api_command,
-    "show": show_command,
-    "simulated-server": simulated_server_command,
-    "tasks": tasks_command,
-}
+SMALL = [name for name in COMMANDS if name not in ("serve", "process", "evaluate")]
 LONGEST_SENTENCE = 1000
 
 ODD = [
@@ -122,56 +109,58 @@ def is_in_range(value: Any, rules: list[Any]) -> bool:
     )
 
 
-class Start:
-    """What `serve` starts from, and its parser."""
-
-    def __init__(self) -> None:
-        self.env, (self.server,) = ReasoningGymEnv.config_init()
-        self.values = self.env.model_dump()
-        self.table = describe(self.env, self.server)
-        self.parser = options.build_parser("serve", "", self.table, {})
-
-
 @pytest.fixture(scope="module")
-def start() -> Start:
-    return Start()
+def serve() -> settings_command.SettingsCommand:
+    return settings_command.serve(ReasoningGymEnv)
 
 
-def built(start: Start, section: str, argv: list[str]) -> Any:
-    """Return the model of a section, as a command line of `serve` makes it."""
-    chosen = options.parse(start.parser, argv, start.table)
+def built(command: settings_command.SettingsCommand, section: str, given: Given) -> Any:
+    """Return the model of a section."""
     if section == "openai":
-        return options.build_servers(start.server, chosen.openai)[0]
-    return options.build_model("env", ReasoningGymEnvConfig, start.values, chosen.env)
+        return given.build_servers(command.start)[0]
+    return given.build_env(command.start)
 
 
-def check_field(start: Start, section: str, name: str, text: str) -> None:
+def check_field(
+    serve: settings_command.SettingsCommand, section: str, name: str, text: str
+) -> None:
     field = MODELS[section].model_fields[name]
     try:
-        model = built(start, section, [f"--{section}.{name}={text}"])
+        with serve.make_context("serve", [f"--{section}.{name}={text}"]) as context:
+            values = context.params
+        model = built(serve, section, setting_values.read(serve, values))
     except SettingError as error:
         said_by(error, f"{section}.{name}")
         return
+    except click.NoSuchOption:  # a switch takes what begins with a dash for one
+        assert text.startswith("-")
+        return
     value = getattr(model, name)
-    # Parameters of a dataset are the library's to judge.
-    assert name == "task_params" or is_sound(value), value
+    # Parameters of a dataset are the library's to judge, and a blank key is none.
+    if name not in ("task_params", "extra_body") and not is_none(name, value):
+        assert is_sound(value), value
     assert is_in_range(value, field.metadata), value
+
+
+def is_none(name: str, value: Any) -> bool:
+    """Say whether a text is one that the framework takes for none."""
+    return name in ("api_key", "base_url") and value == ""
 
 
 @pytest.mark.parametrize(("section", "name"), FIELDS, ids=map(".".join, FIELDS))
 def test_a_field_takes_what_is_in_its_range_or_says_why_not(
-    start: Start, section: str, name: str
+    serve: settings_command.SettingsCommand, section: str, name: str
 ) -> None:
     for text in ODD:
-        check_field(start, section, name, text)
+        check_field(serve, section, name, text)
 
 
 @settings(max_examples=200, deadline=None)
 @given(field=st.sampled_from(FIELDS), text=junk)
 def test_no_text_at_all_gets_a_field_out_of_its_range(
-    start: Start, field: tuple[str, str], text: str
+    serve: settings_command.SettingsCommand, field: tuple[str, str], text: str
 ) -> None:
-    check_field(start, *field, text)
+    check_field(serve, *field, text)
 
 
 ANYTHING = st.recursive(
@@ -195,65 +184,73 @@ ANYTHING = st.recursive(
 @example(field=("env", "task_weights"), value={"": 1})
 @example(field=("env", "task_levels"), value={" ": 0.5})
 def test_no_value_of_yaml_gets_a_field_out_of_its_range(
-    start: Start, field: tuple[str, str], value: Any
+    serve: settings_command.SettingsCommand, field: tuple[str, str], value: Any
 ) -> None:
     section, name = field
+    one = {name: value}
+    chosen = Given(one, {}) if section == "env" else Given({}, one)
     try:
-        if section == "env":
-            model = options.build_model(
-                "env", ReasoningGymEnvConfig, start.values, {name: value}
-            )
-        else:
-            (model,) = options.build_servers(start.server, {name: value})
+        taken = getattr(built(serve, section, chosen), name)
     except SettingError as error:
         said_by(error, f"{section}.{name}")
         return
-    taken = getattr(model, name)
-    blank_means_none = taken == "" and name in ("api_key", "base_url")
     # A server may stop at a line's end; tests of its own say what is refused in it.
     is_others = name in ("task_params", "extra_body")
-    assert is_others or blank_means_none or is_sound(taken), taken
+    assert is_others or is_none(name, taken) or is_sound(taken), taken
     assert is_in_range(taken, MODELS[section].model_fields[name].metadata)
 
 
 @pytest.mark.parametrize(
     "name", ["group_size", "seed", "temperature", "num_workers", "task_weights"]
 )
-def test_a_flag_is_no_number(start: Start, name: str) -> None:
+def test_a_flag_is_no_number(
+    serve: settings_command.SettingsCommand, name: str
+) -> None:
     value = {"gcd": True} if name == "task_weights" else True
     with pytest.raises(SettingError, match=f"env.{name}"):
-        options.build_model("env", ReasoningGymEnvConfig, start.values, {name: value})
+        Given({name: value}, {}).build_env(serve.start)
 
 
 # -- the small commands ----------------------------------------------------------------
 
 
-def options_of(command: str) -> list[argparse.Action]:
-    """Return what a command takes a value for."""
-    actions = SMALL[command].build_parser()._actions
-    return [a for a in actions if a.option_strings and a.nargs != 0]
+def command_of(name: str) -> click.Command:
+    command = PROGRAM.get_command(click.Context(PROGRAM), name)
+    assert command is not None
+    return command
 
 
-VALUED = [(c, a.option_strings[0]) for c in SMALL for a in options_of(c)]
-FLAGS = [
-    (command, action.option_strings[-1])
-    for command, module in SMALL.items()
-    for action in module.build_parser()._actions
-    if action.nargs == 0 and action.dest != "help"
+def parse(command: str, argv: list[str]) -> dict[str, Any]:
+    words = ["gcd", *argv] if command == "show" else argv
+    with command_of(command).make_context(command, words) as context:
+        return context.params
+
+
+def parsed_or_said(command: str, argv: list[str]) -> tuple[dict[str, Any], str]:
+    try:
+        return parse(command, argv), ""
+    except click.UsageError as error:
+        return {}, error.format_message()
+
+
+VALUED = [
+    (name, option.opts[-1])
+    for name in SMALL
+    for option in command_of(name).params
+    if isinstance(option, click.Option) and not option.is_flag
 ]
 
 
 def check_option(command: str, option: str, text: str) -> None:
-    argv = ["gcd"] if command == "show" else []
-    try:
-        with in_an_empty_folder():
-            found = SMALL[command].build_parser().parse([*argv, f"{option}={text}"])
-    except SettingError as error:
-        said_by(error, f"{option}:", "command line:")
+    with in_an_empty_folder():
+        found, said = parsed_or_said(command, [f"{option}={text}"])
+    assert found or option in said
+    if not found:
         return
-    # An answer may be any text, and so may what a parameter is called.
-    value = getattr(found, option.removeprefix("--"))
-    assert option in ("--answer", "--param", "--category") or is_sound(value), value
+    # Where nothing can be written or listened on is found out when it is tried, and an
+    # answer may be any text, as may what a parameter is called.
+    if option not in ("--answer", "--param", "--category", "--host", "--dumps"):
+        assert is_sound(found[option.removeprefix("--")])
 
 
 @pytest.mark.parametrize(("command", "option"), VALUED, ids=map(" ".join, VALUED))
@@ -272,64 +269,47 @@ def test_no_text_at_all_gets_an_option_out_of_its_range(
     check_option(*which, text)
 
 
-@pytest.mark.parametrize(("command", "option"), VALUED, ids=map(" ".join, VALUED))
-def test_an_option_without_its_value_says_that_it_needs_one(
-    command: str, option: str
-) -> None:
-    argv = ["gcd", option] if command == "show" else [option]
-    with pytest.raises(SettingError, match=f"^{option}: a value is needed$"):
-        SMALL[command].build_parser().parse(argv)
-
-
-@pytest.mark.parametrize(("command", "option"), [*VALUED, *FLAGS])
-def test_the_beginning_of_an_option_is_refused_with_the_whole(
-    command: str, option: str
-) -> None:
-    argv = ["gcd"] if command == "show" else []
-    with pytest.raises(SettingError, match=f"unknown option.*{option}'"):
-        SMALL[command].build_parser().parse([*argv, option[:-1]])
-
-
-@pytest.mark.parametrize(("command", "option"), FLAGS, ids=map(" ".join, FLAGS))
-def test_a_switch_takes_no_value(command: str, option: str) -> None:
-    with pytest.raises(SettingError, match=f"^{option}: it takes no value, found '1'"):
-        SMALL[command].build_parser().parse([f"{option}=1"])
-
-
 @pytest.mark.parametrize(
-    ("command", "option"),
-    [row for row in VALUED if row[1] not in ("--param", "--category", "--json")],
-)
-def test_an_option_that_is_given_twice_is_refused(command: str, option: str) -> None:
-    argv = [option, "1", f"{option}=2"]
-    with pytest.raises(SettingError, match=f"^{option}: it is given twice"):
-        SMALL[command].build_parser().parse(argv)
-
-
-@pytest.mark.parametrize(
-    ("command", "argv", "expected"),
+    ("argv", "expected"),
     [
-        ("demo", ["--group_size", "1"], "compared within a group"),
-        ("demo", ["--latency_ms", "-1e5"], "--latency_ms: found '-1e5'"),
-        ("demo", ["--latency_ms", "-inf"], "--latency_ms: found '-inf'"),
-        ("demo", ["--steps", "abc"], "--steps: found 'abc'; allowed is a whole number"),
-        ("demo", ["gcd"], "unexpected 'gcd'"),
-        ("demo", ["--", "gcd"], "unexpected 'gcd'"),
-        ("demo", ["--dumps", "/proc/self/x"], "--dumps: '/proc/self/x' cannot be"),
-        ("doctor", ["--json", "/proc/self/x"], "--json: '/proc/self/x' cannot be"),
-        ("doctor", ["--json", "/"], "it is a folder"),
-        ("doctor", ["--items", "-1"], "--items: found '-1'"),
-        ("show", [], "TASK is needed"),
-        ("show", ["gcd", "--param", "x"], "NAME=VALUE"),
-        ("show", ["gcd", "--param", "x=["], "no YAML value"),
-        ("simulated-server", ["--port", "99999"], "from 0 to 65535"),
-        ("run-api", ["--port", "99999"], "from 0 to 65535"),
-        ("run-api", ["--host", " "], "--host"),
+        (["demo", "--group_size", "1"], "'--group_size': 1 is not in the range"),
+        (["demo", "--latency_ms", "-1e5"], "-100000.0 is not in the range"),
+        (["demo", "--latency_ms", "-inf"], "-inf is not in the range"),
+        (["demo", "--steps", "abc"], "'abc' is not a valid integer"),
+        (["demo", "--step", "3"], "Did you mean '--steps'?"),
+        (["demo", "--batch_size=9"], "is no multiple of"),
+        (["demo", "gcd"], "unexpected extra argument (gcd)"),
+        (["demo", "--", "gcd"], "unexpected extra argument (gcd)"),
+        (["demo", "--dumps", "/proc/self/x"], "'/proc/self/x' cannot be written"),
+        (["doctor", "--items", "-1"], "'--items': -1 is not in the range"),
+        (["doctor", "--no_fixes=1"], "'--no_fixes' does not take a value"),
+        (["doctor", "--tasks", "a,,b"], "'a,,b' is not names separated by commas"),
+        (["show"], "Missing argument 'TASK'"),
+        (["show", "gcd", "--level=1.5"], "1.5 is not in the range"),
+        (["show", "gcd", "--seed=4294967296"], "4294967296 is not in the range"),
+        (["show", "gcd", "--seed"], "'--seed' requires an argument"),
+        (["show", "gcd", "--param", "x"], "NAME=VALUE"),
+        (["show", "gcd", "--param", "x=["], "no YAML value"),
+        (["show", "gcd", "--param", "\x1b[2J"], "\\x1b[2J"),
+        (["simulated-server", "--port", "99999"], "99999 is not in the range"),
+        (["simulated-server", "--complexity_mode", "hard"], "allowed are None"),
+        (["simulated-server", "--skill", "nan"], "not in the range"),
     ],
 )
-def test_a_wrong_command_line_says(
-    command: str, argv: list[str], expected: str
+def test_a_wrong_command_line_is_one_sentence_and_status_2(
+    argv: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SettingError) as refused:
-        SMALL[command].build_parser().parse(argv)
-    assert expected in str(refused.value)
+    assert run_main(argv) == 2
+    said = capsys.readouterr().err
+    assert expected in said
+    assert said.count("\n") == 1
+
+
+def test_of_an_option_that_is_given_twice_the_last_one_wins(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert parse("demo", ["--steps", "3", "--steps=4"])["steps"] == 4
+    assert parse("tasks", ["--category=a", "--category=b"])["category"] == ("a", "b")
+    assert [record.getMessage() for record in caplog.records] == [
+        "--steps is given 2 times; the last one counts"
+    ]

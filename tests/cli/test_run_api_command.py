@@ -9,18 +9,22 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from parts import run_main
 
-from rg_env.cli.run_api_command import run_api
-from rg_env.errors import SettingError
+from rg_env.cli.listening import url_of
 
 ENTRY = Path(__file__).resolve().parents[2] / "reasoning_gym_environment.py"
 GUARD_S = 60.0
 
+IP6 = Path("/proc/net/if_inet6")
+HOSTS_OF_IP6 = ["::1"] if IP6.exists() and IP6.read_text() else []
+
 
 @pytest.mark.processes
-def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it():
+@pytest.mark.parametrize("host", ["127.0.0.1", *HOSTS_OF_IP6])
+def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it(host):
     with subprocess.Popen(
-        [sys.executable, ENTRY, "run-api", "--host", "127.0.0.1", "--port", "0"],
+        [sys.executable, ENTRY, "run-api", "--host", host, "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -31,10 +35,18 @@ def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it():
         assert process.wait(GUARD_S) == 128 + signal.SIGTERM
 
 
-def test_a_port_in_use_is_named_with_what_to_do():
+def test_a_port_in_use_is_named_with_what_to_do(capsys):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        with pytest.raises(
-            SettingError, match=rf"--port: nothing can listen on {port}"
-        ):
-            run_api(None, ["--host", "127.0.0.1", "--port", port])
+        assert run_main(["run-api", "--host", "127.0.0.1", "--port", port]) == 2
+    assert f"--port {port}: nothing can listen there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", [" ", "no.such.host.invalid", "192.0.2.1"])
+def test_an_address_that_is_not_here_is_refused(host, capsys):
+    assert run_main(["run-api", "--host", host, "--port", "0"]) == 2
+    assert "--host" in capsys.readouterr().err
+
+
+def test_an_address_of_the_sixth_version_stands_in_brackets():
+    assert url_of("::1", 80) == "http://[::1]:80"

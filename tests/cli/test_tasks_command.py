@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from parts import ENTRY, GUARD_S, run_main
 
 from rg_env import ending
 from rg_env.cli import tasks_command as command
+from rg_env.cli.printing import rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.pool.worker_pool import WorkerPool
@@ -76,13 +78,13 @@ def listing():
 
 @pytest.fixture(scope="module")
 def document(pool):
-    options = command.build_parser().parse_args([])
-    library, facts = asyncio.run(command._facts(options, pool, 1))
+    library, facts = asyncio.run(command._facts([], [], pool, 0))
     return json.loads(json.dumps(task_list.as_json(facts, library.version)))
 
 
 def details(facts=FACTS):
-    return command._rendered(task_list.details(facts, "0.1.25", "measured here"))
+    parts = task_list.details(facts, "0.1.25", "measured here")
+    return rendered(*parts, width=80)
 
 
 def words(text):
@@ -94,8 +96,15 @@ def words(text):
 
 
 def test_every_task_has_its_row(listing, installed):
-    first = [line.split()[0] for line in listing.splitlines() if line[:2] == "  "]
-    assert sorted(first) == list(installed.tasks)
+    lines = listing.splitlines()
+    rows = [n for n, line in enumerate(lines) if re.match("  [a-z]", line)]
+    assert sorted(lines[n].split()[0] for n in rows) == list(installed.tasks)
+    assert all(re.match("    [a-z]", lines[n + 1]) for n in rows)
+
+
+def test_every_task_says_in_a_line_what_it_asks_for(installed):
+    assert set(task_list.ASKS) == {*installed.tasks, "composite"}
+    assert max(map(len, task_list.ASKS.values())) <= 64
 
 
 @pytest.mark.processes
@@ -107,7 +116,7 @@ def test_no_line_is_longer_than_80_columns(listing):
 def test_the_tasks_stand_below_their_category(listing, installed):
     category = None
     for line in listing.splitlines():
-        if line[:2] == "  ":
+        if re.match("  [a-z]", line):
             assert installed.tasks[line.split()[0]].category == category
         elif line.endswith(")"):
             category = line.split()[0]
@@ -122,22 +131,22 @@ def test_the_last_line_is_the_summary(listing, document):
 
 
 def test_a_row_has_steps_levels_place_of_the_default_and_costs():
-    rendered = command._rendered([task_list.table([FACTS, NO_SCALE])])
-    rows = [line.split() for line in rendered.splitlines()]
+    listed = rendered(task_list.table([FACTS, NO_SCALE]))
+    rows = [line.split() for line in listed.splitlines()]
     assert ["towers", "3", "0-1,3-5", "2,6", "0.00", "0.25", "1234"] in rows
     assert ["acre", "none"] in rows
 
 
 def test_a_default_that_is_no_point_of_the_scale_is_off():
     scale = Scale("towers", SCALE.steps, default_level=None)
-    rendered = command._rendered([task_list.table([TaskFacts(INFO, scale)])])
-    assert rendered.splitlines()[-1].split()[3] == "off"
+    listed = rendered(task_list.table([TaskFacts(INFO, scale)]))
+    assert listed.splitlines()[-1].split()[3] == "off"
 
 
 def test_a_dead_scale_is_marked_and_named_below():
     scale = Scale("towers", SCALE.steps, is_dead_knob=True)
     dead = TaskFacts(INFO, scale)
-    assert "3*" in command._rendered([task_list.table([dead])])
+    assert "3*" in rendered(task_list.table([dead]))
     assert "* The items do not change with the level: towers." in task_list.legend(
         [dead], ""
     )
@@ -236,8 +245,8 @@ def test_json_has_the_skipped_levels_with_their_reasons():
 @pytest.mark.parametrize(
     ("names", "categories", "chosen"),
     [
-        ([], None, ["gcd", "lcm", "sudoku"]),
-        (["?c?"], None, ["gcd", "lcm"]),
+        ([], [], ["gcd", "lcm", "sudoku"]),
+        (["?c?"], [], ["gcd", "lcm"]),
         ([], ["games"], ["sudoku"]),
         (["gcd", "sudoku"], ["arithmetic"], ["gcd"]),
         ([], ["games", "arithmetic"], ["gcd", "lcm", "sudoku"]),
@@ -250,11 +259,11 @@ def test_names_and_categories_narrow_the_list(names, categories, chosen):
 @pytest.mark.parametrize(
     ("names", "categories", "expected"),
     [
-        (["gdc"], None, "unknown task 'gdc'; did you mean 'gcd'"),
-        (["*_sorting"], None, "unknown task '*_sorting'"),
+        (["gdc"], [], "unknown task 'gdc'; did you mean 'gcd'"),
+        (["*_sorting"], [], "unknown task '*_sorting'"),
         ([], ["game"], "did you mean 'games'"),
         (["gcd"], ["games"], "no task has such a name"),
-        (["composite"], None, "is a mixture"),
+        (["composite"], [], "is a mixture"),
     ],
 )
 def test_what_matches_nothing_is_refused(names, categories, expected):
@@ -278,49 +287,6 @@ def test_a_refusal_ends_with_status_2(capsys):
 
 
 # -- measuring -------------------------------------------------------------------------
-
-
-def measured(pool, scales):
-    return asyncio.run(command._measured(pool, 1, scales))
-
-
-def gcd_scale(*all_params):
-    return Scale("gcd", tuple(Step((), params, 0.0) for params in all_params))
-
-
-def test_every_step_of_one_task_is_measured(pool):
-    scale = gcd_scale({}, {"max_numbers": 3}, {"max_numbers": 4})
-    found = measured(pool, {"gcd": scale})["gcd"]
-    assert sorted(found) == [0, 1, 2]
-    assert all(0.0 < cost < 1e4 for cost in found.values())
-
-
-def test_of_several_tasks_both_ends_are_measured(pool):
-    scale = gcd_scale({}, {"max_numbers": 3}, {"max_numbers": 4})
-    found = measured(pool, {"gcd": scale, "acre": None})
-    assert {task: sorted(costs) for task, costs in found.items()} == {
-        "gcd": [0, 2],
-        "acre": [0],
-    }
-
-
-def test_a_step_that_makes_no_item_is_a_finding_and_no_end(pool):
-    found = measured(pool, {"gcd": gcd_scale({"min_numbers": -1}, {})})["gcd"]
-    assert found[0].startswith("step 1: ")
-    assert isinstance(found[1], float)
-
-
-def test_entries_that_nobody_should_be_asked_are_no_failure(pool):
-    hanoi = Scale("tower_of_hanoi", (Step((), {"max_disks": 15}, 0.0),))
-    found = measured(pool, {"tower_of_hanoi": hanoi, "acre": None})
-    assert isinstance(found["tower_of_hanoi"][0], float)
-
-
-def test_a_scale_of_nothing_else_says_so(pool):
-    large = {"min_disks": 15, "max_disks": 15, "min_pegs": 3, "max_pegs": 3}
-    hanoi = Scale("tower_of_hanoi", (Step((), large, 0.0),))
-    found = measured(pool, {"tower_of_hanoi": hanoi})["tower_of_hanoi"]
-    assert "has more than 20000 characters" in found[0]
 
 
 def test_what_could_not_be_measured_is_named_below_the_list():

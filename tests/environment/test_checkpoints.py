@@ -57,6 +57,28 @@ def test_a_resumed_run_continues_its_items_and_its_ledger(tmp_path):
     assert env.ledger.asked == 8
 
 
+async def saved_or_resumed(folder, shard, name, save):
+    async with ready_env(shard_index=shard, num_shards=2) as env:
+        env.wandb_prepend = name
+        checkpointed(env, folder, 4)
+        if save:
+            await next_items(env, 1 + shard)
+            env.save_checkpoint(4)
+        else:
+            env.load_checkpoint()
+        return questions(await next_items(env, 2))
+
+
+def test_shards_that_register_in_another_order_continue_their_own_items(tmp_path):
+    then = [
+        asyncio.run(saved_or_resumed(tmp_path, shard, f"rg_{shard}", save=True))
+        for shard in (0, 1)
+    ]
+    for number, shard in enumerate((1, 0)):
+        now = asyncio.run(saved_or_resumed(tmp_path, shard, f"rg_{number}", save=False))
+        assert now == then[shard]
+
+
 def test_the_newest_checkpoint_that_is_not_after_the_step_is_taken(tmp_path):
     expected = asyncio.run(save_after(5, tmp_path))
     file_of(tmp_path, 9).write_text("{}")

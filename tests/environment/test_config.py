@@ -27,6 +27,7 @@ from reasoning_gym_environment import (
         ("total_steps", 0),
         ("max_num_workers", 0),
         ("max_token_length", 10**30),
+        ("eval_max_token_length", 1),
         ("num_workers", 10**6),
         ("temperature", 1e9),
         ("scoring_deadline_s", float("inf")),

@@ -309,7 +309,6 @@ def test_a_killed_run_resumes_with_the_item_that_would_have_come(tmp_path):
         {"seed": 6},
         {"tasks": ["gcd"]},
         {"complexity_mode": "random"},
-        {"num_shards": 2},
         {"task_choice": "weighted"},
     ],
 )

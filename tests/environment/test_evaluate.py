@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,122 @@ def test_a_table_of_all_tasks_is_printed(tmp_path, simulated, capsys):
     assert all(task in said for task in FAST_TASKS)
 
 
+# -- what is on disk, and when ---------------------------------------------------------
+
+
+def always_wrong(body):
+    return vllm_reply(["<answer>x</answer>"])
+
+
+def test_each_sample_is_on_disk_before_the_next_item_is_asked(tmp_path):
+    seen = []
+
+    def reply(body):
+        path = tmp_path / "samples.jsonl"
+        seen.append(path.read_text().count("\n") if path.exists() else 0)
+        return always_wrong(body)
+
+    async def run():
+        async with vllm_server(reply) as url:
+            return await evaluated(url, tmp_path, max_eval_workers=1)
+
+    assert asyncio.run(run())[1] == 0
+    assert seen == list(range(len(FAST_TASKS)))
+
+
+def test_what_is_interrupted_keeps_its_samples_and_says_where(tmp_path, logged):
+    asked = []
+
+    async def run():
+        def reply(body):
+            asked.append(body)
+            if len(asked) == 3:
+                evaluating.cancel()
+            return always_wrong(body)
+
+        async with vllm_server(reply) as url:
+            one_by_one = evaluated(url, tmp_path, max_eval_workers=1)
+            evaluating = asyncio.ensure_future(one_by_one)
+            await asyncio.wait([evaluating])
+
+    asyncio.run(run())
+    assert len(samples(tmp_path)) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "samples.jsonl",
+        "evaluate_config.yaml",
+    }
+    assert f"2 of {len(FAST_TASKS)} samples are in {tmp_path}" in logged.text
+
+
+def test_a_second_evaluation_into_a_folder_goes_beside_the_first(tmp_path):
+    folder = tmp_path / "results"
+
+    async def run():
+        async with vllm_server(always_wrong) as url:
+            return [await evaluated(url, folder, eval_seed=seed) for seed in range(3)]
+
+    done = asyncio.run(run())
+    assert [status for _, status in done] == [0, 0, 0]
+    folders = [tmp_path / name for name in ("results", "results_1", "results_2")]
+    assert sorted(tmp_path.iterdir()) == folders
+    asked = [{s["question"] for s in samples(one)} for one in folders]
+    assert all(numbers(one) for one in folders)
+    assert asked[0] != asked[1] != asked[2]
+
+
+def test_a_full_disk_is_said_once_and_leaves_no_numbers_without_their_samples(
+    tmp_path, logged
+):
+    async def run():
+        async with vllm_server(always_wrong) as url:
+            folder = tmp_path / "results"
+            return await evaluated(url, folder, num_eval_samples_per_task=4)
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (7000, before[1]))
+    try:
+        _, status = asyncio.run(run())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert status == 1
+    assert not (tmp_path / "results" / "metrics.json").exists()
+    assert logged.text.count("env.data_dir_to_save_evals") == 1
+    kept, items = len(samples(tmp_path / "results")), 4 * len(FAST_TASKS)
+    assert 0 < kept < items
+    assert f"only {kept} of {items} samples were written" in logged.text
+
+
+@pytest.mark.parametrize(("given", "limit"), [({}, 2048), ({"eval": 4096}, 4096)])
+def test_an_evaluation_takes_as_many_tokens_as_training_or_as_many_as_are_given(
+    tmp_path, given, limit
+):
+    asked = []
+
+    def reply(body):
+        asked.append(len(body["prompt"]["prompt_token_ids"]) + body["max_tokens"])
+        return always_wrong(body)
+
+    async def run():
+        async with vllm_server(reply) as url:
+            return await evaluated(
+                url, tmp_path, eval_max_token_length=given.get("eval")
+            )
+
+    assert asyncio.run(run())[1] == 0
+    assert set(asked) == {limit}
+    config = json.loads((tmp_path / "metrics.json").read_text())["config_general"]
+    assert config["generation_parameters"]["max_new_tokens"] == limit
+
+
+def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
+    argv = options_of(simulated.url, data_dir_to_save_evals=tmp_path)
+    assert run_main(["evaluate", "--json", *argv]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sorted(found["by_task"]) == FAST_TASKS
+    assert found["overall"]["items"] == len(FAST_TASKS)
+    assert found["failed_requests"] == 0
+
+
 # -- servers that fail -----------------------------------------------------------------
 
 
@@ -137,6 +254,7 @@ def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(tmp_path
     assert "eval/task/leg_counting" not in values
     (failed,) = [s for s in samples(tmp_path) if s["task"] == "leg_counting"]
     assert failed["outcome"] == "request_failed" and "score" not in failed
+    assert "500" in failed["reason"]
 
 
 def test_a_request_that_fails_once_is_tried_again(tmp_path):

@@ -128,6 +128,24 @@ def test_of_several_former_lives_the_one_written_last_is_continued(tmp_path):
     assert Lineage(str(tmp_path), "rg_0").newest(9) == lives[1].path(4)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_each_shard_continues_its_own_in_whatever_order_they_are_started(
+    tmp_path, order
+):
+    def run_of(number, shard):
+        return Lineage(str(tmp_path), f"rg_{number}", f"shard{shard}of2")
+
+    written = {}
+    for shard in (0, 1):
+        run = run_of(shard, shard)
+        written[shard] = run.path(4)
+        checkpoint_files.write(run.path(4), {})
+        run.release()
+    for number, shard in enumerate(order):
+        run = run_of(number, shard)
+        assert run.newest(4) == run.path(4) == written[shard]
+
+
 def test_a_step_that_is_to_come_is_not_continued(tmp_path):
     life = Lineage(str(tmp_path), "rg_0")
     for step in (4, 8):

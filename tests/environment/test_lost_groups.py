@@ -61,19 +61,20 @@ async def gives_group():
     return group()
 
 
-class BadHook(ReasoningGymEnv):
-    """A subclass whose hook fails, or drops the group."""
-
-    fails = True
-
-    async def postprocess_histories(self, trajectories):
-        if self.fails:
-            raise Ends
+async def fail(self, *args, **how):
+    raise Ends
 
 
-def after_bad_hook(fails):
+async def drop(self, *args, **how):
+    return None
+
+
+BEFORE_IT_IS_SENT = ["postprocess_histories", "handle_send_to_api"]
+
+
+def after_bad_hook(hook, does):
     async def run():
-        bad = type("Bad", (BadHook,), {"fails": fails})
+        bad = type("Bad", (ReasoningGymEnv,), {hook: does})
         async with working(gives_group, bad) as env:
             await until(lambda: not env.workers, "the worker has ended")
             return env.backlog, dict(env.ledger.fates), env.ledger.in_flight
@@ -81,9 +82,11 @@ def after_bad_hook(fails):
     return asyncio.run(run())
 
 
-def test_a_group_that_is_lost_in_a_hook_is_counted_and_asked_again():
-    assert after_bad_hook(fails=True) == ([ITEM], {"failed": SIZE}, 0)
+@pytest.mark.parametrize("hook", BEFORE_IT_IS_SENT)
+def test_a_group_that_is_lost_in_a_hook_is_counted_and_sampled_again(hook):
+    assert after_bad_hook(hook, fail) == ([ITEM], {"failed": SIZE}, 0)
 
 
-def test_a_group_that_a_hook_drops_is_counted():
-    assert after_bad_hook(fails=False) == ([], {"rejected": SIZE}, 0)
+@pytest.mark.parametrize("hook", BEFORE_IT_IS_SENT)
+def test_a_group_that_a_hook_drops_is_counted(hook):
+    assert after_bad_hook(hook, drop) == ([], {"rejected": SIZE}, 0)

@@ -182,3 +182,24 @@ def test_results_told_from_outside_move_the_level_of_their_task():
     level, counts = asyncio.run(run())
     assert level > 0.3
     assert counts == {"gcd": 3}
+
+
+def test_a_class_that_overrides_a_helper_in_vain_is_warned():
+    with pytest.warns(UserWarning, match="_extract_final_answer, which nothing calls"):
+        type("Own", (ReasoningGymEnv,), {"_extract_final_answer": lambda s, t: t})
+
+
+@pytest.mark.processes
+def test_tasks_assigned_before_the_setup_are_those_of_the_run():
+    async def run():
+        env = build_env()
+        env.task_names = ["gcd"]
+        await env.setup()
+        try:
+            with pytest.raises(AttributeError, match=r"env\.tasks"):
+                env.task_names = ["lcm"]
+            return env.task_names
+        finally:
+            await env.close()
+
+    assert asyncio.run(run()) == ["gcd"]

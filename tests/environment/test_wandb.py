@@ -7,6 +7,8 @@ import pytest
 import wandb
 from parts import build_env, options_of, ready_env, run_main
 
+from rg_env.atropos import wandb_run
+from rg_env.errors import RunFailed
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
 pytestmark = pytest.mark.processes
@@ -123,3 +125,11 @@ def test_scores_are_logged_once():
             return env.percent_correct_buffer
 
     assert asyncio.run(run()) == []
+
+
+def test_a_run_that_wandb_does_not_start_is_no_defect_of_ours(offline, monkeypatch):
+    monkeypatch.setenv("WANDB_SERVICE", "junk")
+    with pytest.raises(RunFailed) as caught:
+        asyncio.run(wandb_run.start("name", None, None, {}))
+    assert caught.value.sentence.startswith("W&B failed (ValueError: ")
+    assert "WANDB_MODE=offline" in caught.value.sentence

@@ -24,9 +24,8 @@ class AnswerPolicy:
     more often than others, and always where the likeliest is asked for.
     """
 
-    learning_rate = 1.0
-
     def __init__(self):
+        self._gradient = np.zeros(len(DIGITS))
         self._logits = np.zeros(len(DIGITS))
         self._logits[-1] = 0.1
 
@@ -45,25 +44,34 @@ class AnswerPolicy:
             made.append((ids[:max_tokens], told[:max_tokens].tolist()))
         return made
 
-    def log_probabilities(self, rows, chosen=None):
-        result = [np.zeros(len(row), np.float32) for row in rows]
-        for values, row in zip(result, rows, strict=True):
-            for place, digit in self._answers(row):
-                values[place] = self._told()[digit]
-        return result
+    def backward(self, rows, trained, derivative, temperatures=None):
+        told = self._told()
+        picked = [
+            dict(self._answers(row)).get(place)
+            for row, mask in zip(rows, trained, strict=True)
+            for place in np.flatnonzero(mask)
+        ]
+        logprobs = np.array([0.0 if d is None else told[d] for d in picked])
+        values = derivative(range(len(rows)), logprobs)
+        self._gradient = np.zeros(len(DIGITS))
+        for digit, value in zip(picked, values, strict=True):
+            if digit is not None:
+                self._gradient[digit] += value
+                self._gradient -= value * np.exp(told)
+        return float(-(np.exp(told) * told).sum())
 
-    def step(self, rows, weights):
-        gradient = np.zeros(len(DIGITS))
-        for row, row_weights in zip(rows, weights, strict=True):
-            for place, digit in self._answers(row):
-                gradient[digit] += row_weights[place]
-                gradient -= row_weights[place] * np.exp(self._told())
-        self._logits += self.learning_rate * gradient
-        return float(np.linalg.norm(gradient))
+    def log_probabilities(self, digits):
+        return self._told()[list(digits)]
 
-    def save(self, folder, *, with_optimiser=False):
+    def step(self, learning_rate):
+        self._logits -= learning_rate * self._gradient
+        return float(np.linalg.norm(self._gradient))
+
+    def save_weights(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / WEIGHTS, self._logits)
+
+    save = save_weights
 
     def load(self, folder):
         self._logits = np.load(folder / WEIGHTS)
@@ -79,7 +87,7 @@ class AnswerPolicy:
                 yield place, DIGITS.index(row[place])
 
 
-def load_policy(folder, device):
+def load_policy(folder, device=None):
     policy = AnswerPolicy()
     policy.load(folder)
     return policy

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from examples.train_small.batches import Group
+from examples.trainer.batches import Group
 
 
 def group_of(scores, zero=None, size=6, seed=0):
@@ -21,16 +21,18 @@ def group_of(scores, zero=None, size=6, seed=0):
 
 @st.composite
 def batches(draw):
-    """Draw groups, and the log-probabilities that their tokens have now."""
+    """Draw groups, and the log-probabilities that their trained tokens have now."""
     size = draw(st.integers(2, 4))
     scores = st.lists(st.sampled_from([0, 0.25, 1.0]), min_size=size, max_size=size)
-    flags = st.lists(st.booleans(), min_size=size, max_size=size)
     groups = [
-        group_of(draw(scores), draw(flags), seed=draw(st.integers(0, 10**6)))
+        group_of(draw(scores), seed=draw(st.integers(0, 10**6)))
         for _ in range(draw(st.integers(1, 3)))
     ]
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    now = [
-        row + rng.normal(0, 0.3, len(row)) for group in groups for row in group.logprobs
+    sampled = [
+        row[mask]
+        for group in groups
+        for row, mask in zip(group.logprobs, group.trained, strict=True)
     ]
-    return groups, now
+    now = np.concatenate(sampled).astype(float)
+    return groups, now + rng.normal(0, 0.3, len(now))

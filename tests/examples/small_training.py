@@ -10,7 +10,7 @@ from pathlib import Path
 from examples.train_small.options import read_options
 from examples.train_small.plugin import Plugin
 from examples.train_small.recipe import Run
-from examples.train_small.servers import SmallServer
+from examples.train_small.servers import start_small
 from examples.train_small.task_run import TaskRun, to_the_end
 from examples.train_small.work_folder import WorkFolder
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
@@ -37,31 +37,21 @@ def train(folder, steps, open_):
     options = read_options(
         [
             *("--groups", str(GROUPS), "--group-size", str(GROUP_SIZE)),
-            *("--steps", str(steps), "--evaluate-every", str(steps // 2)),
-            *("--learning-rate", "20", "--held-out", "100"),
+            *("--steps", str(steps), "--held-out", "100"),
+            *("--learning-rate", "20"),
         ]
     )
     work = WorkFolder(folder)
     start = folder / "start"
-    AnswerPolicy().save(start)
+    AnswerPolicy().save_weights(start)
     shutil.copytree(TOKENIZER_FOLDER, work.serving, dirs_exist_ok=True)
     shutil.copytree(start, work.serving, dirs_exist_ok=True)
-    server = SmallServer(
+    server = start_small(
         work.serving, work.logs / "server.log", module="tests.examples.answer_policy"
     )
     open_.callback(server.kill)
-    server.start()
-    server.ready()
-    TaskRun(
-        RUN,
-        0,
-        options,
-        work,
-        plugin=Plugin(Path(sys.executable)),
-        server=server,
-        start=start,
-        policy_at=lambda folder: load_policy(folder, "cpu"),
-    ).do()
+    plugin = Plugin(Path(sys.executable))
+    TaskRun(RUN, 0, options, work, plugin, server, start, load_policy).do()
 
 
 if __name__ == "__main__":

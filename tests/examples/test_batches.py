@@ -2,21 +2,30 @@
 
 import json
 import threading
-import time
 
 import numpy as np
 import pytest
 from real_api import SIZE, RealApi, group
 
-from examples.train_small.batches import (
-    MASKED,
-    BatchShape,
-    BatchSource,
-    NoBatches,
-    read_group,
-)
+from examples.trainer.batches import MASKED, BatchShape, BatchSource, read_group
+from examples.trainer.policy import TrainingFailed
 
-SHAPE = BatchShape(group_size=SIZE, groups=1, max_token_len=256, steps=5)
+SHAPE = BatchShape(group_size=SIZE, groups=1, max_token_len=256)
+
+
+class Ended(Exception):
+    pass
+
+
+def ends_after(times):
+    """Return what ends the waiting when it was called so often."""
+    calls = iter(range(times))
+
+    def check():
+        if next(calls, None) is None:
+            raise Ended
+
+    return check
 
 
 @pytest.fixture
@@ -26,9 +35,23 @@ def api(api_url, tmp_path):
 
 @pytest.fixture
 def source(api):
-    source = BatchSource(api.url)
-    source.register(SHAPE)
+    """Return a source that has registered."""
+    source = BatchSource(api.url, SHAPE, check=ends_after(4))
+    with pytest.raises(Ended):
+        source.next_batch(0)
+    source.check = lambda: None
     return source
+
+
+def first_step(api):
+    """Return what an environment that registers now goes on from."""
+    environment = {
+        "max_token_length": 2048,
+        "desired_name": "environment",
+        "weight": 1.0,
+        "group_size": SIZE,
+    }
+    return api.ask("POST", "/register-env", environment)["starting_step"]
 
 
 def send(api, **changes):
@@ -36,11 +59,12 @@ def send(api, **changes):
 
 
 def test_a_group_arrives_as_it_was_sent(api, source):
-    send(api)
-    (got,) = source.next_batch()
+    send(api, generation_params={"temperature": 0.5})
+    (got,) = source.next_batch(0)
     sent = group()
     assert got.tokens == sent["tokens"]
     assert got.scores.tolist() == sent["scores"]
+    assert got.temperature == 0.5
     for mask, logprobs, *row in zip(
         got.trained,
         got.logprobs,
@@ -54,52 +78,45 @@ def test_a_group_arrives_as_it_was_sent(api, source):
 
 def test_an_override_of_the_advantage_arrives(api, source):
     send(api, overrides=[{}, {"set_advantage_to_zero": True}])
-    (got,) = source.next_batch()
+    (got,) = source.next_batch(0)
     assert got.has_zero_advantage.tolist() == [False, True]
 
 
 def test_it_waits_for_a_batch(api, source):
     sender = threading.Timer(0.3, send, [api])
     sender.start()
-    assert len(source.next_batch()) == 1
+    assert len(source.next_batch(0)) == 1
     sender.join()
 
 
-def test_what_makes_the_groups_may_end_the_waiting(source):
-    class Ended(Exception):
-        pass
-
-    def check():
-        raise Ended
-
-    source.check = check
+def test_environments_are_told_the_step_that_the_trainer_goes_on_from(api):
+    source = BatchSource(api.url, SHAPE, check=ends_after(4))
     with pytest.raises(Ended):
-        source.next_batch()
-
-
-def test_a_batch_that_never_comes_is_not_waited_for_without_end(api, source):
-    patient = BatchSource(api.url, longest_wait_s=0.2)
-    with pytest.raises(NoBatches, match="no batch came"):
-        patient.next_batch()
+        source.next_batch(7)
+    assert first_step(api) == 7
 
 
 def test_an_api_that_another_trainer_has_is_refused(api):
     api.start_trainer(batch_size=4 * SIZE)
-    with pytest.raises(NoBatches, match="another trainer"):
-        BatchSource(api.url).register(SHAPE)
+    with pytest.raises(TrainingFailed, match="another trainer"):
+        BatchSource(api.url, SHAPE).next_batch(0)
 
 
-def test_an_api_that_was_started_anew_is_said(api, source):
+def test_an_api_that_was_started_anew_is_registered_at_again(api, source, caplog):
     api.forget()
-    with pytest.raises(NoBatches, match=r"started anew|failed"):
-        BatchSource(api.url, give_up_s=0.5).next_batch()
+    source.check = ends_after(6)
+    with pytest.raises(Ended):
+        source.next_batch(5)
+    assert "started anew" in caplog.text
+    assert first_step(api) == 5
 
 
-def test_an_api_that_is_not_there_is_said_in_time():
-    began = time.monotonic()
-    with pytest.raises(NoBatches, match="see the log"):
-        BatchSource("http://127.0.0.1:9", give_up_s=0.5).register(SHAPE)
-    assert time.monotonic() - began < 60
+def test_an_api_that_is_not_there_yet_is_waited_for_and_named_once(caplog):
+    source = BatchSource("http://127.0.0.1:9", SHAPE, check=ends_after(2))
+    with pytest.raises(Ended):
+        source.next_batch(0)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "waiting for the Atropos API at http://127.0.0.1:9" in said
 
 
 @pytest.mark.parametrize(
@@ -109,11 +126,12 @@ def test_an_api_that_is_not_there_is_said_in_time():
         ({"scores": [0.0]}, "length"),
         ({"masks": [[1]] * SIZE}, "length"),
         ({"scores": [0.0, float("nan")]}, "finite"),
+        ({"generation_params": {"temperature": 0}}, "temperature 0"),
     ],
 )
 def test_a_group_that_cannot_be_trained_on_is_refused(changes, reason):
     sent = json.loads(json.dumps({**group(), **changes}))
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises(TrainingFailed, match=reason):
         read_group(sent)
 
 
@@ -121,3 +139,9 @@ def test_a_group_without_overrides_has_none():
     sent = {**group(), "overrides": None}
     assert not read_group(sent).has_zero_advantage.any()
     assert np.isfinite(read_group(sent).scores).all()
+
+
+def test_the_first_token_of_a_row_is_never_trained_on():
+    sent = group()
+    sent["masks"] = sent["tokens"]
+    assert not any(mask[0] for mask in read_group(sent).trained)

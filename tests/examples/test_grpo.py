@@ -1,4 +1,4 @@
-"""From the groups of a batch to one weight for every token."""
+"""From the groups of a batch to the derivative of the loss."""
 
 import dataclasses
 
@@ -7,127 +7,139 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples.train_small.grpo import Objective, advantages, update_of
+from examples.trainer.grpo import Batch, advantages, ppo_clip
 from tests.examples.groups_of_rows import batches, group_of
 
 STEP = 1e-6
-CLIP = Objective().clip
-
-
-def rows_of(groups, name):
-    return [row for group in groups for row in getattr(group, name)]
+CLIP = 0.2
 
 
 def sampled(groups):
-    """Return the log-probabilities of rows while the weights are those that sampled."""
-    return [row.astype(float) for row in rows_of(groups, "logprobs")]
+    """Return the log-probabilities of all trained tokens when they were sampled."""
+    return np.concatenate(
+        [
+            row[mask].astype(float)
+            for group in groups
+            for row, mask in zip(group.logprobs, group.trained, strict=True)
+        ]
+    )
 
 
-def shifted(groups, by):
-    return [row + by for row in sampled(groups)]
+def measured(groups, by=0.0):
+    """Return the derivative and the measures of a batch, in one pass."""
+    batch = Batch(groups, CLIP)
+    derivative = batch.derivative(range(len(batch.rows)), sampled(groups) + by)
+    return derivative, batch.measures()
 
 
 @settings(max_examples=40)
-@given(batches(), st.sampled_from([0.0, 0.5]), st.data())
-def test_a_weight_is_the_derivative_of_the_objective(batch, kl, data):
+@given(batches(), st.data())
+def test_it_is_the_derivative_of_the_loss_that_is_told(batch, data):
     groups, now = batch
-    start = [row + 0.1 for row in now]
-    objective = Objective(kl_weight=kl)
-    row = data.draw(st.integers(0, len(now) - 1))
-    token = data.draw(st.integers(0, len(now[row]) - 1))
+    token = data.draw(st.integers(0, len(now) - 1))
 
-    def value(by):
-        moved = [array.copy() for array in now]
-        moved[row][token] += by
-        return update_of(groups, moved, objective, start).objective
+    def of(by):
+        moved = now.copy()
+        moved[token] += by
+        batch = Batch(groups, CLIP)
+        derivative = batch.derivative(range(len(batch.rows)), moved)
+        return derivative, batch.measures().loss
 
-    slope = (value(STEP) - value(-STEP)) / (2 * STEP)
-    weight = update_of(groups, now, objective, start).weights[row][token]
-    assert weight == pytest.approx(slope, abs=1e-5)
+    slope = (of(STEP)[1] - of(-STEP)[1]) / (2 * STEP)
+    assert of(0.0)[0][token] == pytest.approx(slope, abs=1e-5)
 
 
-@given(batches())
-def test_only_tokens_that_were_generated_have_a_weight(batch):
+@given(batches(), st.data())
+def test_micro_batches_in_any_order_are_the_same_as_one(batch, data):
     groups, now = batch
-    for weight, mask in zip(
-        update_of(groups, now, Objective()).weights,
-        rows_of(groups, "trained"),
-        strict=True,
-    ):
-        assert len(weight) == len(mask)
-        assert not weight[~mask].any()
+    whole, parts = Batch(groups, CLIP), Batch(groups, CLIP)
+    expected = whole.derivative(range(len(whole.rows)), now)
+    ends = np.cumsum([mask.sum() for mask in whole.trained])[:-1]
+    of_row, now_of_row = np.split(expected, ends), np.split(now, ends)
+    for place in data.draw(st.permutations(range(len(whole.rows)))):
+        got = parts.derivative([place], now_of_row[place])
+        np.testing.assert_allclose(got, of_row[place])
+    for name, value in dataclasses.asdict(whole.measures()).items():
+        assert getattr(parts.measures(), name) == pytest.approx(value)
 
 
 @given(batches())
 def test_while_the_weights_are_those_that_sampled_all_ratios_are_1(batch):
     groups, _ = batch
-    ratios = update_of(groups, sampled(groups), Objective()).ratios
-    assert (ratios.mean, ratios.apart, ratios.furthest, ratios.clipped) == (1, 0, 0, 0)
+    _, found = measured(groups)
+    assert (found.ratio, found.kl, found.furthest_ratio, found.clipped) == (1, 0, 0, 0)
 
 
-def test_log_probabilities_that_are_shifted_by_a_token_show_in_the_ratios():
+def test_log_probabilities_that_are_shifted_by_a_token_show_in_the_divergence():
     groups = [group_of([0, 1, 0, 1])]
-    moved = [np.roll(row, 1) for row in sampled(groups)]
-    ratios = update_of(groups, moved, Objective()).ratios
-    assert ratios.furthest > 0.1
-    assert ratios.apart > 0.1
+    batch = Batch(groups)
+    batch.derivative(range(4), np.roll(sampled(groups), 1))
+    assert batch.measures().kl > 0.01
+    assert batch.measures().furthest_ratio > 0.1
+
+
+def test_no_ratio_overflows():
+    terms = ppo_clip(np.array([0.0]), np.array([-1e5]), np.array([0.0]), CLIP)
+    assert np.isfinite(terms.loss).all()
+    assert np.isfinite(terms.derivative).all()
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8))
 def test_advantages_are_normalised_within_the_group(scores):
     values = advantages(group_of(scores))
     assert values.mean() == pytest.approx(0, abs=1e-6)
-    assert values.std() == pytest.approx(1) or not values.any()
+    assert values.std(ddof=1) == pytest.approx(1) or not values.any()
 
 
 def test_equal_scores_teach_nothing():
-    groups = [group_of([0.3] * 4)]
-    weights = update_of(groups, shifted(groups, 0.1), Objective()).weights
-    assert not np.concatenate(weights).any()
+    derivative, found = measured([group_of([0.3] * 4)], by=0.1)
+    assert not derivative.any()
+    assert found.tokens
 
 
-def test_a_rollout_whose_override_says_so_teaches_nothing_and_counts_for_the_mean():
-    zero = [True, False, False]
-    values = advantages(group_of([1, 0, 0], zero))
-    assert values.tolist() == [0, *advantages(group_of([1, 0, 0]))[1:]]
+def test_a_truncated_rollout_counts_for_the_mean_of_its_group_and_is_not_trained_on():
+    group, whole = group_of([1, 0, 0], [True, False, False]), group_of([1, 0, 0])
+    batch = Batch([group])
+    assert batch.rows == group.tokens[1:]
+    assert batch.tokens == sum(mask.sum() for mask in group.trained[1:])
+    now = sampled([whole])[group.trained[0].sum() :]
+    got = batch.derivative([0, 1], now) * batch.tokens
+    of_row = np.repeat(advantages(whole)[1:], [m.sum() for m in group.trained[1:]])
+    np.testing.assert_allclose(got, -of_row)
+    found = batch.measures()
+    assert found.truncated == pytest.approx(1 / 3)
+    assert found.reward == pytest.approx(1 / 3)
+
+
+def test_a_batch_of_truncated_rollouts_has_no_token():
+    assert not Batch([group_of([0, 1], [True, True])]).tokens
 
 
 @pytest.mark.parametrize("away", [2 * CLIP, -2 * CLIP])
 def test_the_clip_ends_only_what_leads_further_away(away):
     groups = [group_of([0, 1])]
-    update = update_of(groups, shifted(groups, np.log1p(away)), Objective())
-    bad, good = (weight.any() for weight in update.weights)
+    derivative, found = measured(groups, by=np.log1p(away))
+    first = groups[0].trained[0].sum()
+    bad, good = derivative[:first].any(), derivative[first:].any()
     assert (bad, good) == ((True, False) if away > 0 else (False, True))
+    assert 0 < found.clipped < 1
 
 
 def test_every_generated_token_of_a_batch_counts_the_same():
     groups = [group_of([0, 1], seed=1), group_of([1, 0], seed=2)]
-    update = update_of(groups, sampled(groups), Objective())
-    sizes = {abs(w) for row in update.weights for w in row.tolist() if w}
-    assert len(sizes) == 1
-    count = sum(mask.sum() for mask in rows_of(groups, "trained"))
-    assert sizes.pop() == pytest.approx(1 / count)
+    derivative, found = measured(groups)
+    assert np.abs(derivative) == pytest.approx(np.sqrt(0.5) / found.tokens)
+
+
+def test_a_batch_is_described_by_its_reward_and_the_length_of_its_completions():
+    groups = [group_of([0, 1], seed=1), group_of([0.5, 0], seed=2)]
+    _, found = measured(groups)
+    assert found.reward == pytest.approx(1.5 / 4)
+    assert found.tokens == len(sampled(groups))
+    assert found.length == pytest.approx(found.tokens / 4)
 
 
 @given(st.floats(-1, 1).filter(lambda by: abs(by) > 1e-3))
-def test_the_distance_to_the_start_pulls_back_to_it(by):
-    groups = [group_of([0.5, 0.5])]
-    now = shifted(groups, by)
-    update = update_of(groups, now, Objective(kl_weight=0.1), sampled(groups))
-    weights = np.concatenate(update.weights)
-    assert update.kl > 0
-    assert set(np.sign(weights[weights != 0])) == {-np.sign(by)}
-
-
-def test_a_distance_to_a_reference_needs_the_reference():
-    groups = [group_of([0, 1])]
-    with pytest.raises(ValueError, match="reference"):
-        update_of(groups, sampled(groups), Objective(kl_weight=0.1))
-
-
-def test_a_batch_without_a_generated_token_is_refused():
-    group = group_of([0, 1])
-    masked = [np.zeros(len(row), bool) for row in group.tokens]
-    empty = dataclasses.replace(group, trained=masked)
-    with pytest.raises(ValueError, match="no token"):
-        update_of([empty], sampled([empty]), Objective())
+def test_the_divergence_from_the_policy_that_sampled_is_above_0(by):
+    _, found = measured([group_of([0, 1])], by=by)
+    assert found.kl == pytest.approx(np.exp(by) - 1 - by)

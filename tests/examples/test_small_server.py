@@ -25,10 +25,20 @@ END = TOKENIZER.end_id
 
 def body_of(**changes):
     """Return a request as the environment makes it."""
-    sampling = {"n": 1, "max_tokens": 8, "temperature": 1.0, "top_p": 1.0}
-    changed = {"prompt": PROMPT} | changes
-    extra = {name: changed[name] for name in changed.keys() - {"prompt"}}
-    return COMPLETIONS.body(changed["prompt"], sampling, "policy", extra)
+    return {
+        "model": "policy",
+        "prompt": PROMPT,
+        "n": 1,
+        "max_tokens": 8,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "logprobs": 0,
+        "return_token_ids": True,
+        "return_tokens_as_token_ids": True,
+        "top_k": -1,
+        "min_p": 0.0,
+        **changes,
+    }
 
 
 class Client:
@@ -88,9 +98,8 @@ def test_each_token_has_the_log_probability_that_the_policy_gives_it(reply_of_ei
     policy, choices = reply_of_eight
     for choice in choices:
         ids = choice["token_ids"]
-        (own,) = policy.log_probabilities([PROMPT + ids])
         told = choice["logprobs"]["token_logprobs"]
-        np.testing.assert_allclose(told, own[len(PROMPT) :], rtol=1e-5)
+        np.testing.assert_allclose(told, policy.log_probabilities(ids), rtol=1e-5)
 
 
 def test_a_request_has_as_many_completions_as_it_asked_for(reply_of_eight):
@@ -160,7 +169,7 @@ def test_requests_of_two_temperatures_are_two_batches(tmp_path):
 
 def test_a_batch_is_no_larger_than_its_bound(tmp_path, monkeypatch):
     policy = policy_of(a=0.0)
-    monkeypatch.setattr(small_server.Batches.__init__, "__defaults__", (0, 4))
+    monkeypatch.setattr(small_server, "MOST_ROWS", 4)
 
     async def together(client):
         await asyncio.gather(*(client.complete(n=2) for _ in range(5)))
@@ -234,7 +243,7 @@ def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_path):
     async def hand_over(client):
         old = asyncio.ensure_future(client.complete(n=2))
         await until(lambda: policy.calls, "it samples")
-        policy_of(b=0.0).save(tmp_path)
+        policy_of(b=0.0).save_weights(tmp_path)
         reload = {"method": "reload_weights"}
         taking = asyncio.ensure_future(client.post("/collective_rpc", reload))
         await asyncio.sleep(0.1)

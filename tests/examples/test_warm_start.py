@@ -1,7 +1,9 @@
 """The supervised start and the tokenizer that is made for it."""
 
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
@@ -13,9 +15,9 @@ from examples.train_small.warm_start import (
     warm_start,
 )
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
-from tests.examples.answer_policy import AnswerPolicy
+from tests.examples.answer_policy import AnswerPolicy, load_policy
 
-QUICK = WarmStartPlan(seconds=20.0, target=0.9, learning_rate=20.0, look_every_s=0.05)
+QUICK = WarmStartPlan(steps=200, target=0.9, learning_rate=20.0, look_every=10)
 
 
 def conversation(question, answer, task="gcd"):
@@ -36,35 +38,44 @@ def conversations_of(gold):
     return read_conversations(gold, AutoTokenizer.from_pretrained(TOKENIZER_FOLDER))
 
 
-def test_the_start_ends_when_enough_of_what_was_kept_back_is_right(gold, tmp_path):
-    policy, told = AnswerPolicy(), []
-    state = warm_start(
-        policy, conversations_of(gold), QUICK, tmp_path, seed=0, tell=told.append
+def started(gold, folder, plan=QUICK, tell=lambda state: None):
+    conversations = conversations_of(gold)
+    return warm_start(
+        AnswerPolicy(), conversations, plan, folder / "start", seed=0, tell=tell
     )
+
+
+def test_the_start_ends_when_enough_of_what_was_kept_back_is_right(gold, tmp_path):
+    told = []
+    state = started(gold, tmp_path, tell=lambda state: told.append(state.step))
     assert state.right == 1.0
-    assert state.seconds < QUICK.seconds
-    assert len(told) == state.step
+    assert 0 < state.step < QUICK.steps
+    assert told == list(range(10, state.step + 1, 10))
 
 
-def test_a_start_that_was_ended_goes_on_where_it_was(gold, tmp_path):
+def test_a_start_that_never_gets_there_ends_after_its_steps(gold, tmp_path):
+    slow = dataclasses.replace(QUICK, steps=15, learning_rate=1e-6)
+    assert started(gold, tmp_path, slow).step == 15
+
+
+def test_a_start_that_was_ended_goes_on_where_it_was_and_comes_to_the_same(
+    gold, tmp_path
+):
     class Ended(Exception):
         pass
 
     def end(state):
-        if state.right:
-            raise Ended
+        raise Ended
 
-    conversations = conversations_of(gold)
+    slow = dataclasses.replace(QUICK, steps=30, target=2.0)
     with pytest.raises(Ended):
-        warm_start(AnswerPolicy(), conversations, QUICK, tmp_path, seed=0, tell=end)
-    kept = json.loads((tmp_path / STATE_FILE).read_text())
-    told = []
-    state = warm_start(
-        AnswerPolicy(), conversations, QUICK, tmp_path, seed=0, tell=told.append
-    )
-    # It was good enough, and a policy that had lost its weights would not be.
-    assert (state.step, told) == (kept["step"], [])
-    assert state.right == 1.0
+        started(gold, tmp_path, slow, tell=end)
+    assert json.loads((tmp_path / "start" / STATE_FILE).read_text())["step"] == 10
+    assert started(gold, tmp_path, slow).step == 30
+    started(gold, tmp_path / "at_once", slow)
+    for_both = [tmp_path / "start", tmp_path / "at_once" / "start"]
+    one, other = (load_policy(folder).log_probabilities([0, 6]) for folder in for_both)
+    np.testing.assert_array_equal(one, other)
 
 
 def test_what_a_question_repeats_is_a_word_and_all_else_is_letters(tmp_path):

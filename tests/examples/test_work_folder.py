@@ -6,35 +6,43 @@ import pytest
 
 from examples.train_small import recipe
 from examples.train_small.options import read_options
-from examples.train_small.work_folder import WorkFolder, begin
+from examples.train_small.work_folder import WorkFolder
 from rg_env.errors import RunFailed
+
+
+def options(**changes):
+    return argparse.Namespace(**{"steps": 4, "seeds": [1], **changes})
 
 
 def test_two_trainings_do_not_share_a_folder(tmp_path):
     with (
-        WorkFolder(tmp_path).taken(),
+        WorkFolder(tmp_path).taken(options()),
         pytest.raises(RunFailed, match="another process"),
-        WorkFolder(tmp_path).taken(),
+        WorkFolder(tmp_path).taken(options()),
     ):
         pass
-    with WorkFolder(tmp_path).taken():
+    with WorkFolder(tmp_path).taken(options()):
         pass
 
 
 def test_a_folder_goes_on_with_the_options_that_it_was_begun_with(tmp_path):
-    begin(tmp_path, argparse.Namespace(steps=4, seeds=1), ["steps"])
-    begin(tmp_path, argparse.Namespace(steps=5, seeds=1), ["steps"])  # nothing is made
-    (tmp_path / "made").touch()
-    begin(tmp_path, argparse.Namespace(steps=5, seeds=2), ["steps"])
+    def take(**changes):
+        with WorkFolder(tmp_path).taken(options(**changes)):
+            pass
+
+    take()
+    take(steps=5)  # nothing is made
+    WorkFolder(tmp_path).tokenizer.mkdir()
+    take(steps=5, seeds=[2])
     with pytest.raises(RunFailed, match=r"--steps: .* begun with 5, not 6"):
-        begin(tmp_path, argparse.Namespace(steps=6, seeds=1), ["steps"])
+        take(steps=6)
 
 
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
         (["--runs", "grpo,ppo"], "not ppo"),
-        (["--server", "Vllm"], "not Vllm"),
+        (["--server", "Vllm"], "invalid choice: 'Vllm'"),
         (["--group-size", "1"], "--group-size is at least 2, not 1"),
         (["--steps", "0"], "--steps is at least 1, not 0"),
         (["--width", "100"], "--width is a multiple of 32, not 100"),

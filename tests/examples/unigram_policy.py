@@ -28,8 +28,6 @@ class UnigramPolicy:
         may_sample: While it is not set, `sample` waits.
     """
 
-    learning_rate = 0.0
-
     def __init__(self, logits):
         self.logits = np.asarray(logits, dtype=np.float64)
         self.calls = []
@@ -53,11 +51,10 @@ class UnigramPolicy:
         assert self.may_sample.wait(60)
         return made
 
-    def log_probabilities(self, rows):
-        told = self._told()
-        return [np.array([0.0, *told[row[1:]]], np.float32) for row in rows]
+    def log_probabilities(self, tokens):
+        return self._told()[tokens]
 
-    def save(self, folder, *, with_optimiser=False):
+    def save_weights(self, folder):
         folder.mkdir(exist_ok=True)
         np.save(folder / WEIGHTS, self.logits)
 
@@ -80,10 +77,10 @@ def policy_of(**logits):
 def write_folder(folder, policy):
     """Write what a server needs: the tokenizer and the weights."""
     shutil.copytree(TOKENIZER_FOLDER, folder, dirs_exist_ok=True)
-    policy.save(Path(folder))
+    policy.save_weights(Path(folder))
 
 
-def load_policy(folder, device):
+def load_policy(folder):
     policy = UnigramPolicy(np.zeros(VOCABULARY))
     policy.load(folder)
     return policy

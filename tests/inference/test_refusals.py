@@ -6,6 +6,7 @@ from aiohttp import ClientResponseError
 from odd_servers import HTML, recorded, refusal
 
 from rg_env.inference.refusals import (
+    CONTEXT,
     LONGEST_SAID,
     hint_about_models,
     read_refusal,
@@ -93,6 +94,11 @@ def test_a_refusal_names_the_setting(case):
     said = sentence(found, URL, read_refusal(status, text_of(body)))
     assert said.startswith(f"{field}") and "\n" not in said
     assert f": {URL} says {status}: " in said
+
+
+def test_a_context_that_is_too_short_names_the_length_of_evaluation_as_well():
+    said = sentence(CONTEXT, URL, read_refusal(400, "maximum context length is 9"))
+    assert "env.eval_max_token_length" in said
 
 
 EXTRA = {

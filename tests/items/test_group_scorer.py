@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
 from typing import Any
 
@@ -13,6 +14,7 @@ from rg_env.answers.scoring import Score
 from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.pool import worker_thread
 from rg_env.pool.worker_pool import WorkerPool
 
 GUARD_S = 60.0
@@ -57,6 +59,31 @@ def test_only_the_answer_that_misses_the_deadline_pays_for_it(
         (0.0, "timeout"),
         (0.0, "wrong"),
     ]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("task", "metadata"),
+    [("countdown", {}), ("composite", {"source_dataset": "n_queens"})],
+)
+def test_code_that_ran_in_a_scorer_spoils_no_other_group(
+    monkeypatch: pytest.MonkeyPatch, task: str, metadata: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(worker_jobs, "score_answers", jobs_for_items.score_answers)
+    monkeypatch.setattr(worker_thread, "BRIEF_CALLS", 1)
+    entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
+    with contextlib.closing(WorkerPool(1)) as pool:
+        scorer = GroupScorer(pool, GUARD_S, ScoringRules())
+        values = [
+            scorer.score_blocking(TaskHandle(asked), entry, answer).value
+            for asked, answer in (
+                ("gcd", "5"),
+                (task, jobs_for_items.TAKEOVER),
+                (task, "5"),
+                ("gcd", "5"),
+            )
+        ]
+    assert values == [0.0, 1.0, 0.0, 0.0]
 
 
 def test_an_answer_over_the_limit_is_refused_unread(pool: WorkerPool) -> None:

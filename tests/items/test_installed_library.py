@@ -42,7 +42,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package = tmp_path / "reasoning_gym"
     package.mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("rg_env.pool.early_start.take", ForkServer)
+    monkeypatch.setattr("rg_env.pool.worker_pool.ForkServer", ForkServer)
     return package / "__init__.py"
 
 
@@ -72,7 +72,7 @@ def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
 ) -> None:
     (tmp_path / "preloaded_defect.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("rg_env.pool.early_start.take", ForkServer)
+    monkeypatch.setattr("rg_env.pool.worker_pool.ForkServer", ForkServer)
     pool = WorkerPool(1, preload=["preloaded_defect"])
     try:
         with pytest.raises(PreloadFailed) as caught:

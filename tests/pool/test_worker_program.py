@@ -51,8 +51,15 @@ def test_message_of_a_failure_is_bounded(pool):
     assert len(caught.value.message) + len(caught.value.detail) < 20_000
 
 
-def test_result_that_does_not_pickle_becomes_job_failed(pool):
-    with pytest.raises(JobFailed, match="pickle"):
+def test_message_of_a_failure_cannot_command_a_terminal(pool):
+    with pytest.raises(JobFailed) as caught:
+        execute(pool, r"raise ValueError('a\x1b[2J\x9bb\n')")
+    assert caught.value.message == "a?[2J?b\n"
+    assert "\x1b" not in caught.value.detail
+
+
+def test_result_that_does_not_travel_becomes_job_failed(pool):
+    with pytest.raises(JobFailed, match="lock is not plain data"):
         pool.call(threading.Lock, deadline_s=LONG_S)
 
 

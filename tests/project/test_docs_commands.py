@@ -5,36 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 
+import click
 import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from documents import DOCUMENTS, PAGES, ROOT, blocks, codes, prose_of, table, text_of
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import defaults
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.cli import (
-    demo_options,
-    doctor_command,
-    option_table,
-    options,
-    run_api_command,
-    show_command,
-    simulated_server_command,
-    tasks_command,
-)
-from rg_env.cli.main import COMMANDS
+from rg_env.cli.main import COMMANDS, PROGRAM
 
 ENTRY = "python reasoning_gym_environment.py"
 ENTRY_CALL = re.compile(r"python reasoning_gym_environment\.py +([a-z][a-z-]*)")
 OPTION = re.compile(r"--(env|openai)\.([a-z]\w*)")
-PARSERS = {
-    "demo": demo_options,
-    "doctor": doctor_command,
-    "run-api": run_api_command,
-    "show": show_command,
-    "simulated-server": simulated_server_command,
-    "tasks": tasks_command,
-}
 
 
 def command_lines():
@@ -55,12 +37,9 @@ def words_after(start):
 
 
 def known_options(command):
-    if command in PARSERS:
-        parser = PARSERS[command].build_parser()
-    else:
-        table = option_table.describe(defaults.env_config(), defaults.servers()[0])
-        parser = options.build_parser(command, "", table, {})
-    return {o for action in parser._actions for o in action.option_strings}
+    context = click.Context(PROGRAM)
+    found = PROGRAM.get_command(context, command) if command in COMMANDS else PROGRAM
+    return {name for option in found.get_params(context) for name in option.opts}
 
 
 def test_every_documented_command_exists():

@@ -157,5 +157,5 @@ def test_it_starts_from_any_folder_and_leaves_nothing_there(
     arguments = [word.format(place=place) for word in start]
     done = run_elsewhere(place, *arguments, "--help")
     assert done.returncode == 0, done.stderr
-    assert "usage: python reasoning_gym_environment.py" in done.stdout
+    assert "Usage: reasoning_gym_environment.py" in done.stdout
     assert not list((place / "elsewhere").iterdir())

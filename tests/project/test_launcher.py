@@ -11,7 +11,14 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from parts import GUARD_S, NOWHERE, TOKENIZER, free_port
+from parts import (
+    GUARD_S,
+    NOWHERE,
+    TOKENIZER,
+    descendants,
+    free_port,
+    left_alive,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -76,3 +83,13 @@ def test_the_launcher_ends_the_api_and_the_environment(launched):
     process.communicate(timeout=GUARD_S)
     assert process.returncode == 128 + signal.SIGTERM
     assert not is_up(url)
+
+
+def test_a_launcher_that_is_killed_leaves_no_program(tmp_path):
+    process, url = launch(tmp_path, "--env.use_wandb=false")
+    while not is_up(url):
+        assert process.poll() is None
+    started = descendants(process.pid)
+    process.kill()
+    process.communicate(timeout=GUARD_S)
+    assert started and left_alive(started) == []

@@ -8,7 +8,9 @@ import logging
 import random
 from collections.abc import MutableMapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from atroposlib.envs.base import BaseEnv, BaseEnvConfig, EvalHandlingEnum
@@ -39,7 +41,11 @@ FUNCTIONS = {
     "load_checkpoint": ["self"],
     "get_curriculum_stats": ["self"],
     "_get_task_names": ["self"],
-    "_validate_discovered_tasks": ["self", "names", "package"],
+    "_validate_discovered_tasks": [
+        "self",
+        "task_names_to_validate",
+        "rg_package_or_none",
+    ],
     "_extract_final_answer": ["self", "text"],
     "_score_answer_with_both_formats": [
         *("self", "model_answer", "rg_item", "dataset_obj")
@@ -241,8 +247,16 @@ def test_the_dumps_go_to_the_folder_beside_the_entry(repo_root: Path) -> None:
     assert Path(folder) == repo_root / "data_dumps"
 
 
-def test_helpers_work_on_an_object_that_was_never_built() -> None:
+@pytest.mark.parametrize(
+    "config", [None, SimpleNamespace(debug_logging=False), MagicMock()]
+)
+def test_helpers_work_on_an_object_that_was_never_built(config: Any) -> None:
     env = Env.__new__(Env)
+    if config is not None:
+        env.config = config
+    package = SimpleNamespace(create_dataset=lambda name, size, seed: [seed + 1])
+    assert env._validate_discovered_tasks(["gcd"], package) == ["gcd"]
+    assert env._validate_discovered_tasks(["gcd"], None) == []
     assert env._extract_final_answer("<think>3</think><answer> 4 </answer>") == "4"
     item = {"question": "2 + 2?", "answer": "4", "metadata": {}}
 

@@ -134,6 +134,8 @@ def test_the_table_shows_tasks_categories_and_the_whole():
     assert cells["gcd"] == ["1", "1.000", "0.21 to 1.00"]
     assert cells["category games"] == ["1", "0.000", "0.00 to 0.79"]
     assert cells["all"][:2] == ["2", "0.500"]
+    names = [name for name in cells if name in {"all", "category games", "gcd"}]
+    assert names == ["all", "category games", "gcd"]
 
 
 def test_there_is_a_table_without_a_score():

@@ -262,6 +262,18 @@ def test_rows_are_shown_with_outcome_and_answer(tmp_path: Path) -> None:
     assert "level 0.25" in " ".join(page.texts["span"])
 
 
+def test_rows_whose_names_have_a_dot_have_a_page_each(tmp_path: Path) -> None:
+    names = ["run_t0.7", "run_t0.9", "run.jsonl"]
+    for name in names:
+        (tmp_path / name).touch()
+    pages = [group_page.write_page_of(tmp_path / name) for name in names]
+    assert [page and page.name for page in pages] == [
+        "run_t0.7.html",
+        "run_t0.9.html",
+        "run.html",
+    ]
+
+
 def test_rows_of_the_framework_are_shown_by_their_scores(tmp_path: Path) -> None:
     old = {"scores": [1.0, 0.0], "messages": [messages("a"), messages("b")]}
     page = page_of_rows(tmp_path, {"scores": [1.0]}, old)

@@ -45,9 +45,7 @@ def test_there_are_numbers_before_the_first_rollout():
     metrics = Metrics(Ledger())
     assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
     assert metrics.wandb_scalars() == {"ledger/rollouts_asked": 0}
-    assert metrics.summary() == (
-        "0 rollouts asked (none back yet), mean score 0.000 (none scored yet)"
-    )
+    assert metrics.summary() == ["0 rollouts asked (none back yet), none scored yet"]
 
 
 def test_the_shares_of_the_outcomes_are_since_the_last_call():
@@ -81,10 +79,10 @@ def test_the_summary_says_fates_and_outcomes_with_the_commonest_first():
     metrics.ledger.settle(Ending("sent", 2))
     metrics.record_group(group("gcd", right=1.0, wrong=0.0))
     metrics.record_group(group("gcd", right=1.0, no_answer=0.0))
-    assert metrics.summary() == (
-        "4 rollouts asked (2 sent, 1 no_signal), mean score 0.500"
-        " (right 50%, wrong 25%; format failures 25%: no_answer 25%)"
-    )
+    assert metrics.summary() == [
+        "4 rollouts asked (2 sent, 1 no_signal), mean score 0.500",
+        "of 4 scored: right 50%, wrong 25%; format failures 25%: no_answer 25%",
+    ]
 
 
 def test_a_group_is_one_line_with_task_level_and_scores():

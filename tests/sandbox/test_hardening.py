@@ -54,4 +54,4 @@ def test_scorer_that_tries_gets_an_outcome(pool):
         "__import__('rg_env.answers.scoring', fromlist=['_']).score_answer("
         "'x', {}, lambda answer, entry: __import__('os').fork())"
     )
-    assert evaluate(pool, source).outcome == "scorer_error"
+    assert evaluate(pool, source)["outcome"] == "scorer_error"

@@ -66,6 +66,19 @@ def test_a_missed_question_is_found_once_another_has_drawn_it():
     assert key.misses == 1
 
 
+def test_who_asks_other_questions_makes_nobody_forget_the_first_ones():
+    key = AnswerKey(endless(), max_draws=25, max_ahead=60, max_known=100)
+    assert find(key, "q0", *(f"another {n}" for n in range(50)), "q1") == entry("q1")
+    assert key.drawn <= 61
+    assert find(key, "q60") == entry("q60")
+
+
+def test_an_entry_that_is_told_is_known():
+    key = AnswerKey()
+    key.remember(entry("told"))
+    assert find(key, "told") == entry("told")
+
+
 def test_what_is_known_from_the_beginning_is_found_without_drawing():
     key = AnswerKey(endless(), known=[entry("e1")])
     assert find(key, "e1") == entry("e1")
@@ -128,7 +141,7 @@ def test_a_fault_of_a_stream_reaches_the_one_who_asked():
         find(AnswerKey(broken()), "q")
 
 
-@pytest.mark.parametrize("bound", ["max_draws", "max_known"])
+@pytest.mark.parametrize("bound", ["max_draws", "max_ahead", "max_known"])
 def test_a_bound_that_is_not_positive_is_refused(bound):
     with pytest.raises(ValueError, match="must be positive"):
         AnswerKey(**{bound: 0})

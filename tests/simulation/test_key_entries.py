@@ -24,11 +24,11 @@ CHOICES = [TaskChoice("coin_flip"), TaskChoice("gcd")]
 """The first has few questions, so that it repeats itself again and again."""
 
 
-async def build_run(pool: WorkerPool, curriculum: Curriculum) -> key_entries.Run:
+async def build_run(pool: WorkerPool) -> key_entries.Run:
     library = await pool.run(worker_jobs.describe_library, deadline_s=60.0)
     names = [choice.task for choice in CHOICES]
     difficulty = await prepare_difficulty(
-        pool, names, library.tasks, "curriculum", {}, curriculum
+        pool, names, library.tasks, "random", {}, Curriculum(0.5)
     )
     return key_entries.Run(library, CHOICES, difficulty, 7, 123, 3)
 
@@ -44,26 +44,21 @@ def source_of(pool: WorkerPool, run: key_entries.Run) -> ItemSource:
     )
 
 
-def test_every_question_of_a_run_is_known_wherever_its_levels_move(
-    pool: WorkerPool,
-) -> None:
+def test_every_question_of_a_run_is_known(pool: WorkerPool) -> None:
     async def follow() -> tuple[list[Any], ItemSource]:
-        curriculum = Curriculum(0.5)
-        run = await build_run(pool, curriculum)
+        run = await build_run(pool)
         evaluated = [entry async for entry in key_entries.eval_entries(pool, run)]
         questions = {entry.question for entry in evaluated}
-        source = source_of(pool, run)
-        source.keep_for_evaluation(questions)
-        asked = key_entries.entries_of_every_step(pool, run, questions)
-        key = AnswerKey(asked, known=evaluated, max_draws=1_000)
-        found = []
-        for number in range(100):
-            for choice in CHOICES:
-                curriculum.set_level(choice.task, number % 5 / 20)
-            item = await source.next_item()
-            found.append(await key.find(item.entry["question"]))
-        source.cancel_ahead()
-        return found, source
+        sources = [source_of(pool, run), source_of(pool, run)]
+        for source in sources:
+            source.keep_for_evaluation(questions)
+        asked = key_entries.asked_entries(run, sources[0])
+        key = AnswerKey(asked, known=evaluated)
+        items = [await sources[1].next_item() for _ in range(100)]
+        found = [await key.find(item.entry["question"]) for item in items]
+        for source in sources:
+            source.cancel_ahead()
+        return found, sources[1]
 
     found, source = asyncio.run(follow())
     assert source.events["repeats_avoided"] > 10
@@ -72,7 +67,7 @@ def test_every_question_of_a_run_is_known_wherever_its_levels_move(
 
 def test_evaluation_items_are_known_without_drawing(pool: WorkerPool) -> None:
     async def entries() -> list[str]:
-        run = await build_run(pool, Curriculum(0.5))
+        run = await build_run(pool)
         return [entry.task async for entry in key_entries.eval_entries(pool, run)]
 
     assert asyncio.run(entries()) == ["coin_flip"] * 3 + ["gcd"] * 3

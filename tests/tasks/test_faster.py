@@ -55,7 +55,7 @@ for task in sys.argv[4:]:
     rng = random.Random(11)
     for number in range(int(sys.argv[2])):
         step = shipped.scales[task].step_at(rng.random(), rng.random())
-        entry = library.make_entry(task, step.params, rng.randrange(2**32))
+        entry = library.make_entry(task, step.params, rng.randrange(2**32), False)
         made[f"{task} {number}"] = hashlib.sha256(repr(entry).encode()).hexdigest()
 open(sys.argv[3], "w").write(json.dumps(made))
 """

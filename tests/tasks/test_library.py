@@ -35,6 +35,19 @@ def factory(description):
     return reasoning_gym.factory
 
 
+@pytest.mark.processes
+def test_the_library_is_read_without_matplotlib_which_draws_for_others():
+    program = (
+        "import sys; from rg_env.tasks import library; library.describe();"
+        "print([name for name in sys.modules if name.startswith('matplotlib')]);"
+        "import matplotlib; print(matplotlib.__version__)"
+    )
+    python = [sys.executable, "-c", program]
+    done = subprocess.run(python, capture_output=True, text=True, check=True)
+    loaded, version = done.stdout.splitlines()
+    assert loaded == "[]" and version[0].isdigit()
+
+
 # -- the registry ----------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ import re
 
 from rg_env.answers.fixes.antiderivatives import has_wrong_slope
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.answers.fixes.talk_around_answers import is_talk
 
 _ELEMENTARY = (
     "C E pi exp log ln sqrt Abs sin cos tan cot sec csc asin acos atan acot sinh cosh"
@@ -76,10 +77,9 @@ def _is_number(piece: str) -> bool:
 
 
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score polynomial_equations: what cannot be read is not thereby absent.
+    """Score polynomial_equations: numbers, and nothing but talk beside them.
 
-    A piece that is no number but holds a digit (`or 4.0`) counts as a solution too
-    many, at the library's own price. Where there is no solution, the answer says so.
+    Where there is no solution, the answer says so.
     """
     if entry["answer"] == "":
         words = {word.lower() for word in _NAME.findall(answer)}
@@ -88,11 +88,8 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
         is_empty = "".join(answer.split()) in _EMPTY
         has_digit = any(char.isdigit() for char in answer)
         return library(answer) if (says_so or is_empty) and not has_digit else 0.0
-    unread = sum(
-        not _is_number(piece) and any(char.isdigit() for char in piece)
-        for piece in answer.split(",")
-    )
-    return max(0.0, library(answer) - 0.5 * unread)
+    unread = " ".join(piece for piece in answer.split(",") if not _is_number(piece))
+    return library(answer) if is_talk(unread) else 0.0
 
 
 def _more_solutions(entry: Entry) -> str:

@@ -148,8 +148,13 @@ def _other_word(entry: Entry) -> str:
 
 
 def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score letter_jumble word by word, surplus words and lost capitals included."""
+    """Score letter_jumble word by word, surplus words and lost capitals included.
+
+    It may begin with a capital, as any sentence.
+    """
     words, gold = answer.split(), entry["answer"].split()
+    if words[:1] == [gold[0][:1].upper() + gold[0][1:]]:
+        words[0] = gold[0]
     surplus = max(0, len(words) - len(gold))
     # The question has the capitals kept, and the library passes over them.
     other_case = sum(
@@ -196,17 +201,19 @@ def _shifted_numbers(entry: Entry) -> str:
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score pool_matrix: correct to two decimals, and nothing hides behind a `#`.
 
-    A number with more decimals is correct to as many.
+    A number with more decimals is correct to as many. A column may be written as a row.
     """
     value = 0.0 if "#" in answer else library(answer)
     if value < SAME_SIZE:
         return value
     right = entry["metadata"]["solution"]
+    found = [row.split() for row in answer.split("\n") if row.strip()]
+    if len(found) == 1 and {len(row) for row in right} == {1}:
+        found = [[number] for number in found[0]]
+    if [len(row) for row in found] != [len(row) for row in right]:
+        return SAME_SIZE
+    pairs = zip(chain(*found), chain(*right), strict=True)
     try:
-        found = [row.split() for row in answer.split("\n") if row.strip()]
-        if [len(row) for row in found] != [len(row) for row in right]:
-            return SAME_SIZE
-        pairs = zip(chain(*found), chain(*right), strict=True)
         return 1.0 if all(_is_pooled(*pair) for pair in pairs) else SAME_SIZE
     except ValueError:
         return SAME_SIZE

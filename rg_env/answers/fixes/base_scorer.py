@@ -14,7 +14,7 @@ each task that inherits the scorer, so that a new task has it as well.
 from __future__ import annotations
 
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
-from rg_env.answers.fixes.talk_around_answers import is_talk, is_wrapper
+from rg_env.answers.fixes.talk_around_answers import is_wrapper
 
 BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
 """Digest of the source of `ProceduralDataset.score_answer`."""
@@ -26,17 +26,17 @@ WITHOUT_UNITS = frozenset({"arc_1d", "list_functions", "modulo_grid"})
 def score_wrapper(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score by the base scorer: credit for the gold answer and for wrappers only."""
     gold = entry["answer"]
-    if isinstance(gold, str) and answer != gold and not is_wrapper(answer, gold):
-        return 0.0
-    return library(answer)
+    if not isinstance(gold, str) or answer == gold:
+        return library(answer)
+    talk = is_wrapper(answer, gold, entry.get("question", ""))
+    return library(answer) if talk else 0.0
 
 
 def score_wrapper_without_units(
     answer: str, entry: Entry, library: LibraryScore
 ) -> float:
-    """Score by the base scorer where any word but those of talk is a fault."""
-    gold = entry["answer"]
-    talk = is_wrapper(answer, gold) and is_talk(answer.replace(gold, " "))
+    """Score by the base scorer where a unit is a fault."""
+    talk = is_wrapper(answer, entry["answer"])
     return library(answer) if talk else 0.0
 
 

@@ -3,30 +3,29 @@
 The library pays 1.0 for whatever follows from the premises and is no tautology. That is
 true of one disjunction of two letters in 84 of 100 items, of the premises joined by ∧
 in all, and of any formula where the premises contradict each other, as in 26 of 100.
-Here a conclusion that follows is paid in full if it says what the library's example
-says, or if it is
+Here a conclusion that follows is scored in full if a part of it, split at ∧, is
 
-    strong      it implies the example, or it leaves fewer cases open than the example
-                and less than half of all, or it is a letter, a negated letter or an
-                implication of which no part follows alone
-    concise     at most two connectives (or as many as the example has), or a list of
-                letters and negated letters
-    inferred    not each part of it, split at ∧, is equivalent to a premise
+    inferred    it is no premise, or premises joined, with as many letters or more
+    strong      none of the clauses that it implies follows without one of its letters,
+                or it is the library's example in other words
+
+`¬P ∧ Q` from `¬P` and `Q` states premises, `¬P → Q` from `P` is not strong, and
+`¬(P ∧ Q)` from `(P ∧ Q) → ¬Q` is an inference, with fewer letters than its premise.
 
 The library pays 0.25 for every single letter, also for one that took an inference;
-such a letter is strong. A disjunction and an implication are the same thing here, a
-clause; the weaker of two clauses that follow is the longer one.
-
-Whatever else follows is paid less than the library's trivial answers. What a formula
-leaves open is the set of its rows in the truth table, one bit each; nothing is
+such a letter is strong. Whatever else follows is paid less than the library's trivial
+answers. A formula is known by its rows in the truth table, one bit each; nothing is
 evaluated.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
+import operator
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
 
@@ -40,12 +39,15 @@ or one formula of two letters earned 0.4 on average."""
 MAX_TOKENS = 500
 """Signs of a formula; a premise of the highest level has 61 at most."""
 
-CONCISE_CONNECTIVES = 2
-CLAUSE_CONNECTIVES = 4
-"""An implication between two letters, both negated, with room for one more sign."""
+MAX_LETTERS = 4
+"""Different letters of a part that may be strong: it implies 3**4 clauses at most."""
 
 _BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}  # noqa: RUF001
 _SIGNS = frozenset(_BINDING) | set("()" + string.ascii_uppercase)
+
+
+Pieces = dict[int, int]
+"""Rows of the pieces of a formula, each with the number of its letters."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,15 +56,18 @@ class Formula:
 
     Attributes:
         rows: The rows of the truth table in which it holds, one bit each.
-        connectives: How many signs it has besides letters and brackets.
-        parts: The rows of its parts, split at ∧ on the outside.
-        only_literals: Whether each part is a letter or a negated letter.
+        parts: Its pieces, split at ∧; equal ones are one.
+        options: Its pieces, split at the sign for "or"; equal ones are one.
     """
 
     rows: int
-    connectives: int
-    parts: tuple[int, ...]
-    only_literals: bool
+    parts: Pieces
+    options: Pieces
+
+    @property
+    def letters(self) -> int:
+        """The number of letters that it is written with."""
+        return sum(self.parts.values())
 
 
 def tokens_of(text: str) -> list[str] | None:
@@ -74,27 +79,31 @@ def tokens_of(text: str) -> list[str] | None:
 def _letter(index: int, count: int) -> Formula:
     """Return the letter whose truth is bit `index` of the number of a row."""
     rows = sum(1 << row for row in range(1 << count) if row >> index & 1)
-    return Formula(rows, 0, (rows,), only_literals=True)
+    return Formula(rows, {rows: 1}, {rows: 1})
 
 
 def _negated(inner: Formula, every_row: int) -> Formula:
-    rows = inner.rows ^ every_row
-    literal = inner.only_literals and inner.connectives == 0
-    return Formula(rows, inner.connectives + 1, (rows,), literal)
+    parts, options = (
+        {rows ^ every_row: letters for rows, letters in pieces.items()}
+        for pieces in (inner.options, inner.parts)
+    )
+    return Formula(inner.rows ^ every_row, parts, options)
 
 
 def _joined(sign: str, left: Formula, right: Formula, every_row: int) -> Formula:
-    connectives = left.connectives + right.connectives + 1
     if sign == "∧":
-        both = left.only_literals and right.only_literals
-        rows = left.rows & right.rows
-        return Formula(rows, connectives, left.parts + right.parts, both)
-    rows = {
-        "∨": left.rows | right.rows,  # noqa: RUF001
-        "→": left.rows ^ every_row | right.rows,
-        "↔": left.rows ^ right.rows ^ every_row,
-    }[sign]
-    return Formula(rows, connectives, (rows,), only_literals=False)
+        rows, parts = left.rows & right.rows, left.parts | right.parts
+        return Formula(rows, parts, {rows: sum(parts.values())})
+    if sign == "↔":
+        rows = left.rows ^ right.rows ^ every_row
+        both = {rows: left.letters + right.letters}
+        return Formula(rows, both, both)
+    options = left.options
+    if sign == "→":
+        options = {left.rows ^ every_row: left.letters}
+    options = options | right.options
+    rows = functools.reduce(operator.or_, options)
+    return Formula(rows, {rows: sum(options.values())}, options)
 
 
 def _apply(sign: str, values: list[Formula], every_row: int) -> None:
@@ -170,52 +179,56 @@ def _unbracketed(text: str) -> str:
     return "".join(text.split()).replace("(", "").replace(")", "")
 
 
-def _is_shortest_clause(answer: Formula, known: int, count: int) -> bool:
-    """Say whether an answer is a clause and no shorter part of it follows.
+def _shorter_clauses(rows: int, count: int) -> Iterator[int]:
+    """Yield the clauses that a formula implies, each less one of its letters.
 
-    A clause is false in the rows that agree in some letters, and only there. Without
-    one of its letters it is false in their neighbours as well, and does not follow if
-    one of those is possible.
-
-    Args:
-        answer: What follows.
-        known: The rows in which every premise holds.
-        count: How many letters there are.
+    None of them follows from the formula, and none comes of one with too many letters.
     """
-    false_rows = [row for row in range(1 << count) if not answer.rows >> row & 1]
-    if not false_rows:
-        return False
-    first = false_rows[0]
-    varying = 0
-    for row in false_rows:
-        varying |= row ^ first
-    if len(false_rows) != 1 << varying.bit_count():
-        return False
-    fixed = [1 << index for index in range(count) if not varying >> index & 1]
-    return all(any(known >> (row ^ bit) & 1 for row in false_rows) for bit in fixed)
+    every_row = (1 << (1 << count)) - 1
+    letters = [_letter(index, count).rows for index in range(count)]
+    used = [
+        letter
+        for index, letter in enumerate(letters)
+        if (rows & letter) >> (1 << index) != rows & ~letter
+    ]
+    signed = [(0, letter, letter ^ every_row) for letter in used]
+    for clause in itertools.product(*signed) if len(used) <= MAX_LETTERS else ():
+        if not rows & ~_any_of(clause):
+            shorter = [
+                _any_of(clause[:n] + clause[n + 1 :])
+                for n, letter in enumerate(clause)
+                if letter
+            ]
+            yield from shorter if all(rows & ~less for less in shorter) else ()
 
 
-def _is_worth_it(
+def _any_of(options: Iterable[int]) -> int:
+    return functools.reduce(operator.or_, options, 0)
+
+
+def _is_inferred(
     answer: Formula, example: Formula, premises: Sequence[Formula], count: int
 ) -> bool:
-    """Say whether a conclusion is strong, concise and inferred; see the module."""
-    most = max(CONCISE_CONNECTIVES, example.connectives)
-    is_concise = answer.connectives <= most or answer.only_literals
-    if {premise.rows for premise in premises}.issuperset(answer.parts):
-        return False
-    if is_concise and answer.rows == example.rows:
-        return True
-    known = (1 << (1 << count)) - 1
-    for premise in premises:
-        known &= premise.rows
-    is_short = is_concise or answer.connectives <= CLAUSE_CONNECTIVES
-    if is_short and _is_shortest_clause(answer, known, count):
-        return True
-    left_open = answer.rows.bit_count()
-    return is_concise and (
-        answer.rows & ~example.rows == 0
-        or (left_open < example.rows.bit_count() and 2 * left_open < 1 << count)
-    )
+    """Say whether a part of a conclusion is inferred and strong; see the module."""
+    every_row = (1 << (1 << count)) - 1
+    known = functools.reduce(operator.and_, (premise.rows for premise in premises))
+    copied = {
+        part
+        for p in premises
+        if p.letters <= sum(answer.parts.get(part, -MAX_TOKENS) for part in p.parts)
+        for part in p.parts
+    }
+    for rows, letters in answer.parts.items():
+        stated = every_row
+        for premise in premises:
+            if premise.letters <= letters and not rows & ~premise.rows:
+                stated &= premise.rows
+        shorter = list(_shorter_clauses(rows, count))
+        is_strong = bool(shorter) and all(known & ~less for less in shorter)
+        is_new = rows not in copied and stated != rows
+        if is_new and (is_strong or answer.rows == example.rows):
+            return True
+    return False
 
 
 def score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -235,7 +248,7 @@ def score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
         return value
     read = [read_formula(premise, letters) for premise in metadata["premises"]]
     premises = [premise for premise in read if premise is not None]
-    if _is_worth_it(found, example, premises, len(letters)):
+    if _is_inferred(found, example, premises, len(letters)):
         return 1.0
     return FOLLOWS
 

@@ -1,28 +1,22 @@
-"""Words around an answer that can be no second answer.
+"""Words around an answer that say nothing but that it is the answer.
 
-Several scorers search the text for what they can read and pass over the rest, so that
-a right answer with a different one beside it is paid. A fix that keeps such a reader
-says what the rest may be: the words in which a model presents its answer.
+What may stand there is listed; any other word may deny the answer, offer a choice or
+make another answer of it, and so may any sign that is no formatting.
 
-An answer is a wrapper if the gold answer stands by itself in it and everything else is
-talk. `The answer is 5.`, `x = 5`, `5 legs` and `**5**` are; what they earn needs the
-gold answer and so cannot be farmed. No wrapper is
+    The answer is 5.   **5**   Total: 5 legs       talk and the answer
+    -5  50  1/5  5e3  5%  5!  ~5                   part of another number
+    5 or 6   5, 6   not 5   5 more   Yes No        more than the answer
 
-    part of another number or word    -5  50  1/5  .5  5e3  5%  falsehoods
-    a second answer beside it         Yes No   5 or 6   5, 6   not True
-    any other sign beside it          5#  5!  ~5
+Scorers that search a text for what they can read take a right answer with a different
+one beside it. A fix that keeps such a reader allows for talk beside what is read.
 
-Which words are talk depends on the gold answer. Where it has letters (True, a decoded
-sentence, a hexadecimal number) only the words of `TALK`; where it has none, any words
-but `CHANGES`, which deny it, offer a choice or make another number of it.
-
-Text is compared and none evaluated; time is linear in the answer.
+Text is compared and none evaluated; time is linear in it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 _TALK = (
     "an answer answers are boxed equal equals final hence here is it my of output"
@@ -31,35 +25,78 @@ _TALK = (
 TALK = frozenset(_TALK.split())
 """Words that are no answer to any task, lower case; no single letters."""
 
-_CHANGES = (
-    # other numbers
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen"
-    " fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty"
-    " sixty seventy eighty ninety hundred thousand million billion dozen infinity inf"
-    " nan"
-    # what makes another number of this one
-    " minus negative half halves third thirds quarter quarters tenths hundredths twice"
-    " double squared cubed factorial sqrt root log ln exp sin cos tan k thousands"
-    " millions dozens hundreds"
-    # a denial or a choice
-    " not no none nor never neither wrong false or either else alternatively versus"
-    " maybe perhaps possibly unlikely except unless if between least most but anything"
-    " everything other than any"
+_SAYING = (
+    "altogether at be by count do does exactly for had has have he in left now number"
+    " remaining she sum there they total unit units will with would you"
 )
-CHANGES = frozenset(_CHANGES.split())
-"""Words that deny a number, offer a choice or make another number of it."""
+SAYING = TALK | frozenset(_SAYING.split())
+"""Words of a sentence that says a number."""
+
+_LEADING = (
+    "a and angle as assignment backward best board buttons cells chain color coloring"
+    " colors colour colours complete completed coordinates correct cube day decoded"
+    " decrypted detector directions distances elements filled finished following"
+    " fraction from full goal grid groups instructions key ladder letters light"
+    " list mapping matrix message minimal minimum move moves name nodes numbers on"
+    " operations optimal order palindrome partition partitions path pattern person"
+    " plaintext plan point position presses press probability program puzzle queens"
+    " radius reach relation relationship required resulting reversed right roots"
+    " rotated rotations route rows secret sentence sequence shortest simplified solve"
+    " solved sorted spiral start state status step steps string table test to tokens"
+    " transformed valid values way words"
+)
+_VERBS = frozenset({"is", "was", "are", "be", "equals", "it's"})
+LEADING = SAYING | _VERBS | frozenset(_LEADING.split())
+"""Words that announce an answer, before it."""
+
+_HEADINGS = frozenset({"answer", "solution", "result", "output"})
+_SO = frozenset({"so", "thus", "therefore", "hence"})
+
+_MARKS = "*_#>\u2022- \t\n"
+_LEAD_WORD = re.compile(
+    r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:[*_:]+(?=\s))?\s*"
+)
+MAX_LEAD_WORDS = 12
+
+
+def lead_end(text: str) -> int:
+    """Return where the words end that announce an answer: `The moves are: `, `So, `."""
+    end, at = 0, len(text) - len(text.lstrip(_MARKS))
+    for place in range(MAX_LEAD_WORDS):
+        match = _LEAD_WORD.match(text, at)
+        word = match[1].lower().replace("\u2019", "'") if match else ""
+        if match is None or word not in LEADING:
+            break
+        at, mark = match.end(), match[2]
+        ends_lead = {
+            "": word == "it's" or (word in _VERBS and place > 0),
+            ",": word in _SO,
+            "\n": word in _HEADINGS | _VERBS,
+        }
+        if ends_lead.get(mark, len(word) > 1):
+            end = at
+    return end
+
 
 _PLAIN = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
 _WORD = re.compile(r"[A-Za-z]+")
+_ASKED = re.compile(r"\b(?:how (?:many|much)|number of)((?: [^\s.?!]+){1,3})", re.I)
+_DENIALS = frozenset({"not", "no", "nor", "never", "or"})
 
 
 def _words_of(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def is_talk(text: str) -> bool:
-    """Say whether a text holds nothing but talk; time is linear in its length."""
-    return bool(_PLAIN.fullmatch(text)) and _words_of(text) <= TALK
+def words_of_numbers(question: str) -> frozenset[str]:
+    """Return the words that may stand beside a number, its unit in the question too."""
+    asked = _words_of(" ".join(_ASKED.findall(question)))
+    return SAYING | (asked - _DENIALS)
+
+
+def is_talk(text: str, words: Collection[str] = TALK) -> bool:
+    """Say whether a text holds nothing but such words and formatting."""
+    return bool(_PLAIN.fullmatch(text)) and _words_of(text).issubset(words)
 
 
 def is_talk_beside(read: re.Pattern[str], answer: str) -> bool:
@@ -92,22 +129,18 @@ def _pieces_beside(answer: str, gold: str) -> Iterator[str]:
     yield answer[piece_start:]
 
 
-def is_wrapper(answer: str, gold: str) -> bool:
+def is_wrapper(answer: str, gold: str, question: str = "") -> bool:
     """Say whether an answer is the gold answer with nothing but talk around it.
 
     Args:
         answer: What the model answered.
         gold: The library's answer to the entry.
+        question: Its question, whose unit may stand beside a number.
 
     Returns:
         True also for the gold answer itself; False where either is empty.
     """
-    if not gold:
-        return False
-    pieces = list(_pieces_beside(answer, gold))
-    rest = " ".join(pieces)
-    if len(pieces) == 1 or not _PLAIN.fullmatch(rest):
-        return False
-    if any(char.isalpha() for char in gold):
-        return _words_of(rest) <= TALK
-    return _words_of(rest).isdisjoint(CHANGES)
+    pieces = list(_pieces_beside(answer, gold)) if gold else []
+    is_word = any(char.isalpha() for char in gold)
+    words = TALK if is_word else words_of_numbers(question)
+    return len(pieces) > 1 and is_talk(" ".join(pieces), words)

@@ -21,7 +21,7 @@ MAX_CHARS = 2_000
 # -- signs -----------------------------------------------------------------------------
 
 _SIGNS = (
-    (re.compile(r"\\left(?=[(\[{])|\\right(?=[)\]}])|\\[,;! ]"), ""),
+    (re.compile(r"\\left(?=[(\[{])|\\right(?=[)\]}])"), ""),
     (re.compile(r"\\times|\\cdot|\\ast|[\u00d7\u00b7\u22c5\u2217\u2715\u2022]"), "*"),
     (re.compile(r"(?<=[\d)\]])\s*[xX]\s*(?=[\d(\[])"), " * "),
     (re.compile(r"\\div|[\u00f7\u2044\u2215]"), "/"),
@@ -94,13 +94,11 @@ _DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
 _TERM = re.compile(
     rf"\s*(?P<sign>[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))"
 )
-_UNIT = re.compile(r"\\(?:mathrm|text|mathbf|operatorname)\s*\{\s*([ij])\s*\}|\\[,;! ]")
 
 
 def as_complex_number(answer: str, entry: Mapping[str, Any]) -> str:
     """Write a complex number with its real part first: `4i - 9` is `-9+4i`."""
-    text = _UNIT.sub(lambda found: found[1] or "", answer).strip()
-    text = text.replace(r"\left", "").replace(r"\right", "").replace("\u2212", "-")
+    text = answer.replace("\u2212", "-")
     while text.startswith("(") and text.endswith(")"):
         text = text[1:-1].strip()
     parts: dict[bool, str] = {}
@@ -127,9 +125,7 @@ def as_complex_number(answer: str, entry: Mapping[str, Any]) -> str:
 
 # -- solutions and points --------------------------------------------------------------
 
-_BETWEEN_SOLUTIONS = re.compile(
-    r"\s*(?:[,;\n]|\bor\b|\band\b|\\text\{\s*(?:or|and)\s*\})\s*"
-)
+_BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)\s*")
 _NAMED = re.compile(
     r"(?:[A-Za-z](?:_?\{?\d{1,2}\}?|[\u2080-\u2089])?\s*(?:=|\u2248|\\approx)\s*"
     r"|[A-Za-z]\s*(?:\u2208|\\in)\s*)"
@@ -138,7 +134,7 @@ _BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), (r"\{", r"\}"))
 
 
 def _without_brackets(text: str) -> str:
-    text = text.replace(r"\left", "").replace(r"\right", "").strip()
+    text = text.strip()
     for opening, closing in _BRACKETS:
         inside = text[len(opening) : -len(closing)]
         if text.startswith(opening) and text.endswith(closing) and len(text) > 1:
@@ -178,18 +174,15 @@ _POINT = re.compile(
 _COORDINATES = re.compile(
     r"x\s*=\s*(?P<x>[^,;=]{1,60}?)\s*(?:,|;|and|, and)\s*y\s*=\s*(?P<y>[^,;=]{1,60})"
 )
-_LENGTH = re.compile(
-    r"[rR](?:adius)?\s*(?:=|:|is|\u2248|\\approx)?\s*(?=[\d.])|\s*units?$"
-)
-_DEGREES = re.compile(r"\s*(?:\u00b0|\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|degrees?|deg)$")
+_LENGTH = re.compile(r"\s*units?$")
+_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _ANGLE_NAME = re.compile(
     r"(?:\u2220|\\angle|angle)?\s*[A-Z]{1,3}\s*(?:=|\u2248|\\approx)\s*"
 )
 
 
 def _as_point(answer: str) -> str:
-    text = answer.replace(r"\left", "").replace(r"\right", "")
-    match = _POINT.fullmatch(text) or _COORDINATES.fullmatch(text)
+    match = _POINT.fullmatch(answer) or _COORDINATES.fullmatch(answer)
     if match is None:
         return answer
     x, y = read_number(match["x"]), read_number(match["y"])

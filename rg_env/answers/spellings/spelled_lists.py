@@ -9,9 +9,8 @@ from typing import Any
 from rg_env.answers.spellings.spelling import Spelling
 from rg_env.answers.spellings.written_lists import (
     BETWEEN,
-    content,
+    plain,
     read_sequence,
-    without_label,
 )
 from rg_env.answers.spellings.written_values import read_list, read_value
 
@@ -35,7 +34,7 @@ def _list(
     """Return the spelling of a list of what the pattern reads."""
 
     def spelling(answer: str, entry: Mapping[str, Any]) -> str:
-        found = read_sequence(content(answer), element, between)
+        found = read_sequence(plain(answer), element, between)
         return answer if found is None else joined([each[0] for each in found])
 
     return spelling
@@ -65,13 +64,13 @@ def strings_in_brackets(answer: str, entry: Mapping[str, Any]) -> str:
 
     Without brackets it stays as it is: the question says not to write it so.
     """
-    elements = read_list(without_label(answer))
+    elements = read_list(answer)
     return answer if elements is None else _quoted(elements)
 
 
 def tokens(answer: str, entry: Mapping[str, Any]) -> str:
     """Write the tokens of an A::B program with spaces."""
-    text = content(answer).replace(r"\#", "#")
+    text = plain(answer).replace(r"\#", "#")
     found = read_sequence(text, _TOKENS)
     if found is None:
         return answer
@@ -81,7 +80,7 @@ def tokens(answer: str, entry: Mapping[str, Any]) -> str:
 
 def letters(answer: str, entry: Mapping[str, Any]) -> str:
     """Write a list of letters as one string."""
-    text = content(answer)
+    text = plain(answer)
     listed = read_list(text)
     if listed is not None and all(_LETTER.fullmatch(each) for each in listed):
         return "".join(listed)
@@ -106,7 +105,7 @@ def _counts(names: tuple[str, ...]) -> Spelling:
     unnamed = _list(_COUNT, " ".join)
 
     def spelling(answer: str, entry: Mapping[str, Any]) -> str:
-        text = _BULLETS.sub("", content(answer))
+        text = _BULLETS.sub("", plain(answer))
         for form in forms:
             match = form.fullmatch(text)
             if match is not None:

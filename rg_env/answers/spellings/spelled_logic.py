@@ -78,7 +78,7 @@ _CONNECTIVES = (
 _SIGNS = tuple((re.compile(signs), written) for signs, written in _CONNECTIVES)
 _BRACKETS = str.maketrans("[]", "()")
 _FIRST = re.compile(
-    r"^(?:\u2234|\\therefore\b|\u22a2|\u22a8|\\vdash\b|(?:therefore|thus|hence)\b[,:]?)\s*",
+    r"^(?:\u2234|\\therefore\b|\u22a2|\u22a8|\\vdash\b|(?:therefore|thus|hence)\b)\s*",
     re.I,
 )
 
@@ -88,7 +88,6 @@ def as_formula(answer: str, entry: Mapping[str, Any]) -> str:
     if len(answer) > MAX_CHARS:
         return answer
     text = _FIRST.sub("", answer.strip())
-    text = re.sub(r"\\left(?=[(\[])|\\right(?=[)\]])|(?<!/)\\[,;! ]", " ", text)
     for sign, written in _SIGNS:
         text = sign.sub(written, text)
     return text.translate(_BRACKETS)

@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 from rg_env.answers.fixes.walks import walks_of
-from rg_env.answers.spellings.spelling import Spelling
+from rg_env.answers.spellings.spelling import Spelling, of_short_text
 from rg_env.answers.spellings.written_lists import (
     BETWEEN_MOVES,
     BETWEEN_STEPS,
-    content,
+    plain,
     read_sequence,
 )
 from rg_env.answers.spellings.written_values import read_value
@@ -46,6 +46,10 @@ _KNIGHT_MOVE = re.compile(
     r"\s*(?:,|\u2192|\bto\b|-|\s)\s*([A-Z][0-9]{1,2})\b",
     re.IGNORECASE,
 )
+_POINT = re.compile(
+    r"(?:(?:black|plays?|at|on|to)\s+){0,4}\(?([A-Z])[\s,-]*([0-9]{1,2})\)?",
+    re.IGNORECASE,
+)
 _BOX_MOVE = re.compile(r"\s*move\s*\(\s*(\w+)\s*,\s*([^(),]*(?:,[^(),]*)?)\)\s*")
 
 
@@ -58,7 +62,7 @@ def _moves(
     """Return the spelling of a sequence of moves."""
 
     def spelling(answer: str, entry: Mapping[str, Any]) -> str:
-        found = read_sequence(content(answer), element, between)
+        found = read_sequence(plain(answer), element, between)
         return answer if found is None else joined([written(move) for move in found])
 
     return spelling
@@ -94,7 +98,7 @@ def _turn(move: re.Match[str]) -> str:
 
 def walk(answer: str, entry: Mapping[str, Any]) -> str:
     """Write moves of sokoban as letters; what may be several walks stays apart."""
-    text = content(answer)
+    text = plain(answer)
     found = read_sequence(text, _DIRECTIONS, BETWEEN_STEPS)
     if found is None:
         return answer
@@ -108,10 +112,16 @@ def walk(answer: str, entry: Mapping[str, Any]) -> str:
     return " ".join(walks_of(in_words or moves, gaps))
 
 
+def point(answer: str, entry: Mapping[str, Any]) -> str:
+    """Write a point of the board as its letter and number."""
+    match = _POINT.fullmatch(answer)
+    return f"{match[1].upper()}{match[2]}" if match else answer
+
+
 def box_plan(answer: str, entry: Mapping[str, Any]) -> str:
     """Write a plan of boxnet as JSON, one space behind the comma of a move."""
     try:
-        steps = read_value(content(answer))
+        steps = read_value(plain(answer))
     except ValueError:
         return answer
     if not isinstance(steps, list) or not all(isinstance(s, dict) for s in steps):
@@ -141,5 +151,6 @@ SPELLINGS: Mapping[str, Spelling] = {
         lambda move: f"Move disk {move[1]} from Peg {move[2]} to Peg {move[3]}",
         "\n".join,
     ),
+    "tsumego": of_short_text(point),
 }
 """Task to its spelling."""

@@ -1,8 +1,7 @@
 """Numbers, in the ways that their question leaves open.
 
-A number that is the right one, exactly, is spelled as the right answer is. Words that
-stand around it are those of the question and of talk: `256 legs` where legs are
-counted. What denies, compares or multiplies is none of them.
+A number that is the right one, exactly, is spelled as the right answer is. Around it
+may stand what says a number and what is counted: `256 legs`.
 
 Where a scorer rounds by itself, as the question asks, the number is only written
 plainly, and what it is worth is the scorer's matter.
@@ -16,7 +15,7 @@ from fractions import Fraction
 from math import gcd
 from typing import Any
 
-from rg_env.answers.fixes.talk_around_answers import CHANGES, TALK
+from rg_env.answers.fixes.talk_around_answers import is_talk, words_of_numbers
 from rg_env.answers.spellings.spelling import Spelling, of_short_text
 from rg_env.answers.spellings.written_numbers import (
     WrittenNumber,
@@ -24,75 +23,17 @@ from rg_env.answers.spellings.written_numbers import (
     read_number,
 )
 
-_COMPARES = (
-    "more less fewer greater smaller bigger larger above below under over before after"
-    " plus add added minus without only beyond off up down higher lower than until"
-    " almost nearly some any all both each every per hex binary base power"
-)
-COMPARES = frozenset(_COMPARES.split())
-"""Words of questions that would make another number of the one beside them."""
-
-_SAYING = (
-    "there has have he she they does do total sum number count altogether exactly equal"
-    " in by at for with are be will would unit units"
-)
-SAYING = frozenset(_SAYING.split())
-"""Words of a sentence that says a number."""
-
-_COUNTED_IN = re.compile(r"\d ([A-Za-z]+)")
-_ASKED_FOR = re.compile(r"[Hh]ow many ([A-Za-z]+)")
 _CHOICE = re.compile(r"\s/|/\s")
 """`2 / 1` is not read as the number 2."""
 
-_RUN = re.compile(r"[A-Za-z]+")
-_BESIDE = re.compile(r"[A-Za-z\s.,:;='\"*()]*")
 _NUMBER_IN_TEXT = re.compile(
     r"(?<![\w.,/^%-])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
 )
-_DEGREES = re.compile(
-    r"\s*(?:\u00b0|\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|degrees?|deg)\.?$"
-)
+_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
 _FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
-_CHANCE = re.compile(
-    r"(?:P\s*\([^()]{0,80}\)|(?:the\s+)?(?:probability|odds|chance)(?:\s+(?:is|are))?)"
-    r"\s*[=:\u2248]?\s*",
-    re.IGNORECASE,
-)
+_CHANCE = re.compile(r"P\s*\([^()]{0,80}\)\s*[=:\u2248]?\s*")
 _DOLLARS = re.compile(r"^\\?\$\s?(?=[\d.])|(?<=\d)\s*(?:dollars?|USD)$")
-_MATHEMATICS = re.compile(r"\$([^$]*)\$|\\boxed\{([^{}]*)\}")
-
-
-def _stem(word: str) -> str:
-    return word.lower().removesuffix("s")
-
-
-def _words_of(text: str) -> set[str]:
-    return {word.lower() for word in _RUN.findall(text)}
-
-
-def _counts_other_things(question: str, behind: str) -> bool:
-    """Say whether the word behind a number is that of a number in the question.
-
-    Of 15 lobsters the legs are counted, so that `256 lobsters` is no answer.
-    """
-    word = _RUN.match(behind.strip())
-    given = {_stem(found) for found in _COUNTED_IN.findall(question)}
-    asked = {_stem(found) for found in _ASKED_FOR.findall(question)}
-    return word is not None and _stem(word[0]) in given - asked
-
-
-def _is_said_of(question: str, beside: str) -> bool:
-    """Say whether the text beside a number is the question's own words and talk."""
-    if not _BESIDE.fullmatch(beside):
-        return False
-    words = _words_of(beside)
-    if words & (CHANGES | COMPARES):
-        return False
-    known = {_stem(word) for word in _words_of(question)}
-    # A single letter of the question is a name or a sign, and no unit.
-    known = {word for word in known if len(word) > 1}
-    return all(_stem(word) in known or word in TALK | SAYING for word in words)
 
 
 def _without_question(answer: str, question: str) -> str:
@@ -113,16 +54,12 @@ def number_in(answer: str, question: str) -> WrittenNumber | None:
     number = read_number(_without_question(answer, question))
     if number is not None:
         return number
-    answer = answer.replace("\u2019", "'")
-    answer = _MATHEMATICS.sub(lambda match: match[1] or match[2] or "", answer)
     found = list(_NUMBER_IN_TEXT.finditer(answer))
     if len(found) != 1:
         return None
-    before, behind = answer[: found[0].start()], answer[found[0].end() :]
-    is_it = _is_said_of(question, f"{before} {behind}")
-    if not is_it or _counts_other_things(question, behind):
-        return None
-    return read_number(found[0][0])
+    beside = f"{answer[: found[0].start()]} {answer[found[0].end() :]}"
+    is_said = is_talk(beside, words_of_numbers(question))
+    return read_number(found[0][0]) if is_said else None
 
 
 def _value_of(gold: object) -> Fraction | None:
@@ -165,7 +102,7 @@ def written_plainly(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 def _without_chance(answer: str) -> str:
-    """Take `P(exactly 2 heads) =` or `The probability is` off."""
+    """Take `P(exactly 2 heads) =` off."""
     match = _CHANCE.match(answer)
     return answer[match.end() :] if match else answer
 

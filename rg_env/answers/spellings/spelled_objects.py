@@ -12,7 +12,6 @@ from rg_env.answers.spellings.written_grids import read_any_rows
 from rg_env.answers.spellings.written_lists import (
     plain,
     read_sequence,
-    without_label,
 )
 from rg_env.answers.spellings.written_values import read_value
 
@@ -39,7 +38,6 @@ def read_pairs(
     Returns:
         None where anything else stands in the text or a name stands twice.
     """
-    text = without_label(text)
     try:
         value = read_value(text)
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Any
 from rg_env.answers.spellings.spelling import Spelling
 from rg_env.answers.spellings.written_lists import (
     BETWEEN_STEPS,
-    content,
+    plain,
     read_sequence,
 )
 
@@ -27,7 +27,7 @@ def directions(answer: str, entry: Mapping[str, Any]) -> str:
     """Write a path as directions with spaces; `infeasible` in any case."""
     if answer.lower() == "infeasible":
         return "infeasible"
-    found = read_sequence(content(answer), _DIRECTION, BETWEEN_STEPS)
+    found = read_sequence(plain(answer), _DIRECTION, BETWEEN_STEPS)
     if found is None:
         return answer
     words = [step[1].lower() for step in found]
@@ -36,7 +36,7 @@ def directions(answer: str, entry: Mapping[str, Any]) -> str:
 
 def nodes(answer: str, entry: Mapping[str, Any]) -> str:
     """Write a path of numbered nodes with spaces."""
-    found = read_sequence(content(answer), _NODE, BETWEEN_STEPS)
+    found = read_sequence(plain(answer), _NODE, BETWEEN_STEPS)
     return answer if found is None else " ".join(node[0] for node in found)
 
 
@@ -44,7 +44,7 @@ def ladder(answer: str, entry: Mapping[str, Any]) -> str:
     """Write a ladder of words with commas; each of them is as long as the last one."""
     length = len(entry["metadata"]["end_word"])
     rung = re.compile(rf"[A-Za-z]{{{length}}}(?![A-Za-z])")
-    found = read_sequence(content(answer), rung, _BETWEEN_RUNGS)
+    found = read_sequence(plain(answer), rung, _BETWEEN_RUNGS)
     return answer if found is None else ",".join(word[0].upper() for word in found)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.answers.spellings.spelled_numbers import as_number
-from rg_env.answers.spellings.spelled_phrases import labelled
 from rg_env.answers.spellings.spelling import Spelling, of_short_text
 
 
@@ -70,45 +69,19 @@ def as_verdict(answer: str, entry: Mapping[str, Any]) -> str:
 # -- other words -----------------------------------------------------------------------
 
 
-def as_plain_text(answer: str, entry: Mapping[str, Any]) -> str:
-    """Return the right text for one in another case, announced or not."""
-    return in_any_case(labelled(answer, entry), entry)
-
-
-_WORD_IS = re.compile(
-    r"(?:(?:the|this|it)\s+)?(?:word\s+)?(?:is|says|reads|spells|word\s*:|:)\s*(?P<word>\S+)",
-    re.IGNORECASE,
-)
-
-
-def as_word(answer: str, entry: Mapping[str, Any]) -> str:
-    """Return the word in `The word is X`."""
-    answer = labelled(answer, entry)
-    match = _WORD_IS.fullmatch(answer)
-    return match["word"].strip("\"'\u201c\u201d*") if match else answer
-
-
-_IT_WAS = re.compile(
-    r"(?:it|(?:the|that)\s+day)\s+(?:was|is|will be|falls on)\s+(?:an?\s+)?"
-    r"(?P<day>[a-z]+)",
-    re.I,
-)
-
-
 def as_date(answer: str, entry: Mapping[str, Any]) -> str:
     """Return a day of the week, a count or a verdict on a year as it is asked for."""
     gold = entry.get("answer")
     if isinstance(gold, str) and gold.lstrip("-").isdigit():
         return as_number(answer, entry)
-    match = _IT_WAS.fullmatch(answer)
-    return as_verdict(match["day"] if match else answer, entry)
+    return as_verdict(answer.removeprefix("a ").removeprefix("on a "), entry)
 
 
 SPELLINGS: Mapping[str, Spelling] = {
-    "caesar_cipher": as_plain_text,
+    "acre": in_any_case,
+    "caesar_cipher": in_any_case,
     "calendar_arithmetic": of_short_text(as_date),
     "course_schedule": of_short_text(as_verdict),
-    "figlet_font": of_short_text(as_word),
     "game_of_life_halting": of_short_text(as_verdict),
     "isomorphic_strings": of_short_text(as_verdict),
     "mahjong_puzzle": in_any_case,

@@ -14,7 +14,6 @@ from rg_env.answers.spellings import (
     spelled_numbers,
     spelled_objects,
     spelled_paths,
-    spelled_phrases,
     spelled_words,
 )
 from rg_env.answers.spellings.spelling import Spelling
@@ -28,7 +27,6 @@ _MODULES = (
     spelled_numbers,
     spelled_objects,
     spelled_paths,
-    spelled_phrases,
     spelled_words,
 )
 

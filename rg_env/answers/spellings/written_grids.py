@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import re
 
-from rg_env.answers.spellings.written_lists import plain, without_label
+from rg_env.answers.spellings.written_lists import plain
 from rg_env.answers.spellings.written_values import read_rows
 
 Rows = list[list[str]]
 
 _LATEX = re.compile(
-    r"(?:\\left\s*[\[(|.])?\s*\\begin\{([pbvBV]?matrix|smallmatrix|array)\}"
-    r"(?:\{[lcr| ]*\})?(.*)\\end\{\1\}\s*(?:\\right\s*[\])|.])?",
+    r"(?:\\left)?[\[(|.]?\s*\\begin\{([pbvBV]?matrix|smallmatrix|array)\}"
+    r"(?:\{[lcr| ]*\})?(.*)\\end\{\1\}\s*(?:\\right)?[\])|.]?",
     re.DOTALL,
 )
 _BRACKETS = re.compile(r"\[?\s*(?:\[[^\[\]]*\][\s,;]*)+\]?")
 _IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _BETWEEN_CELLS = re.compile("[\\s|,;&\u2502\u2503\u2551]+")
-_ROW_MARK = re.compile(r"\s*(?:row|r)[ \t]*[0-9]{1,4}[ \t]*[:.)=]", re.IGNORECASE)
+_ROW_MARK = re.compile(r"\s*(?:row|r)[ \t]*([0-9]{1,4})[ \t]*[:.)=]", re.IGNORECASE)
 _LINES = frozenset("-=_\u2500\u2501\u2550\u2014")
 _DRAWN = _LINES | frozenset(
     " \t+|:\u2502\u2503\u2551\u253c\u254b\u256c\u250c\u2510\u2514\u2518\u251c\u2524"
@@ -44,7 +44,6 @@ def _is_drawn(line: str, cell: re.Pattern[str]) -> bool:
 
 
 def _cells(line: str) -> list[str]:
-    line = _ROW_MARK.sub("", line, count=1) if _ROW_MARK.match(line) else line
     cells = (cell.strip(_QUOTES) for cell in _BETWEEN_CELLS.split(line))
     return [cell for cell in cells if cell]
 
@@ -52,7 +51,8 @@ def _cells(line: str) -> list[str]:
 def _lines(text: str) -> list[str]:
     match = _LATEX.fullmatch(text)
     if match is not None:
-        return match[2].replace(r"\hline", "").split(r"\\")
+        lines = match[2].replace(r"\hline", "").split(r"\\")
+        return [line.strip() for line in lines]
     text = plain(text)
     if "[" in text:
         return _IN_BRACKETS.findall(text) if _BRACKETS.fullmatch(text) else []
@@ -64,11 +64,15 @@ def read_any_rows(
     text: str, cell: re.Pattern[str], *, compact: bool = False
 ) -> Rows | None:
     """Read rows that need not have the same number of cells; see `read_grid`."""
-    text = without_label(text)
     rows = read_rows(text)
     if rows is None:
         lines = [line for line in _lines(text) if not _is_drawn(line, cell)]
-        rows = [_cells(line) for line in lines]
+        marks = [_ROW_MARK.match(line) for line in lines]
+        numbers = [int(mark[1]) for mark in marks if mark]
+        if numbers and numbers != list(range(numbers[0], numbers[0] + len(lines))):
+            return None
+        starts = [mark.end() if mark else 0 for mark in marks]
+        rows = [_cells(line[at:]) for line, at in zip(lines, starts, strict=True)]
     if compact and all(len(row) == 1 and len(row[0]) > 1 for row in rows):
         rows = [list(row[0]) for row in rows]
     if not rows or not all(rows):

@@ -7,6 +7,7 @@ brackets around every pair, so that a formula is read from its inside to its out
 from __future__ import annotations
 
 import functools
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -60,17 +61,18 @@ def _cases_of_all(formulas: Sequence[str], letters: Sequence[str]) -> list[int]:
     return [_cases_of(formula, cases, every) for formula in formulas]
 
 
-def contradict(formulas: Sequence[str], letters: Sequence[str]) -> bool:
-    """Say whether no case makes all formulas true.
+def share_left(formulas: Sequence[str], letters: Sequence[str]) -> float:
+    """Return the share of the cases in which all formulas are true.
 
     Args:
         formulas: As the library writes them, at least one.
         letters: Those that may stand in them, at most ten.
+
+    Returns:
+        In [0, 1]: 0 where they contradict each other, 1 where each is a tautology.
     """
-    left, *others = _cases_of_all(formulas, letters)
-    for cases in others:
-        left &= cases
-    return left == 0
+    left = functools.reduce(operator.and_, _cases_of_all(formulas, letters))
+    return left.bit_count() / (1 << len(letters))
 
 
 def is_stated(conclusion: str, formulas: Sequence[str], letters: Sequence[str]) -> bool:

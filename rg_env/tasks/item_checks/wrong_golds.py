@@ -8,12 +8,14 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 
+from rg_env.tasks.faster.knights import make_solve_swap
 from rg_env.tasks.item_checks.button_presses import is_reached_sooner
 from rg_env.tasks.item_checks.card_rounds import result_of_last_round
 from rg_env.tasks.item_checks.categorical_syllogisms import follows
 from rg_env.tasks.item_checks.cube_turns import possible_colors
 from rg_env.tasks.item_checks.item_check import Entry, ItemCheck
 from rg_env.tasks.item_checks.kinship import is_parent_in_law
+from rg_env.tasks.item_checks.rectangle_drawings import may_show_another_count
 from rg_env.tasks.item_checks.stone_captures import stones_captured_at
 from rg_env.tasks.item_checks.told_colleagues import (
     has_no_such_brother,
@@ -22,6 +24,37 @@ from rg_env.tasks.item_checks.told_colleagues import (
 
 SAME_NUMBER = 1e-5
 """Candidates of number_format are floats of nine digits before the point."""
+
+
+_KNIGHT_MOVE = {1, 2}
+"""Columns and rows between two squares, in either order."""
+
+
+def _can_be_swapped(entry: Entry) -> bool:
+    """Say whether knights swap where `No` is the answer.
+
+    The library removes a move between two squares from the board that it searches, and
+    not from the one that it draws.
+    """
+    metadata = entry["metadata"]
+    if metadata["is_possible"]:
+        return False
+    board = {
+        a: [
+            b
+            for b in metadata["board"]
+            if {abs(ord(a[0]) - ord(b[0])), abs(int(a[1:]) - int(b[1:]))}
+            == _KNIGHT_MOVE
+        ]
+        for a in metadata["board"]
+    }
+    solve = make_solve_swap(None)
+    return solve(board, metadata["pieces"], metadata["start_turn"]) is not None
+
+
+def _is_said_of_two(entry: Entry) -> bool:
+    said = entry["metadata"]["question"].removeprefix("Who ").partition("?")[0]
+    return bool(entry["question"].count(f" {said}. ") > 1)
 
 
 def _counts_other_case(entry: Entry) -> bool:
@@ -174,6 +207,11 @@ CHECKS: tuple[ItemCheck, ...] = (
         always=True,
     ),
     ItemCheck(
+        "knight_swap",
+        "answer is that the knights cannot be swapped, and they can",
+        _can_be_swapped,
+    ),
+    ItemCheck(
         "letter_counting",
         "answer counts capital letters, of which the question says nothing",
         _counts_other_case,
@@ -182,6 +220,11 @@ CHECKS: tuple[ItemCheck, ...] = (
         "mahjong_puzzle",
         "answer is not the result of its last round",
         _is_another_round,
+    ),
+    ItemCheck(
+        "needle_haystack",
+        "question says the same of two people",
+        _is_said_of_two,
     ),
     ItemCheck(
         "number_filtering",
@@ -197,6 +240,11 @@ CHECKS: tuple[ItemCheck, ...] = (
         "quantum_lock",
         "answer is not the shortest if, as it says, every press toggles the light",
         _is_not_the_shortest,
+    ),
+    ItemCheck(
+        "rectangle_count",
+        "grid shows another number of rectangles as well, or may show one",
+        lambda entry: may_show_another_count(entry["metadata"]["puzzle"]),
     ),
     ItemCheck("syllogism", "answer is wrong by any reading", _is_no_conclusion),
     ItemCheck(

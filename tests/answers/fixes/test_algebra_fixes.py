@@ -31,3 +31,18 @@ def test_the_constant_of_integration_has_one_of_the_usual_names(constant: str) -
     assert fixed_score(task, entry, f"x**2 + {constant}") == 1.0
     assert fixed_score(task, entry, f"x**2 + {constant}*x") == 0.0
     assert fixed_score(task, entry, f"x**2 + {constant} + y") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("1.5, -2.0", 1.0),
+        ("the solutions are, 1.5, -2.0", 0.0),
+        ("1.5, -2.0, I think not", 0.0),
+        ("1.5, -2.0, or 4.0", 0.0),
+        ("1.5, -2.0, ?", 0.0),
+    ],
+)
+def test_nothing_but_talk_stands_beside_solutions(answer: str, fixed: float) -> None:
+    entry = {"answer": "1.5, -2.0", "metadata": {"variable": "x"}}
+    assert fixed_score("polynomial_equations", entry, answer) == fixed

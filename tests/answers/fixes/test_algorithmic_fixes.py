@@ -90,3 +90,21 @@ def test_a_letter_that_is_wrong_takes_more_than_its_share() -> None:
     entry = {"answer": "abcdefgh", "metadata": {"word": "hgfedcba"}}
     assert fixed_score("spell_backward", entry, "abcdefgx") == 0.75
     assert fixed_score("spell_backward", entry, "abcdxxxx") == 0.0
+
+
+def test_a_column_may_be_written_as_a_row_and_a_row_not_as_a_column() -> None:
+    column = {"answer": "7\n8", "metadata": {"solution": [[7.0], [8.0]]}}
+    assert fixed_score("pool_matrix", column, "7 8") == 1.0
+    assert fixed_score("pool_matrix", column, "7 9") == 0.1
+    assert fixed_score("pool_matrix", POOLED, "4.67 0.12 9.0 1.0") <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [("This is a Cat", 1.0), ("THIS is a Cat", 0.75), ("this is a cat", 0.75)],
+)
+def test_a_sentence_of_jumbled_letters_may_begin_with_a_capital(
+    answer: str, fixed: float
+) -> None:
+    entry = {"answer": "this is a Cat", "metadata": {}}
+    assert fixed_score("letter_jumble", entry, answer) == fixed

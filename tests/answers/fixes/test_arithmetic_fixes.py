@@ -114,3 +114,33 @@ CANDIDATES = {
 )
 def test_a_candidate_is_paid_as_it_is_shown(answer: str, fixed: float) -> None:
     assert fixed_score("number_format", CANDIDATES, answer) == fixed
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        *(("123456784.563", 1.0), ("123,456,784.5630001", 1.0)),
+        *(("123456784.564", 0.4), ("123456784.562", 0.4)),
+    ],
+)
+def test_noise_of_a_candidate_need_not_be_copied(answer: str, fixed: float) -> None:
+    candidates = [123456784.5630001, 123456784.564, 123456785.0]
+    metadata = {"solution": candidates[0], "candidates": candidates, "size": "smallest"}
+    entry = {"answer": str(candidates[0]), "metadata": metadata}
+    assert fixed_score("number_format", entry, answer) == fixed
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("The answer isn't 264", "it cannot be 264", "264 percent", r"\\cancel{264}"),
+        *("264 or so", "half of 264", "264 cats", "about 264"),
+    ],
+)
+def test_what_denies_or_changes_the_number_of_gsm_symbolic_is_wrong(
+    answer: str,
+) -> None:
+    question = "Mia has 3 cats. How many dogs does she have?"
+    entry = {"question": question, "answer": "264", "metadata": {}}
+    assert fixed_score("gsm_symbolic", entry, answer) == 0.0
+    assert fixed_score("gsm_symbolic", entry, "She has 264 dogs.") == 1.0

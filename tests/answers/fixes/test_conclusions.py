@@ -104,3 +104,32 @@ def test_what_says_the_same_as_the_example_is_paid_like_it(answer: str) -> None:
     example = f"(P {OR} Q)"
     entry = {"answer": None, "metadata": {**metadata, "example_answer": example}}
     assert fixed_score("propositional_logic", entry, answer) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "premises", "scored"),
+    [
+        ("¬(P ∧ Q)", ["((P ∧ Q) → ¬Q)", "R"], 1.0),
+        ("P → ¬Q", ["((P ∧ Q) → ¬Q)", "R"], 1.0),
+        ("R ∧ ¬(P ∧ Q)", ["((P ∧ Q) → ¬Q)", "R"], 1.0),
+        ("P", [f"((Q {OR} ¬Q) → (P ∧ P))", "R"], 1.0),
+        ("P ∧ Q", ["R", "(R → P)", "(P → Q)"], 1.0),
+        ("P ↔ R", ["(P ↔ Q)", "(R ↔ Q)"], 1.0),
+        ("(P ∧ Q) → ¬Q", ["((P ∧ Q) → ¬Q)", "R"], 0.1),
+        ("¬P ∧ Q", ["¬P", "Q", "R"], 0.1),
+        (f"¬(P {OR} ¬Q)", ["¬P", "Q", "R"], 0.1),
+        (f"(R {OR} ¬R) → (¬P ∧ Q)", ["¬P", "Q", "R"], 0.1),
+        ("(P ↔ Q) ∧ R", ["(P ↔ Q)", "R"], 0.1),
+        (f"¬¬(¬P {OR} Q)", ["(P → Q)", "R"], 0.1),
+        ("R", ["(R ∧ R)", "P"], 0.1),
+        ("R", [f"(R {OR} R)", "P"], 0.1),
+        ("P ↔ Q", ["P", "Q"], 0.1),
+        ("P ∧ (R → R)", ["P", "Q"], 0.1),
+    ],
+)
+def test_an_inference_is_scored_in_full_and_a_restatement_is_not(
+    answer: str, premises: list[str], scored: float
+) -> None:
+    metadata = {"premises": premises, "variables": ["P", "Q", "R"]}
+    entry = {"answer": None, "metadata": {**metadata, "example_answer": f"(R {OR} P)"}}
+    assert fixed_score("propositional_logic", entry, answer) == scored

@@ -2,12 +2,14 @@
 
 import pytest
 
-from rg_env.answers.spellings.spelling_table import SPELLINGS
+from rg_env.answers.scoring_rules import ScoringRules
+
+plain_form = ScoringRules().plain_form
 
 
 def _spelled(task, answer, gold="", **metadata):
     entry = {"question": "", "answer": gold, "metadata": metadata}
-    return SPELLINGS[task](answer, entry)
+    return plain_form(task, entry)(answer)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_solutions_are_joined_by_commas(answer):
 
 
 @pytest.mark.parametrize(
-    "answer", ["b = 1.4, 2.3", "1.4 to 2.3", "7/5, 2.3", "about 1.4"]
+    "answer", ["b = 1.4, b = 2.3", "1.4 to 2.3", "7/5, 2.3", "about 1.4"]
 )
 def test_what_is_no_list_of_decimals_stays_as_it_is(answer):
     assert _spelled("polynomial_equations", answer, variable="a") == answer

@@ -2,7 +2,10 @@
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings.spelled_grids import SPELLINGS
+
+plain_form = ScoringRules().plain_form
 
 GRID = "1 2\n3 4"
 DRAWN = {
@@ -23,7 +26,10 @@ DRAWN = {
     "LaTeX": "\\begin{bmatrix} 1 & 2 \\\\ 3 & 4 \\end{bmatrix}",
     "LaTeX in lines": "\\begin{pmatrix}\n1 & 2 \\\\\n3 & 4\n\\end{pmatrix}",
     "array": "\\left[\\begin{array}{cc} 1 & 2 \\\\ 3 & 4 \\end{array}\\right]",
+    "matrix": r"\left[\begin{matrix} 1 & 2 \\ 3 & 4 \\ \end{matrix}\right]",
+    "lines of LaTeX": r"\begin{array}{|c|c|} \hline 1 & 2 \\ \hline 3 & 4 \end{array}",
     "rows with names": "Row 1: 1 2\nRow 2: 3 4",
+    "rows from 0": "r0: 1 2\nr1: 3 4",
     "label": "Rotated matrix:\n1 2\n3 4",
     "label and fence": "The final grid is:\n```text\n1 2\n3 4\n```",
     "code": "`1 2`\n`3 4`",
@@ -35,7 +41,7 @@ DRAWN = {
 @pytest.mark.parametrize("drawn", DRAWN.values(), ids=DRAWN)
 @pytest.mark.parametrize("task", ["rotate_matrix", "arc_agi", "pool_matrix", "survo"])
 def test_a_grid_is_written_with_spaces(task, drawn):
-    assert SPELLINGS[task](drawn, {}) == GRID
+    assert plain_form(task, {})(drawn) == GRID
 
 
 @pytest.mark.parametrize("task", ["rotate_matrix", "arc_agi"])
@@ -55,6 +61,8 @@ def test_a_grid_is_written_with_spaces(task, drawn):
         "1 2\n3 4 # no",
         "---",
         "",
+        "Row 2: 1 2\nRow 1: 3 4",
+        "Row 1: 1 2\n3 4",
     ],
 )
 def test_what_is_no_grid_stays_as_it_is(task, text):

@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings.spelled_moves import SPELLINGS
 from rg_env.items.worker_jobs import score_answers
 from rg_env.tasks.library import make_entry
+
+plain_form = ScoringRules().plain_form
 
 CARS = "A+3 B-1 C+2"
 JUGS = '["fill A", "pour A->B", "empty B"]'
@@ -130,7 +133,7 @@ PAIRS = [(task, a, right) for task, (right, some) in SPELLED.items() for a in so
 def test_moves_are_written_as_the_scorer_reads_them(task, answer, right):
     if answer.startswith("```"):
         answer = f"Moves:\n{answer}"
-    assert SPELLINGS[task](answer, {}) == right
+    assert plain_form(task, {})(answer) == right
 
 
 @pytest.mark.parametrize(
@@ -208,3 +211,23 @@ def test_what_is_not_only_moves_stays_as_it_is(task, answer):
 )
 def test_walks_that_may_be_two_stay_two(answer, walks):
     assert SPELLINGS["sokoban"](answer, {}) == walks
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "B4",
+        "Black B4",
+        "Black plays at b4",
+        "The best move is B-4",
+        "(B, 4)",
+        "Key move: B4",
+    ],
+)
+def test_a_point_is_written_as_its_letter_and_number(answer):
+    assert plain_form("tsumego", {"answer": "C3"})(answer) == "B4"
+
+
+@pytest.mark.parametrize("answer", ["White B4", "B4 or C4", "B4 C4", "not B4", "B444"])
+def test_what_is_no_point_or_two_stays_as_it_is(answer):
+    assert SPELLINGS["tsumego"](answer, {}) == answer

@@ -2,7 +2,10 @@
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings.spelling_table import SPELLINGS
+
+plain_form = ScoringRules().plain_form
 
 
 def _entry(answer, question="", **metadata):
@@ -56,7 +59,7 @@ def test_the_question_before_an_equals_sign_is_no_part_of_the_answer(answer, spe
     "answer", ["35\u00b0", "35 degrees", r"35^\circ", r"35^{\circ}"]
 )
 def test_the_unit_of_an_angle_may_stand(answer):
-    assert SPELLINGS["simple_geometry"](answer, _entry("35")) == "35"
+    assert plain_form("simple_geometry", _entry("35"))(answer) == "35"
 
 
 @pytest.mark.parametrize("answer", ["$90", "90 dollars", "+90", "90/1", "\u2248 90"])

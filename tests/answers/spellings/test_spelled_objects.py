@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings.spelled_objects import SPELLINGS
+
+plain_form = ScoringRules().plain_form
 
 GROUPS = '[["eat", "tea"], ["tan", "nat"]]'
 
@@ -18,7 +21,7 @@ GROUPS = '[["eat", "tea"], ["tan", "nat"]]'
         ("cryptarithm", "{'A': '1', 'B': '2'}", "A=1,B=2"),
         ("cryptarithm", "1. A=1\n2. B=2", "A=1,B=2"),
         ("cryptarithm", "A \u2192 1, B -> 2.", "A=1,B=2"),
-        ("cryptarithm", "Mapping: A=1, B is 2", "A=1,B=2"),
+        ("cryptarithm", "Mapping: A=1, B=2", "A=1,B=2"),
         ("graph_color", "{0: 1, 1: 2}", '{"0": 1, "1": 2}'),
         ("graph_color", '{"0": "1", "1": "2",}', '{"0": 1, "1": 2}'),
         ("graph_color", "0: 1\n1: 2", '{"0": 1, "1": 2}'),
@@ -33,7 +36,7 @@ GROUPS = '[["eat", "tea"], ["tan", "nat"]]'
     ],
 )
 def test_an_object_is_written_as_the_scorer_reads_it(task, answer, right):
-    assert SPELLINGS[task](answer, {}) == right
+    assert plain_form(task, {})(answer) == right
     assert SPELLINGS[task](right, {}) == right
 
 

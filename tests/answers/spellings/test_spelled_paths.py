@@ -2,7 +2,10 @@
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings.spelled_paths import SPELLINGS
+
+plain_form = ScoringRules().plain_form
 
 ENTRY = {"metadata": {"end_word": "COG"}}
 
@@ -33,7 +36,7 @@ ENTRY = {"metadata": {"end_word": "COG"}}
     ],
 )
 def test_a_path_is_written_as_the_scorer_reads_it(task, answer, right):
-    assert SPELLINGS[task](answer, ENTRY) == right
+    assert plain_form(task, ENTRY)(answer) == right
     assert SPELLINGS[task](right, ENTRY) == right
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.answers.spellings.spelled_words import in_any_case
 from rg_env.answers.spellings.spelling_table import SPELLINGS
 
@@ -20,6 +21,8 @@ FOLLOWS = (
     "1. All engineers are whales\n2. All whales are teachers\n"
     "Does it logically follow that:\nSome teachers are not whales?\n(Answer Yes or No)"
 )
+
+plain_form = ScoringRules().plain_form
 
 
 @pytest.mark.parametrize(
@@ -63,17 +66,28 @@ def test_a_verdict_that_is_taken_back_stays_as_it_is(answer):
     [
         ("tuesday", "Tuesday", "Tuesday"),
         ("It was a Tuesday", "Tuesday", "Tuesday"),
-        ("It was not a Tuesday", "Tuesday", "It was not a Tuesday"),
+        ("It was not a Tuesday", "Tuesday", "not a Tuesday"),
         ("14.0", "14", "14"),
         ("yes", "Yes", "Yes"),
     ],
 )
 def test_a_date_is_asked_for_in_three_ways(answer, gold, spelled):
-    assert SPELLINGS["calendar_arithmetic"](answer, {"answer": gold}) == spelled
+    assert plain_form("calendar_arithmetic", {"answer": gold})(answer) == spelled
+
+
+@pytest.mark.parametrize("answer", ["The word is CLOWN", "It is CLOWN", "Word: CLOWN"])
+def test_a_word_may_be_presented(answer):
+    assert plain_form("figlet_font", {"answer": "CLOWN"})(answer) == "CLOWN"
 
 
 @pytest.mark.parametrize(
-    "answer", ["The word is CLOWN", "It says CLOWN", "Word: CLOWN"]
+    ("answer", "right"),
+    [
+        ("ON", "on"),
+        ("The light is on", "on"),
+        ("Status: on", "on"),
+        ("not on", "not on"),
+    ],
 )
-def test_a_word_may_be_presented(answer):
-    assert SPELLINGS["figlet_font"](answer, {"answer": "CLOWN"}) == "CLOWN"
+def test_the_light_is_said_in_one_word(answer, right):
+    assert plain_form("acre", {"answer": "on"})(answer) == right

@@ -149,7 +149,14 @@ def test_no_text_keeps_it_long(task, end):
 
 
 AWKWARD = (
-    *(" " * LONG, "\n" * LONG, " " * 399 + "1", "9" * LONG, "1 " * (LONG // 2)),
+    *(
+        "x" + " " * LONG + "x",
+        " " * LONG,
+        "\n" * LONG,
+        " " * 399 + "1",
+        "9" * LONG,
+        "1 " * (LONG // 2),
+    ),
     *("1,111" * (LONG // 5), "\\frac " + " " * LONG, "(" * LONG, "~" * LONG),
     *("a = 1, " * (LONG // 7), "2^2 * " * (LONG // 6), "Yes, " + "it " * (LONG // 3)),
     *("-" * LONG + ">", "constant of " * 30, "is a " * (LONG // 5), "P(" * (LONG // 2)),

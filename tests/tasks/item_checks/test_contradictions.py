@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.tasks.item_checks.contradictions import contradict, is_stated
+from rg_env.tasks import library
+from rg_env.tasks.item_checks.contradictions import is_stated, share_left
+from rg_env.tasks.scales import load_shipped
 
 LETTERS = ["P", "Q", "R"]
 
@@ -22,7 +24,7 @@ LETTERS = ["P", "Q", "R"]
     ],
 )
 def test_premises_that_are_never_all_true_contradict(premises: list[str]) -> None:
-    assert contradict(premises, LETTERS)
+    assert share_left(premises, LETTERS) == 0
 
 
 @pytest.mark.parametrize(
@@ -35,19 +37,26 @@ def test_premises_that_are_never_all_true_contradict(premises: list[str]) -> Non
     ],
 )
 def test_premises_that_can_all_be_true_do_not(premises: list[str]) -> None:
-    assert not contradict(premises, LETTERS)
+    assert share_left(premises, LETTERS) > 0
+
+
+@pytest.mark.parametrize("seed", [8_800_013])
+def test_premises_that_are_tautologies_are_not_asked(seed: int) -> None:
+    params = load_shipped().scales["propositional_logic"].steps[-1].params
+    with pytest.raises(library.UnusableEntry, match="in every one"):
+        library.make_entry("propositional_logic", params, seed)
 
 
 def test_ten_letters_are_read_as_well() -> None:
     letters = [chr(ord("P") + n) for n in range(10)]
-    assert contradict([*letters, f"¬{letters[9]}"], letters)
-    assert not contradict(letters, letters)
+    assert share_left([*letters, f"¬{letters[9]}"], letters) == 0
+    assert share_left(letters, letters) == 1 / 1024
 
 
 @pytest.mark.parametrize("formula", ["", "P ∧ Q", "(P ∧ S)", "(P ∧ Q", "P)"])
 def test_what_the_library_does_not_write_is_an_error(formula: str) -> None:
     with pytest.raises(ValueError, match="no formula"):
-        contradict([formula], LETTERS)
+        share_left([formula], LETTERS)
 
 
 def test_a_conclusion_is_stated_where_a_premise_says_the_same() -> None:

@@ -1,7 +1,8 @@
 """Entries of the library whose answer is wrong or cannot be known are not asked."""
 
+import importlib
+
 import pytest
-from reasoning_gym.composite import DatasetSpec
 
 from rg_env.tasks import library
 from rg_env.tasks.item_checks.check_table import CHECKS
@@ -20,11 +21,14 @@ RULES = {"tasks": ["count_business_days", "weekday_of_date_from_first_date"]}
         ("color_cube_rotation", {}, 1),
         ("family_relationships", {}, 1),
         ("game_of_life_halting", HALTING, 1),
+        ("knight_swap", {}, 1),
         ("letter_counting", {}, 1),
         ("mahjong_puzzle", {}, 1),
+        ("needle_haystack", {"max_num_statements": 1000}, 1),
         ("number_filtering", {"min_decimals": 0, "max_decimals": 1}, 1),
         ("number_format", ALIKE, 1),
         ("quantum_lock", {}, 1),
+        ("rectangle_count", {}, 1),
         ("syllogism", {}, 2),
         ("time_intervals", SOON, 1),
         ("tsumego", {}, 2),
@@ -51,6 +55,8 @@ def test_without_the_checks_the_library_s_entry_is_taken_as_it_is():
 
 
 def test_an_entry_of_a_mixture_is_checked_as_one_of_its_task():
-    parts = [DatasetSpec("number_format", 1.0, ALIKE)]
+    library.describe()
+    composite = importlib.import_module("reasoning_gym.composite")
+    parts = [composite.DatasetSpec("number_format", 1.0, ALIKE)]
     with pytest.raises(library.UnusableEntry, match="at the digits shown"):
         library.make_entry("composite", {"datasets": parts}, 1)

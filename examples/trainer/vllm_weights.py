@@ -1,0 +1,187 @@
+"""Hand weights over to a stock vLLM that runs: through the folder that it serves.
+
+    VLLM_SERVER_DEV_MODE=1 vllm serve FOLDER ...
+
+New weights are written there file by file, each whole, and vLLM is told to read them
+(`reload_weights` of its development mode). It is paused for that, and what it has begun
+is finished first: else completions would be of two versions, and its prefix cache of
+the old one, which it does not empty while there are requests.
+
+With vLLM on another machine the folder is on a file system that both see.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import logging
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from examples.trainer.policy import Policy, TrainingFailed
+
+logger = logging.getLogger(__name__)
+
+POLL_S, REMIND_EVERY_S = 1.0, 60.0
+TIMEOUT_S, RELOAD_TIMEOUT_S = 10.0, 600.0
+"""Of a request; what takes longer is asked again, so that a server that ends while it
+waits for us, as we for it, is let go."""
+
+RESET_TRIES, RESET_PAUSE_S = 20, 0.1
+
+
+class _NotThereError(Exception):
+    """Nothing answers."""
+
+
+class VllmWeights:
+    """The weights of a vLLM. It may come later than the trainer, and start anew.
+
+    Args:
+        url: Its root, without `/v1`.
+        folder: Of the model that it serves.
+        check: Called while it is waited for; raises what ends the waiting.
+    """
+
+    def __init__(
+        self, url: str, folder: Path, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self.url, self._folder, self.check = url.rstrip("/"), folder, check
+        self._is_known = False
+        """Whether the server that runs now was looked at."""
+
+    def hand_over(self, policy: Policy) -> None:
+        """Have vLLM go on with a policy's weights, and wait where it is not there.
+
+        Args:
+            policy: Of the same form as the model in the folder.
+
+        Raises:
+            TrainingFailed: It has not taken them, or cannot; the text says what to do.
+        """
+        save_whole(policy.save_weights, self._folder)
+        remind_at = 0.0
+        while True:
+            self.check()
+            try:
+                if not self._is_known:
+                    self._look()
+                with self._paused():
+                    self._reload()
+                return
+            except (_NotThereError, TimeoutError) as error:
+                self._is_known = False
+                if time.monotonic() > remind_at:
+                    remind_at = time.monotonic() + REMIND_EVERY_S
+                    logger.warning(
+                        "waiting for vLLM at %s (%s); %s",
+                        *(self.url, error, self._how_to_start()),
+                    )
+            time.sleep(POLL_S)
+
+    def _look(self) -> None:
+        """Refuse a server to which weights cannot be handed over."""
+        self._ask("/health")
+        start = self._how_to_start()
+        if "is_paused" not in self._ask("/is_paused", missing={}):
+            raise TrainingFailed(f"{self.url} takes no weights: {start}")
+        (model,) = self._ask("/v1/models")["data"][:1]
+        root = Path(model.get("root") or self._folder)
+        if not root.exists():  # another machine's name for it, or one of the hub
+            logger.warning("%s serves %s: is that %s?", self.url, root, self._folder)
+        elif root.resolve() != self._folder.resolve():
+            raise TrainingFailed(
+                f"{self.url} serves {root}, where no new weights come: {start}"
+            )
+        self._is_known = True
+
+    def _how_to_start(self) -> str:
+        return f"start it with VLLM_SERVER_DEV_MODE=1 vllm serve {self._folder}"
+
+    @contextlib.contextmanager
+    def _paused(self) -> Iterator[None]:
+        """Have it finish what it has begun, and begin nothing meanwhile."""
+        try:
+            while not self._has_paused():
+                self.check()
+            yield
+        finally:
+            self._ask("/resume", {})
+
+    def _has_paused(self) -> bool:
+        try:
+            self._ask("/pause?mode=wait", {})
+        except TimeoutError:  # it still generates
+            return False
+        return True
+
+    def _reload(self) -> None:
+        how = {"method": "reload_weights"}
+        self._ask("/collective_rpc", how, timeout_s=RELOAD_TIMEOUT_S)
+        for _ in range(RESET_TRIES):
+            if self._ask("/reset_prefix_cache", {}).get("success"):
+                return
+            time.sleep(RESET_PAUSE_S)
+        raise TrainingFailed(
+            f"{self.url} has new weights and keeps prompts of the old ones in its cache"
+        )
+
+    def _ask(
+        self,
+        path: str,
+        body: Any = None,
+        missing: Any = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> Any:
+        """Get a page, or post to it; `missing` is what stands for a page it lacks.
+
+        Raises:
+            TimeoutError: No reply came in time.
+            _NotThereError: None will come.
+            TrainingFailed: It is an error.
+        """
+        request = urllib.request.Request(  # noqa: S310 - of HTTP, as the user named it
+            self.url + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(  # noqa: S310
+                request, timeout=timeout_s
+            ) as reply:
+                return json.loads(reply.read() or b"{}")
+        except urllib.error.HTTPError as error:
+            if error.code == 404 and missing is not None:
+                return missing
+            said = error.read().decode(errors="replace")[:300]
+            raise TrainingFailed(
+                f"{self.url}{path} has status {error.code} {said}"
+            ) from error
+        except TimeoutError:
+            raise
+        except (OSError, http.client.HTTPException) as error:
+            raise _NotThereError(error) from error
+        except ValueError as error:
+            raise TrainingFailed(f"{self.url}{path} is no page of vLLM") from error
+
+
+def save_whole(save: Callable[[Path], None], folder: Path) -> None:
+    """Save so that each file is the old one or the new one at any moment.
+
+    Args:
+        save: Writes into the folder that it is given.
+        folder: Made where it is not there; what else is in it stays.
+    """
+    new = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)  # of a start that was killed
+    save(new)
+    folder.mkdir(exist_ok=True)
+    for file in sorted(new.iterdir()):
+        file.replace(folder / file.name)
+    new.rmdir()

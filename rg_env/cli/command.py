@@ -1,0 +1,149 @@
+"""What the commands share, on top of click: help, log, the last option wins.
+
+Why click: docs/architecture.md has what was tried.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from rg_env import logs
+from rg_env.cli import failures
+
+logger = logging.getLogger(__name__)
+
+START = "python reasoning_gym_environment.py"
+HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
+
+MAX_SEED = 2**63 - 1
+"""As of `env.seed`."""
+
+MOST_ITEMS = 10_000
+"""Of a task, all made at the start."""
+
+
+class Number(click.FloatRange):
+    """A number in a range, in which NaN is not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number of a text."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{number} is not in the range {self._describe_range()}.", param)
+        return number
+
+
+LATENCY_MS = Number(0.0, 600_000.0)
+"""Up to ten minutes, half of what a client waits for an answer."""
+
+
+def _set_level(context: click.Context, option: click.Parameter, is_on: bool) -> None:
+    if is_on:
+        logs.ask(logging.DEBUG if option.name == "verbose" else logging.WARNING)
+
+
+def log_options() -> list[click.Parameter]:
+    """Return -v and -q, which every command has."""
+    rows = {
+        "verbose": "Log more, with tracebacks",
+        "quiet": "Log warnings and errors alone",
+    }
+    return [
+        click.Option(
+            [f"-{name[0]}", f"--{name}"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_level,
+            help=text,
+        )
+        for name, text in rows.items()
+    ]
+
+
+class Command(click.Command):
+    """A command whose help ends with an example, and which says what it does not use.
+
+    Args:
+        example: A command line of it, without the program.
+    """
+
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        kwargs["context_settings"] = HELP_NAMES
+        kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
+        super().__init__(*args, **kwargs)
+        self.params += log_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a command line; of equal options the last one wins, with a word."""
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        for option, count in Counter(o for o in order if not o.multiple).items():
+            if count > 1 and isinstance(option, click.Option):
+                logger.warning(
+                    "%s is given %d times; the last one counts", option.opts[-1], count
+                )
+        return super().parse_args(ctx, args)
+
+
+def loaded(env_cls: Any) -> Any:
+    """Return a class of environments that may have to be imported, which takes long."""
+    if isinstance(env_cls, type):
+        return env_cls
+    with failures.importing():
+        return env_cls()
+
+
+def shown(
+    name: str, kind: click.ParamType[Any], default: Any, text: str
+) -> Callable[[Any], Any]:
+    """Return an option that shows its default."""
+    is_shown = default is not None
+    return click.option(
+        name, type=kind, default=default, show_default=is_shown, help=text
+    )
+
+
+class Names(click.ParamType[list[str]]):
+    """Names or patterns that are separated by commas."""
+
+    name = "names"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        """Return the names of a text."""
+        names = [part.strip() for part in value.split(",")]
+        if not all(names) or not value.isprintable():
+            self.fail(f"{value!r} is not names separated by commas", param, ctx)
+        return names
+
+
+class Difficulty(click.ParamType[Any]):
+    """A setting of difficulty, as `env.complexity_mode` has it."""
+
+    name = "level"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Return the setting that a text means."""
+        from rg_env import yaml_text
+        from rg_env.tasks.level_settings import check_setting, parse_setting
+
+        try:
+            setting = parse_setting(value)
+            if value in ("None", "none", "null"):
+                setting = None
+            elif value.lstrip().startswith("["):
+                setting = yaml_text.load(value)
+            check_setting(setting)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return setting

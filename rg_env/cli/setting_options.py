@@ -1,0 +1,239 @@
+"""Options of `serve`, `process` and `evaluate`, made of the models of settings.
+
+    --env.FIELD VALUE      a field of the environment
+    --openai.FIELD VALUE   a field of the inference server
+    --config FILE          YAML with the sections `env` and `openai`
+
+There is no second table of them: names, kinds, texts and groups are those of the
+models, which need no framework. `--help` shows ten, `--help-all` all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from rg_env import yaml_text
+from rg_env.atropos import defaults
+from rg_env.atropos.checked_server import CheckedServer
+from rg_env.atropos.checked_settings import CheckedSettings
+from rg_env.atropos.setting_checks import SECRET, kinds
+from rg_env.cli.command import Command
+from rg_env.errors import SettingError, shown
+from rg_env.yaml_text import YamlFault
+
+ENV, OPENAI = "env", "openai"
+IGNORED = ("max_n_completions", "proxy_url")
+"""Options that the framework accepts and hands to nobody; accepted here as well."""
+
+FIRST = (
+    *("openai.base_url", "openai.server_type", "openai.model_name"),
+    *("env.tokenizer_name", "env.tasks", "env.complexity_mode", "env.group_size"),
+    *("env.max_token_length", "env.total_steps", "env.use_wandb"),
+)
+"""The settings people touch, as the README has them."""
+
+PROJECT = f"{Path(__file__).resolve().parents[2]}/"
+METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What a command starts from.
+
+    Attributes:
+        env: The model of the environment's settings.
+        env_values: What it starts from, where that is not the model's default.
+        server: The model of a server's settings.
+        servers: What each of the servers starts from.
+    """
+
+    env: type[BaseModel] = CheckedSettings
+    env_values: Mapping[str, Any] = dataclasses.field(
+        default_factory=lambda: defaults.ENV
+    )
+    server: type[BaseModel] = CheckedServer
+    servers: Sequence[Mapping[str, Any]] = (defaults.SERVER,)
+
+
+class SettingOption(click.Option):
+    """The option of one field; its value is the text that was typed.
+
+    Args:
+        section: Where it stands, ENV or OPENAI.
+        field: The field's name.
+        info: What the model says of it.
+        default: What the command starts from.
+        group: The title under which it is shown.
+    """
+
+    def __init__(
+        self, section: str, field: str, info: FieldInfo, default: Any, group: str
+    ) -> None:
+        self.section, self.field, self.group = section, field, group
+        found = tuple(dict.fromkeys(kinds(info.annotation)))
+        self.kinds = tuple(kind for kind in found if kind is not type(None))
+        self.takes_none = self.kinds != found
+        self.words = tuple(_words(self.kinds))
+        switch: dict[str, Any] = {}
+        if self.kinds == (bool,):  # its value may be left out
+            switch = {"is_flag": False, "flag_value": "true"}
+        text = f"{(info.description or '').rstrip('.')} [{_shown(default)}]"
+        super().__init__(
+            [f"--{section}.{field}", f"{section}__{field}"],
+            metavar=self._metavar(),
+            help=text,
+            **switch,
+        )
+
+    def _metavar(self) -> str:
+        if self.words and len(self.kinds) == 1:
+            return "|".join(self.words)
+        names = (METAVARS.get(kind, "TEXT") for kind in self.kinds)
+        return "|".join(dict.fromkeys(names))
+
+    def read(self, text: str) -> Any:
+        """Return the value of a text, for the model to check.
+
+        Raises:
+            SettingError: It is no YAML, where it has to be.
+        """
+        if text in ("None", "none", "null") and text not in self.words:
+            return None if self.takes_none else "none"
+        is_sequence = text.lstrip().startswith("[")
+        if self.kinds == (list,) and not is_sequence:
+            return [part.strip() for part in text.split(",")]
+        if dict in self.kinds or (list in self.kinds and is_sequence):
+            try:
+                return yaml_text.load(text)
+            except YamlFault as fault:
+                found = "the text" if self.field in SECRET else shown(text)
+                raise SettingError(
+                    f"{self.section}.{self.field}: {found} is no YAML value: {fault}"
+                ) from fault
+        return text
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the words that it may have."""
+        words = self.words or (("true", "false") if self.kinds == (bool,) else ())
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def _words(found: Sequence[Any]) -> Iterator[str]:
+    for kind in found:
+        if typing.get_origin(kind) is typing.Literal:
+            yield from map(str, typing.get_args(kind))
+        elif isinstance(kind, type) and issubclass(kind, Enum):
+            yield from (str(member.value) for member in kind)
+
+
+def _shown(default: object) -> str:
+    value = default.value if isinstance(default, Enum) else default
+    return str(value).replace(PROJECT, "")
+
+
+def _options(
+    section: str, model: type[BaseModel], starts: Mapping[str, Any]
+) -> Iterator[SettingOption]:
+    groups: Sequence[Any] = (CheckedServer,)
+    if section == ENV:
+        groups = CheckedSettings.__bases__
+    title_of = {
+        name: (group.__doc__ or "").rstrip(".")
+        for group in groups
+        for name in group.model_fields
+    }
+    names = [name for name in title_of if name in model.model_fields]
+    for name in dict.fromkeys([*names, *model.model_fields]):
+        info = model.model_fields[name]
+        default = starts.get(name, info.get_default(call_default_factory=True))
+        title = title_of.get(name, "Others, of the class that is run")
+        yield SettingOption(section, name, info, default, title)
+
+
+class SettingsCommand(Command):
+    """A command with settings.
+
+    Args:
+        name: Its name.
+        summary: What it does.
+        start: What it starts from.
+        callback: Takes the settings that were given, option to value.
+    """
+
+    def __init__(self, name: str, summary: str, start: Start, callback: Any) -> None:
+        self.start = start
+        flags = {
+            "slurm": "Find the inference servers through Slurm's variables",
+            "testing": "Of the tests of Atropos; false",
+        }
+        switch: dict[str, Any] = {"is_flag": False, "flag_value": "true"}
+        params: list[click.Parameter] = [
+            click.Option(
+                ["--config"], metavar="FILE", help="YAML of `env` and `openai`"
+            ),
+            *_options(OPENAI, start.server, start.servers[0] if start.servers else {}),
+            *_options(ENV, start.env, start.env_values),
+            *(
+                click.Option([f"--{flag}"], metavar="BOOL", help=text, **switch)
+                for flag, text in flags.items()
+            ),
+            *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
+            click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=self._print_all,
+                help="Show every option",
+            ),
+        ]
+        super().__init__(
+            name,
+            params=params,
+            help=f"{summary}\n\nThe command line wins over YAML, YAML over what is in"
+            " brackets. `None` is a value.",
+            callback=callback,
+            example=f"{name} --config settings.yaml --env.tasks gcd,*_sorting",
+        )
+
+    @property
+    def settings(self) -> list[SettingOption]:
+        """The options of settings."""
+        return [option for option in self.params if isinstance(option, SettingOption)]
+
+    def _print_all(self, ctx: click.Context, option: Any, is_on: bool) -> None:
+        if is_on:
+            ctx.meta["all"] = True
+            click.echo(self.get_help(ctx))
+            ctx.exit()
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the settings people touch, or all in groups; the rest last."""
+        by_name = {f"{o.section}.{o.field}": o for o in self.settings}
+        groups: dict[str, list[click.Parameter]] = {}
+        if ctx.meta.get("all"):
+            for option in self.settings:
+                groups.setdefault(option.group, []).append(option)
+        else:
+            more = f"Settings (10 of {len(by_name)}; --help-all shows all)"
+            groups[more] = [by_name[name] for name in FIRST if name in by_name]
+        rest = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
+        groups["Options"] = rest
+        for title, options in groups.items():
+            with formatter.section(title):
+                records = [option.get_help_record(ctx) for option in options]
+                formatter.write_dl([r for r in records if r], col_max=34)

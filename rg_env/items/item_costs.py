@@ -1,0 +1,100 @@
+"""What an item of a task costs on this machine, step by step of its scale."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rg_env.items import worker_jobs
+from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed
+from rg_env.pool.worker_pool import WorkerPool
+from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
+from rg_env.tasks.scales import Scale
+
+MAKE_DEADLINE_S = 30.0
+MEASURED_ITEMS = 6
+MEASURED_MS = 2_000.0
+"""Time after which a step gets no further item."""
+
+
+async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> float:
+    """Return the median time to make an item, in milliseconds.
+
+    The first one is left out if there are more: it has the dataset to build.
+
+    Raises:
+        DeadlineExceeded: An item was not ready in time.
+        JobFailed: An item cannot be made, or the library made none that can be asked.
+    """
+    times_ms: list[float] = []
+    unusable: JobFailed | None = None
+    for number in range(MAX_ATTEMPTS * MEASURED_ITEMS):
+        seed = entry_seed("evaluation", f"tasks/{task}", number)
+        call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
+        try:
+            took_ms, _ = await pool.run(
+                worker_jobs.timed, *call, deadline_s=MAKE_DEADLINE_S
+            )
+        except JobFailed as error:
+            if error.kind != "UnusableEntry":
+                raise
+            unusable = error
+            continue
+        times_ms.append(took_ms)
+        if len(times_ms) == MEASURED_ITEMS or sum(times_ms) > MEASURED_MS:
+            break
+    if unusable is not None and not times_ms:
+        raise unusable
+    return statistics.median(times_ms[1:] or times_ms)
+
+
+def steps_to_measure(scales: Mapping[str, Scale | None]) -> list[tuple[str, int]]:
+    """Return (task, number) of every step of one task, of both ends of several."""
+    numbers = {
+        task: range(1 if scale is None else len(scale.steps))
+        for task, scale in scales.items()
+    }
+    return [
+        (task, number)
+        for task, steps in numbers.items()
+        for number in steps
+        if len(scales) == 1 or number in (steps[0], steps[-1])
+    ]
+
+
+async def measured(
+    pool: WorkerPool,
+    places: int,
+    scales: Mapping[str, Scale | None],
+    steps: Iterable[tuple[str, int]],
+    advance: Callable[[str], object] = lambda task: None,
+) -> dict[str, dict[int, float | str]]:
+    """Measure steps of tasks.
+
+    Args:
+        pool: Where the items are made.
+        places: How many are made at once.
+        scales: Task to its scale, None where it has none.
+        steps: What is measured, as `steps_to_measure` returns it.
+        advance: Told of the task of each step that was measured.
+
+    Returns:
+        Task to the number of a step to its cost, or to why it has none.
+    """
+    found: dict[str, dict[int, float | str]] = {task: {} for task in scales}
+    free = asyncio.Semaphore(places)
+
+    async def measure(task: str, number: int) -> None:
+        scale = scales[task]
+        params = {} if scale is None else scale.steps[number].params
+        async with free:
+            try:
+                found[task][number] = await _item_ms(pool, task, params)
+            except (DeadlineExceeded, JobFailed) as error:
+                found[task][number] = f"step {number + 1}: {error}"
+        advance(task)
+
+    await asyncio.gather(*(measure(*each) for each in steps))
+    return found

@@ -1,0 +1,148 @@
+"""The policy made of torch, where torch is installed."""
+
+import numpy as np
+import pytest
+
+from examples.trainer.batches import Group
+from examples.trainer.grpo import Batch, advantages
+
+torch = pytest.importorskip("torch")
+
+VOCABULARY = 50
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with a small model whose embeddings are tied."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        tie_word_embeddings=True,
+    )
+    LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(tmp_path / "tied")
+    return tmp_path / "tied"
+
+
+def batch_of(seed):
+    """Return a batch of rows of several lengths and temperatures."""
+    rng = np.random.default_rng(seed)
+    groups = []
+    for temperature in (1.0, 0.7, 1.3):
+        lengths = rng.integers(6, 25, 4)
+        groups.append(
+            Group(
+                tokens=[rng.integers(0, VOCABULARY, n).tolist() for n in lengths],
+                trained=[np.arange(n) >= 4 for n in lengths],
+                logprobs=[rng.normal(-4, 1, n).astype(np.float32) for n in lengths],
+                scores=rng.random(4),
+                has_zero_advantage=np.array([False, False, True, False]),
+                temperature=temperature,
+            )
+        )
+    return groups, Batch(groups)
+
+
+def loss_and_entropy(model, groups, tokens):
+    """Compute them from whole rows, as the formulas of grpo.py stand there."""
+    loss, entropy = 0.0, 0.0
+    for group in groups:
+        for i, advantage in enumerate(advantages(group)):
+            if group.has_zero_advantage[i]:
+                continue
+            ids = torch.tensor([group.tokens[i]])
+            logits = model(input_ids=ids).logits[0, :-1] / group.temperature
+            told = logits.log_softmax(-1)
+            mask = torch.tensor(group.trained[i][1:])
+            now = told.gather(1, ids[0, 1:, None])[:, 0][mask]
+            ratio = (now - torch.tensor(group.logprobs[i][1:])[mask]).exp()
+            held = ratio.clamp(0.8, 1.2)
+            loss -= torch.minimum(ratio * advantage, held * advantage).sum() / tokens
+            entropy -= (told.exp() * told).sum(-1)[mask].sum().item() / tokens
+    return loss, entropy
+
+
+def test_one_pass_in_micro_batches_has_the_gradient_of_the_loss(folder):
+    from examples.trainer.torch_policy import TorchPolicy
+
+    policy = TorchPolicy(folder, tokens_at_once=64)
+    groups, batch = batch_of(0)
+    entropy = policy.backward(
+        batch.rows, batch.trained, batch.derivative, batch.temperatures
+    )
+    weights = list(policy._model.parameters())
+    found = [weight.grad.clone() for weight in weights]
+    policy._model.zero_grad()
+    loss, right_entropy = loss_and_entropy(policy._model, groups, batch.tokens)
+    loss.backward()
+    for gradient, weight in zip(found, weights, strict=True):
+        torch.testing.assert_close(gradient, weight.grad, atol=1e-6, rtol=1e-4)
+    assert batch.measures().loss == pytest.approx(float(loss.detach()), abs=1e-5)
+    assert entropy == pytest.approx(right_entropy, abs=1e-4)
+
+
+def test_a_policy_that_was_saved_takes_the_same_next_step(folder, tmp_path):
+    from examples.trainer.torch_policy import TorchPolicy
+
+    def step(policy):
+        _, batch = batch_of(1)
+        policy.backward(batch.rows, batch.trained, batch.derivative)
+        policy.step(1e-2)
+
+    first, second = TorchPolicy(folder), TorchPolicy(folder)
+    step(first)
+    first.save(tmp_path / "saved")
+    second.load(tmp_path / "saved")
+    step(first)
+    step(second)
+    pairs = zip(first._model.parameters(), second._model.parameters(), strict=True)
+    assert all(torch.equal(*pair) for pair in pairs)
+
+
+def test_weights_are_handed_over_in_the_precision_of_the_folder(folder, tmp_path):
+    from safetensors.torch import load_file
+
+    from examples.trainer.torch_policy import TorchPolicy
+
+    TorchPolicy(folder).save_weights(tmp_path / "new")
+    (file,) = (tmp_path / "new").iterdir()
+    assert {weight.dtype for weight in load_file(file).values()} == {torch.bfloat16}
+
+
+def test_a_model_is_prepared_with_an_output_embedding_of_its_own(folder, tmp_path):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from examples.trainer.prepare import prepare
+    from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+
+    AutoTokenizer.from_pretrained(TOKENIZER_FOLDER).save_pretrained(folder)
+    prepare(str(folder), tmp_path / "policy")
+    tied, own = map(AutoModelForCausalLM.from_pretrained, (folder, tmp_path / "policy"))
+    ids = torch.tensor([[3, 1, 4]])
+    assert torch.equal(tied(input_ids=ids).logits, own(input_ids=ids).logits)
+    assert own.get_output_embeddings().weight is not own.get_input_embeddings().weight
+    assert own.dtype == torch.bfloat16
+
+
+def test_a_sampler_tells_the_log_probabilities_that_a_forward_pass_has(folder):
+    from examples.train_small.torch_sampler import TorchSampler
+
+    policy = TorchSampler(folder)
+    prompts = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
+    stops = frozenset(range(10))
+    samples = policy.sample(prompts, 30, 1.0, stops, seed=3)
+    assert samples == policy.sample(prompts, 30, 1.0, stops, seed=3)
+    for prompt, (ids, told) in zip(prompts, samples, strict=True):
+        assert stops.isdisjoint(ids[:-1])
+        assert len(ids) == 30 or ids[-1] in stops
+        row = torch.tensor([prompt + ids])
+        with torch.no_grad():
+            right = policy._model(input_ids=row).logits[0].log_softmax(-1)
+        right = right[len(prompt) - 1 : -1].gather(1, row[0, len(prompt) :, None])[:, 0]
+        np.testing.assert_allclose(told, right.numpy(), atol=1e-4)

@@ -1,0 +1,180 @@
+"""The trainer as a program, beside the three others that the README starts."""
+
+import contextlib
+import fcntl
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from documents import ROOT
+
+from examples.train_small.servers import start_small
+from examples.trainer import train
+from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+from tests.examples.answer_policy import AnswerPolicy, load_policy
+from tests.parts import ENTRY, free_port
+
+STEPS, GUARD_S = 30, 120.0
+TASK = "letter_counting"
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Return a folder with a model that has not learnt anything."""
+    folder = tmp_path / "policy"
+    shutil.copytree(TOKENIZER_FOLDER, folder)
+    AnswerPolicy().save_weights(folder)
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+def history_of(model):
+    path = model.with_name("policy-checkpoints") / "history.jsonl"
+    lines = path.read_text().split("\n")[:-1] if path.is_file() else []
+    return [json.loads(line) for line in lines]
+
+
+class Programs:
+    """Starts them, each by itself, and kills those that are left."""
+
+    def __init__(self, model, running):
+        self._model, self._running = model, running
+        self._api = free_port()
+        server = start_small(
+            model, model.parent / "log", module="tests.examples.answer_policy"
+        )
+        running.callback(server.kill)
+        self._server = server.weights.url
+
+    def start(self, name, *argv):
+        """Start a Python program whose words go to a file of this name."""
+        log = self._running.enter_context(self._model.with_name(name).open("a"))
+        words = [sys.executable, *map(str, argv)]
+        process = subprocess.Popen(words, stdout=log, stderr=log, cwd=ROOT)
+        self._running.callback(process.wait)
+        self._running.callback(process.kill)
+        return process
+
+    def said(self, name):
+        return self._model.with_name(name).read_text()
+
+    def start_api(self):
+        return self.start("api", ENTRY, "run-api", "--port", self._api)
+
+    def start_serve(self):
+        changes = {
+            "env.tokenizer_name": self._model,
+            "env.rollout_server_url": f"http://127.0.0.1:{self._api}",
+            "env.tasks": TASK,
+            # The right answer is mostly 1, which the policy can learn.
+            "env.task_params": {TASK: {"min_words": 2, "max_words": 3}},
+            "env.complexity_mode": None,
+            "env.num_workers": 1,
+            "env.ensure_scores_are_not_same": False,
+            "env.data_dumps_dir": self._model.with_name("dumps"),
+            "openai.base_url": f"{self._server}/v1",
+        }
+        words = [f"--{name}={value}" for name, value in changes.items()]
+        config = ROOT / "examples" / "serve_trainer.yaml"
+        return self.start("serve", ENTRY, "serve", "--config", config, *words)
+
+    def start_trainer(self):
+        words = {
+            "--model": self._model,
+            "--api": f"http://127.0.0.1:{self._api}",
+            "--server": self._server,
+            "--steps": STEPS,
+            "--learning-rate": 20,
+            "--checkpoint-every": 3,
+        }
+        argv = [word for pair in words.items() for word in pair]
+        module = "tests.examples.trained_without_torch"
+        return self.start("trainer", "-m", module, *argv)
+
+    def until_step(self, step, trainer):
+        """Wait until it has taken a step; return how many it has."""
+        deadline = time.monotonic() + GUARD_S
+        while len(history_of(self._model)) < step:
+            assert trainer.poll() is None, self.said("trainer")
+            assert time.monotonic() < deadline, self.said("serve")
+            time.sleep(0.01)
+        return len(history_of(self._model))
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_four_programs_started_in_any_order_train_and_go_on_after_each_end(model):
+    with contextlib.ExitStack() as running:
+        programs = Programs(model, running)
+        trainer = programs.start_trainer()
+        serve = programs.start_serve()
+        api = programs.start_api()
+
+        killed_at = programs.until_step(8, trainer)
+        trainer.kill()
+        trainer = programs.start_trainer()
+        programs.until_step(killed_at + 2, trainer)
+
+        serve.kill()
+        serve.wait()
+        programs.start_serve()
+        killed_at = len(history_of(model))
+        programs.until_step(killed_at + 4, trainer)
+
+        trainer.send_signal(signal.SIGINT)
+        assert trainer.wait(GUARD_S) == 128 + signal.SIGINT
+        assert "ended; the same command goes on" in programs.said("trainer")
+        done = len(history_of(model))
+        trainer = programs.start_trainer()
+
+        programs.until_step(done + 2, trainer)
+        api.kill()
+        api.wait()
+        programs.start_api()
+        assert trainer.wait(GUARD_S) == 0, programs.said("trainer")
+        assert f"going on after step {done}" in programs.said("trainer")
+    rows = history_of(model)
+    assert [row["number"] for row in rows] == list(range(1, STEPS + 1))
+    rewards = [row["reward"] for row in rows]
+    assert sum(rewards[-5:]) > sum(rewards[:5]) + 0.5
+    # What the server reads is what was trained.
+    (checkpoint,) = model.with_name("policy-checkpoints").glob("step-*")
+    assert checkpoint.name == f"step-{STEPS:06d}"
+    told = [
+        load_policy(folder).log_probabilities([0]) for folder in (model, checkpoint)
+    ]
+    assert told[0] == told[1] != AnswerPolicy().log_probabilities([0])
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--model", "nowhere"], "nowhere holds no model; prepare.py makes one"),
+        (["--model", ".", "--group-size", "1"], "--group-size is at least 2"),
+        (["--model", ".", "--checkpoint-every", "0"], "--checkpoint-every is at least"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_at_once(
+    model, monkeypatch, argv, said, capsys
+):
+    monkeypatch.chdir(model)
+    with pytest.raises(SystemExit):
+        train.read_options(argv)
+    assert said in capsys.readouterr().err
+
+
+def test_a_second_trainer_of_a_folder_is_refused(model, capsys):
+    folder = model.with_name("policy-checkpoints")
+    folder.mkdir()
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status = train.main(
+            ["--model", str(model)], lambda folder, device: AnswerPolicy()
+        )
+    assert status == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"error: another trainer has {folder}; end it"

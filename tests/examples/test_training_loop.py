@@ -1,0 +1,213 @@
+"""The training loop: hand-overs, steps, batches of another policy, checkpoints."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from examples.train_small.task_run import ShuffledSource
+from examples.trainer.checkpoints import Checkpoints
+from examples.trainer.policy import TrainingFailed
+from examples.trainer.training_loop import (
+    MOST_FOREIGN_BATCHES,
+    Ended,
+    Plan,
+    train,
+)
+from tests.examples.answer_policy import AFTER, BEFORE, DIGITS, AnswerPolicy
+from tests.examples.groups_of_rows import group_of
+
+
+def group_for(policy, scores=(0, 1)):
+    """Return a group as this policy samples it now; the second digit is right."""
+    rows = [[*BEFORE, DIGITS[place], *AFTER] for place in range(len(scores))]
+    told = policy.log_probabilities(range(len(scores)))
+    here = np.arange(len(rows[0])) == len(BEFORE)
+    return dataclasses.replace(
+        group_of(scores),
+        tokens=rows,
+        trained=[here] * len(rows),
+        logprobs=[np.where(here, value, 0.0) for value in told],
+    )
+
+
+class Source:
+    """Gives groups as the policy samples them."""
+
+    def __init__(self, policy):
+        self.policy, self.steps = policy, []
+
+    def next_batch(self, step):
+        self.steps.append(step)
+        return [group_for(self.policy)]
+
+
+class Server:
+    """Counts the weights that it was given."""
+
+    taken = 0
+
+    def hand_over(self, policy):
+        self.taken += 1
+
+
+def trained(folder, steps, source_of=Source, server=None, **changes):
+    """Train a new policy from what is in a folder; return steps, server and source."""
+    policy, server, seen = AnswerPolicy(), server or Server(), []
+    plan = Plan(steps, **{"learning_rate": 0.1, "checkpoint_every": 2, **changes})
+    source = source_of(policy)
+    train(policy, source, server, plan, Checkpoints(folder), tell=seen.append)
+    return seen, server, source
+
+
+def history_of(folder):
+    lines = (folder / "history.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def kept_in(folder):
+    return [path.name for path in folder.glob("step-*")]
+
+
+def test_weights_are_handed_over_before_the_first_batch_and_after_every_step(tmp_path):
+    seen, server, source = trained(tmp_path, 3)
+    assert (len(seen), server.taken, source.steps) == (3, 4, [0, 1, 2])
+
+
+def test_every_step_leaves_what_one_wants_to_see_of_it(tmp_path):
+    seen, *_ = trained(tmp_path, 3)
+    rows = history_of(tmp_path)
+    assert [row["number"] for row in rows] == [1, 2, 3]
+    assert rows[0].keys() >= {
+        *("reward", "loss", "entropy", "length", "clipped", "truncated", "kl"),
+        *("norm", "tokens", "waited_s", "trained_s"),
+    }
+    words = ("reward 0.5", "entropy 2.19", "length 1.0", "clipped 0.0%", "gradient")
+    assert all(word in str(seen[0]) for word in words)
+
+
+def test_a_run_goes_on_at_its_newest_checkpoint(tmp_path):
+    trained(tmp_path, 4)
+    seen, _, source = trained(tmp_path, 6)
+    assert [step.number for step in seen] == [5, 6]
+    assert source.steps == [4, 5]
+    assert kept_in(tmp_path) == ["step-000006"]
+
+
+def test_what_was_done_is_kept_when_the_user_ends_it(tmp_path):
+    class EndingSource(Source):
+        def next_batch(self, step):
+            if step == 3:
+                raise Ended
+            return super().next_batch(step)
+
+    with pytest.raises(Ended):
+        trained(tmp_path, 6, EndingSource)
+    assert kept_in(tmp_path) == ["step-000003"]
+    seen, *_ = trained(tmp_path, 6)
+    assert [step.number for step in seen] == [4, 5, 6]
+
+
+def test_what_a_kill_lost_is_done_again_from_the_weights_of_the_checkpoint(tmp_path):
+    class Killed(Server):
+        def hand_over(self, policy):
+            super().hand_over(policy)
+            if self.taken == 5:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, 6, server=Killed(), checkpoint_every=3)
+    assert kept_in(tmp_path) == ["step-000003"]
+    seen, *_ = trained(tmp_path, 6, checkpoint_every=3)
+    assert [step.number for step in seen] == [4, 5, 6]
+    assert [row["number"] for row in history_of(tmp_path)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_kill_before_the_first_interval_begins_with_the_first_weights(tmp_path):
+    class Killed(Server):
+        def hand_over(self, policy):
+            super().hand_over(policy)
+            if self.taken == 3:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, 6, server=Killed(), checkpoint_every=20)
+    first = AnswerPolicy()
+    Checkpoints(tmp_path).load(later := AnswerPolicy())
+    np.testing.assert_array_equal(
+        *(p.log_probabilities([0, 1]) for p in (first, later))
+    )
+    assert kept_in(tmp_path) == ["step-000000"]
+
+
+def test_a_batch_that_another_policy_sampled_is_left_out_and_said(tmp_path, caplog):
+    class Stale(Source):
+        def next_batch(self, step):
+            (group,) = super().next_batch(step)
+            if len(self.steps) > 2:
+                return [group]
+            off = [row - 1.0 for row in group.logprobs]
+            return [dataclasses.replace(group, logprobs=off)]
+
+    seen, _, source = trained(tmp_path, 2, Stale)
+    assert source.steps == [0, 0, 0, 1]
+    assert [step.number for step in seen] == [1, 2]
+    assert caplog.text.count("another policy has sampled it (KL 0.718)") == 2
+
+
+def test_a_server_with_other_weights_ends_the_training_and_no_step_is_taken(tmp_path):
+    class Foreign(Source):
+        def next_batch(self, step):
+            (group,) = super().next_batch(step)
+            off = [row - 1.0 for row in group.logprobs]
+            return [dataclasses.replace(group, logprobs=off)]
+
+    with pytest.raises(TrainingFailed, match="with other weights than the trainer"):
+        trained(tmp_path, 2, Foreign)
+    assert history_of(tmp_path) == []
+
+
+def test_a_batch_of_truncated_rollouts_alone_is_left_out(tmp_path, caplog):
+    class Truncating(Source):
+        def next_batch(self, step):
+            (group,) = super().next_batch(step)
+            is_first = len(self.steps) == 1
+            flags = np.array([is_first, is_first])
+            return [dataclasses.replace(group, has_zero_advantage=flags)]
+
+    _, _, source = trained(tmp_path, 1, Truncating)
+    assert source.steps == [0, 0]
+    assert "all were truncated" in caplog.text
+    assert MOST_FOREIGN_BATCHES > 2
+
+
+def test_the_learning_rate_rises_to_its_highest_and_falls_to_nothing():
+    plan = Plan(100, learning_rate=2.0)
+    rates = [plan.learning_rate_of(number) for number in range(1, 101)]
+    highest = rates.index(2.0)
+    assert rates[: highest + 1] == sorted(rates[: highest + 1])
+    assert rates[highest:] == sorted(rates[highest:], reverse=True)
+    assert 0 < rates[0] < 0.2
+    assert 0 < rates[-1] < 0.1
+
+
+def test_a_step_is_taken_with_its_learning_rate(tmp_path, monkeypatch):
+    taken = []
+    monkeypatch.setattr(AnswerPolicy, "step", lambda _, rate: taken.append(rate) or 0.0)
+    trained(tmp_path, 4)
+    plan = Plan(4, learning_rate=0.1)
+    assert taken == [plan.learning_rate_of(number) for number in (1, 2, 3, 4)]
+
+
+def test_the_control_permutes_the_rewards_of_a_batch():
+    class Fixed:
+        def next_batch(self, step):
+            return [group_of([0, 0, 1]), group_of([1, 1, 0.5])]
+
+    groups = Fixed().next_batch(0)
+    dealt = ShuffledSource(Fixed(), seed=0).next_batch(0)
+    scores = [np.concatenate([g.scores for g in some]) for some in (groups, dealt)]
+    assert sorted(scores[0]) == sorted(scores[1])
+    assert scores[0].tolist() != scores[1].tolist()
+    assert [g.tokens for g in dealt] == [g.tokens for g in groups]

@@ -1,0 +1,185 @@
+"""Weights that are handed over to a vLLM in its development mode."""
+
+import asyncio
+import http.client
+
+import pytest
+from aiohttp import web
+
+from examples.trainer import vllm_weights
+from examples.trainer.policy import TrainingFailed
+from examples.trainer.vllm_weights import VllmWeights
+from rg_env.simulation.inference_server import serve_app
+from tests.examples.unigram_policy import policy_of
+
+HAND_OVER = [
+    "/pause?mode=wait",
+    "/collective_rpc",
+    *["/reset_prefix_cache"] * 3,
+    "/resume",
+]
+
+
+class VllmCalls:
+    """What a vLLM in its development mode was told, and what it answers."""
+
+    def __init__(self, folder, root=None, **statuses):
+        self.seen, self.files = [], []
+        self._model = {"id": "its-model", "root": str(root or folder)}
+        self._folder, self._statuses = folder, statuses
+        self.busy_for = 2
+        """So often is its cache in use."""
+
+    async def answer(self, request):
+        path = request.path_qs
+        if request.method == "POST":
+            self.seen.append(path)
+        if path == "/collective_rpc":
+            assert await request.json() == {"method": "reload_weights"}
+            self.files = sorted(file.name for file in self._folder.iterdir())
+        status = self._statuses.get(path.strip("/"), 200)
+        if path == "/reset_prefix_cache":
+            self.busy_for -= 1
+        reply = {"success": self.busy_for < 0, "data": [self._model]}
+        return web.json_response(reply | {"is_paused": False}, status=status)
+
+    def app(self):
+        app = web.Application()
+        app.router.add_route("*", "/{any:.*}", self.answer)
+        return app
+
+
+def told(vllm, folder, match=None):
+    """Hand weights over to a vLLM, in a thread; with a match it has to fail so."""
+
+    def hand_over(url):
+        weights = VllmWeights(url, folder)
+        if match is None:
+            weights.hand_over(policy_of(a=0.0))
+            return
+        with pytest.raises(TrainingFailed, match=match):
+            weights.hand_over(policy_of(a=0.0))
+
+    async def run():
+        async with serve_app(vllm.app()) as url:
+            await asyncio.to_thread(hand_over, url)
+
+    asyncio.run(run())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text("{}")
+    return folder
+
+
+def test_a_vllm_is_paused_while_it_reads_new_weights_and_empties_its_cache(folder):
+    told(vllm := VllmCalls(folder), folder)
+    assert vllm.seen == HAND_OVER
+
+
+def test_new_weights_lie_beside_the_tokenizer_when_a_server_reads_them(folder):
+    told(vllm := VllmCalls(folder), folder)
+    assert vllm.files == ["tokenizer.json", "weights.npy"]
+    assert [path.name for path in folder.parent.iterdir()] == ["weights"]
+
+
+def test_weights_that_a_run_left_half_written_are_no_trouble(folder):
+    half = folder.with_name("weights.new")
+    half.mkdir()
+    (half / "weights.npy").write_bytes(b"half")
+    (half / "another.npy").write_bytes(b"half")
+    told(VllmCalls(folder), folder)
+    assert (folder / "weights.npy").stat().st_size > 4
+    assert sorted(p.name for p in folder.iterdir()) == ["tokenizer.json", "weights.npy"]
+    assert not half.exists()
+
+
+def test_a_vllm_that_fails_to_read_them_is_said_and_goes_on(folder):
+    told(vllm := VllmCalls(folder, collective_rpc=500), folder, match="status 500")
+    assert vllm.seen[-1] == "/resume"
+
+
+def test_a_vllm_that_is_not_in_its_development_mode_is_refused(folder):
+    vllm = VllmCalls(folder, is_paused=404)
+    told(
+        vllm, folder, match=r"start it with VLLM_SERVER_DEV_MODE=1 vllm serve .*weights"
+    )
+    assert vllm.seen == []
+
+
+def test_a_vllm_that_keeps_old_prompts_is_no_success(folder, monkeypatch):
+    monkeypatch.setattr(vllm_weights, "RESET_PAUSE_S", 0)
+    vllm = VllmCalls(folder)
+    vllm.busy_for = 10**6
+    told(vllm, folder, match="cache")
+
+
+def test_a_vllm_that_serves_another_folder_is_refused(folder):
+    another = folder.with_name("another")
+    another.mkdir()
+    vllm = VllmCalls(folder, root=another)
+    told(vllm, folder, match=r"another, where no new weights .* vllm serve .*weights")
+    assert vllm.seen == []
+
+
+def test_a_folder_that_only_the_server_can_see_is_asked_about(folder, caplog):
+    told(VllmCalls(folder, root="/elsewhere/weights"), folder)
+    assert "serves /elsewhere/weights: is that" in caplog.text
+
+
+def test_a_vllm_that_is_not_there_is_waited_for_and_named_once(
+    folder, monkeypatch, caplog
+):
+    monkeypatch.setattr(vllm_weights, "POLL_S", 0)
+    waits = iter(range(3))
+
+    class Ended(Exception):
+        pass
+
+    def check():
+        if next(waits, None) is None:
+            raise Ended
+
+    with pytest.raises(Ended):
+        VllmWeights("http://127.0.0.1:9", folder, check).hand_over(policy_of(a=0.0))
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "waiting for vLLM at http://127.0.0.1:9" in said
+
+
+def test_a_vllm_that_still_generates_is_waited_for_in_short_requests(
+    folder, monkeypatch
+):
+    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, 0.2))
+
+    class Busy(VllmCalls):
+        async def answer(self, request):
+            if request.path == "/pause" and len(self.seen) < 2:
+                self.seen.append(request.path_qs)
+                await asyncio.sleep(0.5)
+                return web.json_response({})
+            return await super().answer(request)
+
+    told(vllm := Busy(folder), folder)
+    assert vllm.seen == ["/pause?mode=wait"] * 2 + HAND_OVER
+
+
+@pytest.mark.parametrize("lost", [ConnectionResetError, http.client.IncompleteRead])
+def test_a_vllm_that_ends_in_the_midst_gets_the_weights_when_it_is_back(
+    folder, monkeypatch, lost
+):
+    monkeypatch.setattr(vllm_weights, "POLL_S", 0)
+    vllm = VllmCalls(folder)
+    losses = iter([True])
+    read = http.client.HTTPResponse.read
+
+    def read_or_lose(reply, *args):
+        if vllm.seen[-1:] == ["/collective_rpc"] and next(losses, False):
+            raise lost("")
+        return read(reply, *args)
+
+    monkeypatch.setattr(http.client.HTTPResponse, "read", read_or_lose)
+    told(vllm, folder)
+    assert vllm.seen == ["/pause?mode=wait", "/collective_rpc", "/resume", *HAND_OVER]
