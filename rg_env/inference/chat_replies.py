@@ -7,9 +7,9 @@ it is what the model wrote, which rows, dump files and the search for an answer 
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-import orjson
 from openai.types.chat import ChatCompletion
 
 from rg_env.inference.replies import Breathe, why_cut_off
@@ -24,7 +24,7 @@ def read_chat(body: bytes, breathe: Breathe) -> ChatCompletion:
     Raises:
         Exception: It is none; one of `replies.NO_SUCH_FORM`.
     """
-    value = orjson.loads(body)
+    value = json.loads(body)  # orjson refuses half a pair of UTF-16
     if not all(isinstance(choice["message"], dict) for choice in value["choices"]):
         raise TypeError("a choice without a message")
     return ChatCompletion.construct(**value)
