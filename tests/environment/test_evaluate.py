@@ -294,7 +294,7 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     assert "results" not in logged.text and not folder.exists()
 
 
-def test_an_endpoint_that_charges_is_not_asked_for_its_health(tmp_path):
+def test_an_endpoint_that_charges_is_asked_a_question_more_and_no_health(tmp_path):
     asked = []
 
     async def chat(request):
@@ -313,7 +313,7 @@ def test_an_endpoint_that_charges_is_not_asked_for_its_health(tmp_path):
             return await asyncio.to_thread(run_main, ["evaluate", *argv])
 
     assert asyncio.run(run()) == 0
-    assert len(asked) == len(FAST_TASKS)
+    assert len(asked) == len(FAST_TASKS) + 1 and asked[0] == "What is 2 + 2?"
 
 
 def test_one_item_can_be_evaluated_by_hand():
