@@ -43,6 +43,10 @@ class StartedProcesses:
         if is_start and os.getpid() == self._pid:
             self._starts.append(f"{event} {arguments[:2]!r:.200}")
 
+    def pytest_collection_finish(self) -> None:
+        """What an import has started, as matplotlib's fc-list, is no test's."""
+        self._starts.clear()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any]

@@ -13,6 +13,11 @@ import os, subprocess, sys
 import pytest
 
 START = [sys.executable, "-c", ""]
+subprocess.run(START, check=True)
+
+
+def test_unmarked_that_starts_none_after_an_import_that_has():
+    pass
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +41,6 @@ def test_unmarked_that_forks():
 
 
 def test_unmarked_whose_fixture_has_started_one_earlier(started):
-    pass
-
-
-def test_unmarked_that_starts_none():
     pass
 """
 
@@ -69,6 +70,6 @@ def test_a_test_that_starts_a_process_and_is_not_marked_so_fails(tmp_path):
         "test_unmarked_that_starts_one": "FAILED",
         "test_unmarked_that_forks": "FAILED",
         "test_unmarked_whose_fixture_has_started_one_earlier": "FAILED",
-        "test_unmarked_that_starts_none": "PASSED",
+        "test_unmarked_that_starts_none_after_an_import_that_has": "PASSED",
     }
     assert done.stdout.count("put @pytest.mark.processes before it") >= 3
