@@ -11,6 +11,7 @@ they pay is right or a near miss.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from itertools import chain
@@ -250,10 +251,37 @@ def _doubled_list(entry: Entry) -> str:
     return gold + ", zz" * len(entry["metadata"]["sorted_words"])
 
 
-def _real_words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score word_ladder: every step is a word, as the question asks."""
+@functools.cache
+def _words_of_ladders(length: int) -> frozenset[str]:
+    """Return the library's words of a length, upper case."""
+    # Only a worker ever needs it.
+    from reasoning_gym.algorithmic.word_ladder import WordLadderDataset
+
+    return frozenset(WordLadderDataset._load_words_from_csv(length, length)[length])
+
+
+def _letters_apart(word: str, other: str) -> int:
+    return sum(a != b for a, b in zip(word, other, strict=True))
+
+
+def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score word_ladder: 1, or half of the share of letters brought into place.
+
+    Steps count up to the first that is no word or changes not exactly one letter. Who
+    begins elsewhere, gets no nearer or goes on behind the end has nothing.
+    """
     value = library(answer)
-    return value if value == 1.0 else 0.0
+    start, end = entry["metadata"]["start_word"], entry["metadata"]["end_word"]
+    first, *steps = (step.strip() for step in answer.upper().split(","))
+    if value == 1.0 or first != start:
+        return value if value == 1.0 else 0.0
+    known, at = _words_of_ladders(len(end)), start
+    for step in steps:
+        if step not in known or _letters_apart(at, step) != 1:
+            break
+        at = step
+    left = _letters_apart(at, end)
+    return max(0.0, 1 - left / _letters_apart(start, end)) / 2 if left else 0.0
 
 
 def _by_way_of_no_word(entry: Entry) -> str:
@@ -350,10 +378,10 @@ FIXES: tuple[ScorerFix, ...] = (
         task="word_ladder",
         scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
         fault="Pays for steps that are no words, so that to change one letter after the"
-        " other earns 0.37.",
+        " other earns 0.37, and nothing for right steps that do not arrive.",
         proof=_by_way_of_no_word,
         proof_pays=0.5,
-        score=_real_words,
+        score=_rungs,
     ),
     ScorerFix(
         task="word_sorting",
