@@ -11,10 +11,10 @@ they pay is right or a near miss.
 
 from __future__ import annotations
 
-import functools
 import json
 import re
-from itertools import chain
+from bisect import bisect_left
+from itertools import chain, pairwise
 from typing import Any
 
 from rg_env.answers.fixes.base_scorer import digit_behind
@@ -251,17 +251,16 @@ def _doubled_list(entry: Entry) -> str:
     return gold + ", zz" * len(entry["metadata"]["sorted_words"])
 
 
-@functools.cache
-def _words_of_ladders(length: int) -> frozenset[str]:
-    """Return the library's words of a length, upper case."""
-    # Only a worker ever needs it.
-    from reasoning_gym.algorithmic.word_ladder import WordLadderDataset
-
-    return frozenset(WordLadderDataset._load_words_from_csv(length, length)[length])
-
-
 def _letters_apart(word: str, other: str) -> int:
     return sum(a != b for a, b in zip(word, other, strict=True))
+
+
+def _single_steps(words: list[str]) -> list[str]:
+    """Return the words up to the first step that changes not exactly one letter."""
+    for place, (word, step) in enumerate(pairwise(words), 1):
+        if len(step) != len(word) or _letters_apart(word, step) != 1:
+            return words[:place]
+    return words
 
 
 def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -272,15 +271,25 @@ def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
     """
     value = library(answer)
     start, end = entry["metadata"]["start_word"], entry["metadata"]["end_word"]
-    first, *steps = (step.strip() for step in answer.upper().split(","))
-    if value == 1.0 or first != start:
+    words = [word.strip() for word in answer.upper().split(",")]
+    if value == 1.0 or words[0] != start:
         return value if value == 1.0 else 0.0
-    known, at = _words_of_ladders(len(end)), start
-    for step in steps:
-        if step not in known or _letters_apart(at, step) != 1:
-            break
-        at = step
-    left = _letters_apart(at, end)
+    steps = _single_steps(words)
+    in_turn = (end[:n] + start[n:] for n in range(1, len(end) + 1))
+    to_end = [word for word in dict.fromkeys(in_turn) if word != start]
+
+    def by_way_of(place: int) -> float:
+        """Return what is paid for the way to a step, back and one letter after another.
+
+        That is halved for each word that the library does not know.
+        """
+        there = steps[: place + 1]
+        return library(",".join([*there, *there[-2::-1], *to_end]))
+
+    known = bisect_left(
+        range(1, len(steps)), True, key=lambda place: by_way_of(place) < by_way_of(0)
+    )
+    left = _letters_apart(steps[known], end)
     return max(0.0, 1 - left / _letters_apart(start, end)) / 2 if left else 0.0
 
 
