@@ -71,20 +71,18 @@ def _expression(bounds: ExpressionBounds) -> Reader:
 _VARIABLES = frozenset("xyztuvwXYZ")
 _CIRCULAR = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _HYPERBOLIC = frozenset({"sinh", "cosh", "tanh"})
-_FUNCTIONS = (
+FUNCTIONS = (
     frozenset({"exp", "log", "ln", "sqrt", "abs", "Abs"})
     | _CIRCULAR
     | _HYPERBOLIC
     | {f"a{name}" for name in _CIRCULAR | _HYPERBOLIC}
 )
+"""Elementary functions of one argument that an antiderivative may hold."""
 # The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
 _ARITHMETIC = ExpressionBounds(decimals=False, max_digits=12)
 _CONSTANTS = frozenset({"C", "c", "K", "k", "D"})
-_POWERS_OF_X = ExpressionBounds(names=_VARIABLES | _CONSTANTS, powers=True)
-_INTEGRAL = dataclasses.replace(
-    _POWERS_OF_X,
-    names=_POWERS_OF_X.names | {"e", "E", "pi"},
-    functions=_FUNCTIONS,
+_INTEGRAL = ExpressionBounds(
+    names=_VARIABLES | _CONSTANTS | {"e", "E", "pi"}, functions=FUNCTIONS, powers=True
 )
 _POLYNOMIAL = ExpressionBounds(
     names=frozenset("abcdefghijklmnopqrstuvwxyz") | _VARIABLES,
@@ -141,8 +139,8 @@ GUARDS: Mapping[str, Guard] = {
         Guard(
             "simple_integration",
             _PARSES + "; simplifies",
-            "a polynomial in x or X and C; exponents to 10, up to 52 characters",
-            _expression(_POWERS_OF_X),
+            "elementary functions of x or X, and C; exponents to 10",
+            _expression(_INTEGRAL),
         ),
         Guard(
             "intermediate_integration",

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from rg_env.answers.fixes.fix_table import FIXES
-from rg_env.answers.fixes.library_expectations import OTHER_SCORES
+from rg_env.answers.fixes.library_expectations import OTHER_SCORES, PAID_IN_FULL
 from rg_env.answers.guards import GUARDS
 from rg_env.items.markdown_table import markdown_table
 from rg_env.tasks import library
@@ -55,10 +55,13 @@ answer with nothing but words around it that can be no second answer, as in
 
 ## Where the library's own tests expect another score
 
-reasoning-gym has tests of what its scorers pay. The corrected scorers pay the same but
-for these answers:
+The tests of reasoning-gym {version} ask its scorers for many scores. With the guards
+and the corrected scorers {num_failing} of these tests fail, because the answer earns
+nothing:
 
 {other_scores}
+
+With answers normalized, {num_paid} fail because their answer is right: {paid_in_full}.
 """
 
 
@@ -75,8 +78,8 @@ def page() -> str:
         [(f.task, f.fault, f.library_version) for _, f in sorted(FIXES.items())],
     )
     other_scores = markdown_table(
-        ("Task", "Answer", "Expected", "Paid", "Reason"),
-        [(o.task, o.answer, o.expected, f"{o.paid:g}", o.reason) for o in OTHER_SCORES],
+        ("Tasks", "Answer", "Expected", "Reason"),
+        [(", ".join(o.tasks), o.answer, o.expected, o.reason) for o in OTHER_SCORES],
     )
     return TEXT.format(
         version=described.version,
@@ -86,7 +89,10 @@ def page() -> str:
         base_tasks=", ".join(base_tasks),
         num_fixes=len(FIXES),
         fixes=fixes,
+        num_failing=sum(len(other.tasks) for other in OTHER_SCORES),
         other_scores=other_scores,
+        num_paid=sum(len(tasks) for tasks, _ in PAID_IN_FULL),
+        paid_in_full="; ".join(f"{what} ({', '.join(t)})" for t, what in PAID_IN_FULL),
     )
 
 

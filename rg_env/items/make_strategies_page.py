@@ -7,12 +7,19 @@ this when `make_baselines` has measured again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rg_env.items.guessing.rules_of_thumb import RULES
 from rg_env.items.guessing.strategies import PHRASES, STRATEGIES
-from rg_env.items.make_baselines import FEW_ITEMS, FINALISTS, MANY_ITEMS
+from rg_env.items.make_baselines import (
+    CHOSEN_ON,
+    FINALISTS,
+    MEASURED_ON,
+    SCREENED_ON,
+    WORTH_MEASURING,
+)
 from rg_env.items.markdown_table import markdown_table
 from rg_env.tasks.baselines import HIGHEST, WORTH_SHIPPING, Baseline, load_shipped
 from rg_env.tasks.scales import Scale
@@ -36,11 +43,12 @@ at random, sort or reverse what is given. {num_phrases} texts such as `-1`, `Tru
 `[]` are given whatever is asked, and so are the commonest right answers to other items
 of the task and level.
 
-At the library's defaults and at every step of a task's scale, all of them answer {few}
-items. Where one earns something, the {finalists} best answer {many} others, in two
-halves: which is the best is found on one half and what it earns on the other, and the
-other way round, so that luck is not taken for a strategy. The standard error is at most
-{error:.2f}.
+At the library's defaults and at every step of a scale, all of them answer {screened}
+items. Where one scores {worth_measuring} or more, the {finalists} best answer {chosen}
+others, and the best of these {measured} yet others, which the figures are of.
+Where an item takes long to make there are fewer items, at least {least}. The standard
+error is at most {error:.2f}: on other items a figure comes out within twice of that 19
+times of 20.
 
 `python benchmarks/cheap_strategies.py` shows every strategy at any level; for example
 with `--tasks gcd "*sudoku" --levels default 0 0.5 1 --items 100`.
@@ -62,55 +70,82 @@ from knowing.
 
 In {num_tasks} of {all_tasks} tasks something earns {worth} or more, those that pay most
 first. The scale stands from its easiest step to its hardest; `{nothing}` is less than
-{worth}. {unmeasured}
+{worth}.
 
 {table}
+
+## Rules of thumb
+
+Other than these strategies a rule of thumb knows its task, and looks at one sign of the
+question. What it scores is not taken off the rewards. Where it decides nearly all items
+of a level, the items say little of whether somebody can solve the task.
+
+{rules}
 """
 
 
-Row = tuple[Baseline, ...]
+Row = Sequence[Baseline]
 
 
-def _highest(row: Row) -> Baseline:
-    return max(row, key=lambda baseline: baseline.value)
+def _highest(row: Row) -> float:
+    return max((baseline.value for baseline in row), default=0.0)
 
 
-def _shown(row: Row, params: Mapping[str, Any]) -> str:
-    """Return the baseline of some parameters, with two digits."""
-    found = [f"{one.value:.2f}" for one in row if one.params == params]
-    return found[0] if found else NOTHING
+def _figures(row: Row, scale: Scale | None) -> tuple[str, str]:
+    """Return the figures of the defaults and of the steps, with two digits."""
 
+    def shown(params: Mapping[str, Any]) -> str:
+        found = [f"{one.value:.2f}" for one in row if one.params == params]
+        return found[0] if found else NOTHING
 
-def _cells(task: str, row: Row, scale: Scale | None) -> tuple[str, ...]:
     steps = () if scale is None or scale.is_dead else scale.steps
-    of_steps = " ".join(_shown(row, step.params) for step in steps)
-    strategy = _highest(row).strategy
-    return task, _shown(row, {}), of_steps or "no scale", strategy
+    return shown({}), " ".join(shown(step.params) for step in steps) or "no scale"
 
 
 def page() -> str:
     """Return the text of the page."""
     shipped, scales = load_shipped(), load_scales().scales
-    rows = {task: row for task, row in shipped.by_task.items() if row}
-    missing = sorted(scales.keys() - shipped.by_task.keys())
-    most_first = sorted(rows, key=lambda task: -_highest(rows[task]).value)
+    by_task = shipped.by_task
+    rows = {task: row.baselines for task, row in by_task.items() if row.baselines}
+    figures = [one for row in by_task.values() for one in (*row.baselines, *row.rules)]
     return TEXT.format(
         version=shipped.library_version,
         num_strategies=len(STRATEGIES),
         num_phrases=len(PHRASES),
-        few=FEW_ITEMS,
-        many=MANY_ITEMS,
+        screened=SCREENED_ON,
+        worth_measuring=WORTH_MEASURING,
         finalists=FINALISTS,
-        error=max(one.error for row in rows.values() for one in row),
+        chosen=CHOSEN_ON,
+        measured=MEASURED_ON,
+        least=min(one.items for one in figures),
+        error=max(one.error for one in figures),
         worth=WORTH_SHIPPING,
         highest=HIGHEST,
         nothing=NOTHING,
         num_tasks=len(rows),
-        all_tasks=len(shipped.by_task),
-        unmeasured=f"Not measured: {', '.join(missing)}." if missing else "",
+        all_tasks=len(by_task),
         table=markdown_table(
             ("Task", "Defaults", "Scale", "What earns most where most is earned"),
-            [_cells(task, rows[task], scales.get(task)) for task in most_first],
+            [
+                (
+                    task,
+                    *_figures(row, scales.get(task)),
+                    max(row, key=lambda one: one.value).strategy,
+                )
+                for task, row in sorted(rows.items(), key=lambda one: -_highest(one[1]))
+            ],
+        ),
+        rules=markdown_table(
+            ("Task", "Rule of thumb", "Defaults", "Scale", "What that says"),
+            [
+                (
+                    rule.task,
+                    rule.rule,
+                    *_figures(by_task[rule.task].rules, scales.get(rule.task)),
+                    rule.verdict,
+                )
+                for rule in RULES
+            ],
         ),
     )
 

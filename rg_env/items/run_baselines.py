@@ -53,7 +53,9 @@ async def prepare_baselines(
     digests = await pool.run(
         worker_jobs.curriculum_digests, names, deadline_s=DIGEST_DEADLINE_S
     )
-    same = {task for task in names if table.digests.get(task) == digests[task]}
-    baselines = table.of_tasks(same)
+    measured = table.by_task.items()
+    baselines = table.of_tasks(
+        {t for t, row in measured if digests.get(t) == row.digest}
+    )
     _say_without(baselines, selection)
     return baselines

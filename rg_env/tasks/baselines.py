@@ -30,19 +30,39 @@ what divides by its rest stays a number."""
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What the best cheap strategy earns at one task and level.
+    """What the best cheap strategy, or a rule of thumb, earns at one task and level.
 
     Attributes:
         params: Dataset parameters that differ from the library's defaults.
-        value: Its mean score, in [`WORTH_SHIPPING`, `HIGHEST`].
+        value: Its mean score, in [0, `HIGHEST`].
         error: Standard error of that mean.
+        items: Of so many items.
         strategy: What it does.
     """
 
     params: Mapping[str, Any]
     value: float
     error: float
+    items: int
     strategy: str
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskBaselines:
+    """What was measured at one task.
+
+    Attributes:
+        digest: Of the library's sources that were measured.
+        trial: What all strategies earned in sum on the items of a trial, which says
+            whether the scorers are those that were measured.
+        baselines: Those that are worth shipping.
+        rules: What rules of thumb earn; no reward is lowered by it.
+    """
+
+    digest: str
+    trial: float = 0.0
+    baselines: tuple[Baseline, ...] = ()
+    rules: tuple[Baseline, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,14 +71,11 @@ class Baselines:
 
     Attributes:
         library_version: Of the library that they were measured with.
-        by_task: Task to its baselines; a task without any was measured and has none
-            that is worth shipping.
-        digests: Task to the digest of the library's sources that were measured.
+        by_task: Task to what was measured.
     """
 
     library_version: str
-    by_task: Mapping[str, tuple[Baseline, ...]]
-    digests: Mapping[str, str]
+    by_task: Mapping[str, TaskBaselines]
 
     def of(self, task: str, params: Mapping[str, Any]) -> float:
         """Return the baseline of an item, in [0, 1); 0 where none is known.
@@ -67,7 +84,8 @@ class Baselines:
             task: The task that made it.
             params: Its dataset parameters that differ from the defaults.
         """
-        for baseline in self.by_task.get(task, ()):
+        row = self.by_task.get(task)
+        for baseline in row.baselines if row else ():
             if baseline.params == params:
                 return baseline.value
         return 0.0
@@ -75,42 +93,37 @@ class Baselines:
     def of_tasks(self, tasks: Collection[str]) -> Baselines:
         """Return the baselines of these tasks alone."""
         kept = {task: row for task, row in self.by_task.items() if task in tasks}
-        digests = {task: self.digests[task] for task in kept}
-        return Baselines(self.library_version, kept, digests)
+        return Baselines(self.library_version, kept)
 
 
-NO_BASELINES = Baselines("", {}, {})
+NO_BASELINES = Baselines("", {})
 """Every item has the baseline 0."""
+
+_LISTS = ("baselines", "rules")
 
 
 def load_shipped(path: Path = TABLE) -> Baselines:
     """Read a table that `table_text` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
-    rows = table["tasks"]
-    return Baselines(
-        library_version=table["library_version"],
-        by_task={
-            task: tuple(Baseline(**baseline) for baseline in row["baselines"])
-            for task, row in rows.items()
-        },
-        digests={task: row["digest"] for task, row in rows.items()},
-    )
+    by_task = {}
+    for task, row in table["tasks"].items():
+        lists = {name: tuple(Baseline(**one) for one in row[name]) for name in _LISTS}
+        by_task[task] = TaskBaselines(row["digest"], row["trial"], **lists)
+    return Baselines(table["library_version"], by_task)
 
 
-def _task_text(task: str, digest: str, row: tuple[Baseline, ...]) -> str:
-    baselines = ",".join(
-        f"\n   {json.dumps(dataclasses.asdict(baseline), ensure_ascii=False)}"
-        for baseline in row
-    )
-    return f'  "{task}": {{"digest": "{digest}", "baselines": [{baselines}]}}'
+def _row_text(row: TaskBaselines) -> str:
+    lists = []
+    for name in _LISTS:
+        found = [dataclasses.asdict(one) for one in getattr(row, name)]
+        lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
+        lists.append(f'"{name}": [{lines}]')
+    return f'{{"digest": "{row.digest}", "trial": {row.trial}, {", ".join(lists)}}}'
 
 
 def table_text(baselines: Baselines) -> str:
     """Return a table as JSON, one line a baseline, tasks by name."""
-    rows = [
-        _task_text(task, baselines.digests[task], row)
-        for task, row in sorted(baselines.by_task.items())
-    ]
+    rows = (f'  "{t}": {_row_text(r)}' for t, r in sorted(baselines.by_task.items()))
     version = json.dumps(baselines.library_version)
     body = ",\n".join(rows)
     return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'

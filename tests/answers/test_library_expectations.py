@@ -1,4 +1,4 @@
-"""What the library's own tests expect of its scorers, asked of the corrected ones."""
+"""What the library's own tests expect of its scorers, asked of ours."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
-from rg_env.answers.fixes.library_expectations import OTHER_SCORES
-from rg_env.items.installed_fixes import corrected
+from rg_env.answers.fixes.library_expectations import OTHER_SCORES, PAID_IN_FULL
+from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.items import worker_jobs
 from rg_env.tasks import library
 
+EXACT = ScoringRules(answer_forms="exact")
 
-def paid(task: str, entry: dict[str, Any], answer: Any) -> float:
-    """Score as the library's tests do: the dataset's own method, corrected."""
-    scorer = library.scoring_dataset(task, {}).score_answer
-    return float(corrected(task, scorer)(answer, entry))
+
+def paid(
+    task: str, entry: dict[str, Any], answer: str, rules: ScoringRules = EXACT
+) -> float:
+    """Score as in a run, guards and corrections included."""
+    return worker_jobs.score_answers(task, {}, entry, [answer], rules)[0][0]
 
 
 def entry_of(task: str, **params: Any) -> dict[str, Any]:
@@ -65,6 +69,14 @@ ROLES = {
         "knight_knave_terms": {"knight": "sage", "knave": "fool"},
     },
 }
+POINT = {"answer": "H5"}
+WEEKDAY = {"answer": "Monday", "metadata": {"task": "weekday_offset"}}
+ANAGRAMS = {"answer": None, "metadata": {"solution": [["ate", "eat"], ["bat"]]}}
+QUEENS = {"answer": None, "metadata": {"valid_answers": ["_ Q\nQ _"]}}
+PALINDROMES = {
+    "answer": None,
+    "metadata": {"string": "non", "solution": [["n", "o", "n"], ["non"]]},
+}
 CANDIDATE = {"metadata": {"solution": 54245.32}}
 MATRIX = {"answer": "1 2 3\n4 5 6\n7 8 9"}
 WORDS = {"metadata": {"sorted_words": ["apple", "banana", "cherry"]}}
@@ -75,19 +87,13 @@ WORDS = {"metadata": {"sorted_words": ["apple", "banana", "cherry"]}}
     [
         ("countdown", COUNTDOWN, "44 + 3", 1.0),
         ("countdown", COUNTDOWN, "45+2", 0.05),
-        ("countdown", COUNTDOWN, "a wrong solution", 0.01),
-        ("countdown", COUNTDOWN, "", 0.01),
-        ("countdown", COUNTDOWN, None, 0.01),
         ("puzzle24", PUZZLE24, "4 + 5 + 7 + 8", 1.0),
         ("puzzle24", PUZZLE24, "1+2+3", 0.01),
         ("puzzle24", PUZZLE24, "4*5*7*8", 0.01),
-        ("puzzle24", PUZZLE24, "not a valid expression", 0.01),
-        ("puzzle24", PUZZLE24, None, 0.01),
         ("prime_factorization", FACTORS, "2\u00d72\u00d73", 1.0),
         ("prime_factorization", FACTORS, "2 \u00d7 3 \u00d7 2", 1.0),
         ("prime_factorization", FACTORS, "2 \u00d7 6", 0.5),
         ("prime_factorization", FACTORS, "2 \u00d7 5", 0.01),
-        ("prime_factorization", FACTORS, None, 0.0),
         ("knights_knaves", ROLES, "(Zoey, fool), (Riley, sage)", 1.0),
         ("knights_knaves", ROLES, "(Riley,sage), (Zoey,fool)", 1.0),
         ("knights_knaves", ROLES, "Zoey sage Riley fool", 0.0),
@@ -107,7 +113,7 @@ WORDS = {"metadata": {"sorted_words": ["apple", "banana", "cherry"]}}
     ],
 )
 def test_an_answer_is_paid_as_the_library_expects(
-    task: str, entry: dict[str, Any], answer: str | None, expected: float
+    task: str, entry: dict[str, Any], answer: str, expected: float
 ) -> None:
     assert paid(task, entry, answer) == pytest.approx(expected)
 
@@ -120,11 +126,10 @@ def test_an_answer_is_paid_as_the_library_expects(
         ("4 + 2i", 0.3, 0.4),
         ("10 + 10i", 0.0, 0.01),
         ("inf + 2i", 0.0, 0.0),
-        (None, 0.0, 0.0),
     ],
 )
 def test_a_complex_number_is_paid_by_its_distance_as_the_library_expects(
-    answer: str | None, least: float, most: float
+    answer: str, least: float, most: float
 ) -> None:
     entry = {"metadata": {"result": (3.0, 2.0)}}
     assert least <= paid("complex_arithmetic", entry, answer) <= most
@@ -147,21 +152,51 @@ def _futoshiki() -> tuple[dict[str, Any], str]:
     return entry, f"This is the board {entry['answer']}\nwith words around it."
 
 
-def _paid_otherwise(task: str) -> list[float]:
-    """Return what is paid where the library's tests expect something else."""
-    if task == "futoshiki":
-        entry, talk = _futoshiki()
-        return [paid(task, entry, talk), paid(task, entry, talk.replace("1", "2"))]
-    if task == "knights_knaves":
-        return [paid(task, ROLES, "Zoey is a fool and Riley is a fool.")]
-    if task == "number_sorting":
-        numbers = {"direction": "ascending", "sorted_numbers": ["-97.8", "-92.8"]}
-        entry = {"answer": "['-97.8', '-92.8']", "metadata": numbers}
-        return [paid(task, entry, "['-97.8', '-92.85']")]
-    return [paid(task, entry_of(task), "invalid")]
+def _otherwise() -> dict[str, list[tuple[dict[str, Any], str]]]:
+    """Return the answers of the library's tests that are not paid as they expect."""
+    board, talk = _futoshiki()
+    numbers = {"direction": "ascending", "sorted_numbers": ["-97.8", "-92.8"]}
+    order = {"answer": "['-97.8', '-92.8']", "metadata": numbers}
+    ladder = {"start_word": "COLD", "end_word": "WARM"}
+    rungs = {"answer": "COLD,CORD,CARD,WARD,WARM", "metadata": ladder}
+    return {
+        "basic_arithmetic": [({"answer": "7"}, "7 + x")],
+        "countdown": [(COUNTDOWN, ""), (COUNTDOWN, "a wrong solution")],
+        "futoshiki": [(board, talk), (board, talk.replace("1", "2"))],
+        "knights_knaves": [(ROLES, "Zoey is a fool and Riley is a fool.")],
+        "number_sorting": [(order, "['-97.8', '-92.85']")],
+        "prime_factorization": [(FACTORS, "")],
+        "puzzle24": [(PUZZLE24, ""), (PUZZLE24, "not a valid expression")],
+        "rubiks_cube": [(entry_of("rubiks_cube"), "a wrong solution")],
+        "rush_hour": [(entry_of("rush_hour"), "A+1 B-2 INVALID")],
+        "tsumego": [(POINT, "move: H5")],
+        "word_ladder": [(rungs, "COLD,COXD,CORD,CARD,WARD,WARM")],
+    }
 
 
-@pytest.mark.parametrize("task", sorted({other.task for other in OTHER_SCORES}))
-def test_the_table_of_other_scores_says_what_is_paid(task: str) -> None:
-    said = [other.paid for other in OTHER_SCORES if other.task == task]
-    assert _paid_otherwise(task) == said
+def test_the_answers_of_the_table_of_other_scores_earn_nothing() -> None:
+    asked = _otherwise()
+    assert asked.keys() == {task for other in OTHER_SCORES for task in other.tasks}
+    for task, answers in asked.items():
+        assert [paid(task, *one) for one in answers] == [0.0] * len(answers), task
+
+
+@pytest.mark.parametrize(
+    ("task", "entry", "answer"),
+    [
+        ("binary_matrix", {"answer": "0 0\n0 1"}, "[[0, 0], [0, 1]]"),
+        ("calendar_arithmetic", WEEKDAY, "It is Monday"),
+        ("group_anagrams", ANAGRAMS, '["ate", "eat"], ["bat"]'),
+        ("n_queens", QUEENS, "[['_', 'Q'], ['Q', '_']]"),
+        ("palindrome_partitioning", PALINDROMES, '["n", "o", "n"], ["non"]'),
+        ("spiral_matrix", {"answer": "1 2 4 3"}, "[1, 2, 4, 3]"),
+        ("string_insertion", {"answer": "AAB"}, "['A', 'A', 'B']"),
+        ("tsumego", POINT, "move: H5"),
+    ],
+)
+def test_an_answer_that_is_right_once_it_is_normalized_is_named(
+    task: str, entry: dict[str, Any], answer: str
+) -> None:
+    assert task in {name for tasks, _ in PAID_IN_FULL for name in tasks}
+    assert paid(task, entry, answer) < 1.0
+    assert paid(task, entry, answer, ScoringRules()) == 1.0

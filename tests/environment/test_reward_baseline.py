@@ -9,7 +9,7 @@ from real_api import LIMIT, SIZE, RealApi, in_time, registered
 
 from rg_env.items import run_baselines
 from rg_env.tasks import library
-from rg_env.tasks.baselines import Baseline, Baselines
+from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
 
 pytestmark = pytest.mark.processes
 
@@ -22,11 +22,9 @@ LONG = LIMIT - 12
 
 
 def table():
-    return Baselines(
-        "0.0.1",
-        {TASK: (Baseline({}, BASELINE, 0.01, "candidates in random order"),)},
-        {TASK: library.curriculum_digest(TASK)},
-    )
+    one = Baseline({}, BASELINE, 0.01, 600, "candidates in random order")
+    row = TaskBaselines(library.curriculum_digest(TASK), 0.0, (one,))
+    return Baselines("0.0.1", {TASK: row})
 
 
 def group_of(item, answers, lengths=(3, 3)):

@@ -10,15 +10,18 @@ import pytest
 from rg_env.items.run_baselines import prepare_baselines
 from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks import library
-from rg_env.tasks.baselines import Baseline, Baselines
+from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
 from rg_env.tasks.selection import TaskChoice
 
 pytestmark = pytest.mark.processes
 
+GCD = (Baseline({}, 0.5, 0.0, 600, "always '1'"),)
 TABLE = Baselines(
     "0.0.1",
-    {"gcd": (Baseline({}, 0.5, 0.0, "always '1'"),), "acre": (), "lcm": ()},
-    {task: library.curriculum_digest(task) for task in ("gcd", "acre", "lcm")},
+    {
+        task: TaskBaselines(library.curriculum_digest(task), 0.0, baselines)
+        for task, baselines in (("gcd", GCD), ("acre", ()), ("lcm", ()))
+    },
 )
 
 
@@ -37,7 +40,8 @@ def test_a_task_that_was_measured_keeps_its_baselines_and_nothing_is_said(
 def test_a_task_that_has_changed_has_none_and_is_named(
     pool: WorkerPool, logged: pytest.LogCaptureFixture
 ) -> None:
-    table = dataclasses.replace(TABLE, digests={**TABLE.digests, "gcd": "other"})
+    changed = {"gcd": TaskBaselines("other", 0.0, GCD)}
+    table = dataclasses.replace(TABLE, by_task={**TABLE.by_task, **changed})
     found = prepare(pool, table, TaskChoice("gcd"), TaskChoice("lcm"))
     assert found.of("gcd", {}) == 0.0
     assert "and theirs is 0: gcd" in logged.text

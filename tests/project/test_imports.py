@@ -95,14 +95,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run_elsewhere(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in an empty folder; the import path holds the folder of the copy."""
+def run_elsewhere(
+    place: Path, *arguments: str, path: str = "."
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in an empty folder; the import path holds a folder of the copy's."""
     elsewhere = place / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=elsewhere,
-        env=os.environ | {"PYTHONPATH": str(place)},
+        env=os.environ | {"PYTHONPATH": str(place / path)},
         capture_output=True,
         text=True,
         timeout=GUARD_S,
@@ -159,3 +161,11 @@ def test_it_starts_from_any_folder_and_leaves_nothing_there(
     assert done.returncode == 0, done.stderr
     assert "Usage: reasoning_gym_environment.py" in done.stdout
     assert not list((place / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize(
+    "style", [f"{NAME}.{NAME}", f"atropos.environments.{NAME}.{NAME}"]
+)
+def test_it_is_run_as_a_module_without_a_warning(style: str, place: Path) -> None:
+    done = run_elsewhere(place, "-m", style, "--version", path=STYLES[style])
+    assert (done.returncode, done.stderr) == (0, "")

@@ -13,15 +13,17 @@ from rg_env.tasks.baselines import (
     WORTH_SHIPPING,
     Baseline,
     Baselines,
+    TaskBaselines,
     load_shipped,
     table_text,
 )
 from rg_env.tasks.scales import load_shipped as load_scales
 
 SHIPPED = load_shipped()
-AT_DEFAULTS = Baseline({}, 0.5, 0.04, "always 'Yes'")
-AT_A_STEP = Baseline({"size": [3, 4]}, 0.25, 0.03, 'always "näher"')
-TABLE_OF_ONE = Baselines("1.2.3", {"a": (AT_DEFAULTS, AT_A_STEP)}, {"a": "f00"})
+AT_DEFAULTS = Baseline({}, 0.5, 0.04, 600, "always 'Yes'")
+AT_A_STEP = Baseline({"size": [3, 4]}, 0.25, 0.03, 600, 'always "näher"')
+ROW = TaskBaselines("f00", 1.5, (AT_DEFAULTS, AT_A_STEP), rules=(AT_DEFAULTS,))
+TABLE_OF_ONE = Baselines("1.2.3", {"a": ROW})
 
 
 @pytest.mark.parametrize(
@@ -60,10 +62,9 @@ def test_the_table_is_as_its_script_writes_it() -> None:
 
 def test_the_table_is_of_the_installed_library() -> None:
     assert library.describe().version == SHIPPED.library_version
-    changed = [
-        t for t, d in SHIPPED.digests.items() if library.curriculum_digest(t) != d
-    ]
-    assert changed == []
+    rows = SHIPPED.by_task.items()
+    assert [t for t, r in rows if library.curriculum_digest(t) != r.digest] == []
+    assert SHIPPED.by_task.keys() >= load_scales().scales.keys()
 
 
 def test_every_baseline_is_of_the_defaults_or_of_a_step_of_the_shipped_scale() -> None:
@@ -71,16 +72,18 @@ def test_every_baseline_is_of_the_defaults_or_of_a_step_of_the_shipped_scale() -
     for task, row in SHIPPED.by_task.items():
         steps = scales[task].steps if task in scales else ()
         known = [{}, *(step.params for step in steps)]
-        assert [b.params for b in row if b.params not in known] == [], task
+        figures = (*row.baselines, *row.rules)
+        assert [b.params for b in figures if b.params not in known] == [], task
 
 
 def test_no_two_baselines_of_a_task_are_of_the_same_parameters() -> None:
     for task, row in SHIPPED.by_task.items():
-        params = [baseline.params for baseline in row]
+        params = [baseline.params for baseline in row.baselines]
         assert all(params.count(one) == 1 for one in params), task
 
 
 def test_a_baseline_leaves_room_above_it() -> None:
-    values = [baseline.value for row in SHIPPED.by_task.values() for baseline in row]
+    rows = SHIPPED.by_task.values()
+    values = [baseline.value for row in rows for baseline in row.baselines]
     assert values
     assert WORTH_SHIPPING <= min(values) <= max(values) <= HIGHEST < 1.0

@@ -13,12 +13,9 @@ import re
 from rg_env.answers.fixes.antiderivatives import has_wrong_slope
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
 from rg_env.answers.fixes.talk_around_answers import is_talk
+from rg_env.answers.guards import FUNCTIONS
 
-_ELEMENTARY = (
-    "C E pi exp log ln sqrt Abs sin cos tan cot sec csc asin acos atan acot sinh cosh"
-    " tanh asinh acosh atanh"
-)
-ELEMENTARY = frozenset(_ELEMENTARY.split())
+ELEMENTARY = FUNCTIONS | {"C", "E", "pi"}
 """Names an antiderivative may contain, besides its variable."""
 
 CONSTANTS = frozenset({"c", "k", "K", "D"})
@@ -36,6 +33,10 @@ _DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
 _EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
 
 _NAME = re.compile(r"[^\W\d]\w*")
+_EULER = re.compile(r"\be\b")
+_LOG_OF_ABS = re.compile(
+    r"\b(?:log|ln)\([Aa]bs\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\)"
+)
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
 _PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
 
@@ -49,10 +50,12 @@ def _antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score an integration: elementary functions, or the gold answer as it is.
 
     Where the library itself found no elementary antiderivative, its gold answer is an
-    unevaluated `Integral`, which is right there and nowhere else.
+    unevaluated `Integral`, which is right there and nowhere else. The library takes
+    `e` for a name, and does not see that `log(abs(u))` has the slope of `log(u)`.
     """
     if "".join(answer.split()) == "".join(entry.get("answer", "").split()):
         return library(answer)
+    answer = _LOG_OF_ABS.sub(r"log(\1)", _EULER.sub("E", answer))
     names = set(_NAME.findall(answer)) - {entry["metadata"]["variable"]} - ELEMENTARY
     is_one_constant = len(names) <= 1 and names <= CONSTANTS
     if not _EXPRESSION.fullmatch(answer) or not is_one_constant:

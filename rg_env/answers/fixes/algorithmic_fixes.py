@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import chain
+from bisect import bisect_left
+from itertools import chain, pairwise
 from typing import Any
 
 from rg_env.answers.fixes.base_scorer import digit_behind
@@ -257,10 +258,46 @@ def _doubled_list(entry: Entry) -> str:
     return gold + ", zz" * len(entry["metadata"]["sorted_words"])
 
 
-def _real_words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score word_ladder: every step is a word, as the question asks."""
+def _letters_apart(word: str, other: str) -> int:
+    return sum(a != b for a, b in zip(word, other, strict=True))
+
+
+def _single_steps(words: list[str]) -> list[str]:
+    """Return the words up to the first step that changes not exactly one letter."""
+    for place, (word, step) in enumerate(pairwise(words), 1):
+        if len(step) != len(word) or _letters_apart(word, step) != 1:
+            return words[:place]
+    return words
+
+
+def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score word_ladder: 1, or half of the share of letters brought into place.
+
+    Steps count up to the first that is no word or changes not exactly one letter. Who
+    begins elsewhere, gets no nearer or goes on behind the end has nothing.
+    """
     value = library(answer)
-    return value if value == 1.0 else 0.0
+    start, end = entry["metadata"]["start_word"], entry["metadata"]["end_word"]
+    words = [word.strip() for word in answer.upper().split(",")]
+    if value == 1.0 or words[0] != start:
+        return value if value == 1.0 else 0.0
+    steps = _single_steps(words)
+    in_turn = (end[:n] + start[n:] for n in range(1, len(end) + 1))
+    to_end = [word for word in dict.fromkeys(in_turn) if word != start]
+
+    def by_way_of(place: int) -> float:
+        """Return what is paid for the way to a step, back and one letter after another.
+
+        That is halved for each word that the library does not know.
+        """
+        there = steps[: place + 1]
+        return library(",".join([*there, *there[-2::-1], *to_end]))
+
+    known = bisect_left(
+        range(1, len(steps)), True, key=lambda place: by_way_of(place) < by_way_of(0)
+    )
+    left = _letters_apart(steps[known], end)
+    return max(0.0, 1 - left / _letters_apart(start, end)) / 2 if left else 0.0
 
 
 def _by_way_of_no_word(entry: Entry) -> str:
@@ -357,10 +394,10 @@ FIXES: tuple[ScorerFix, ...] = (
         task="word_ladder",
         scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
         fault="Pays for steps that are no words, so that to change one letter after the"
-        " other earns 0.37.",
+        " other earns 0.37, and nothing for right steps that do not arrive.",
         proof=_by_way_of_no_word,
         proof_pays=0.5,
-        score=_real_words,
+        score=_rungs,
     ),
     ScorerFix(
         task="word_sorting",

@@ -4,8 +4,8 @@ The library passes over an action that is impossible and raises where a box woul
 the grid. So one plan, which carries whatever it finds along a path through the whole
 grid and back, solves every item of that size without a look at it. Here the plan is
 played by the same rules and its credit is multiplied by the share of its actions that
-were possible when their turn came. A plan without an impossible action is paid as the
-library pays it.
+were possible when their turn came. A box that stands beside its target from the start
+counts only where all boxes are brought home.
 """
 
 from __future__ import annotations
@@ -89,11 +89,18 @@ def _count_boxes(squares: Squares) -> int:
     return sum(item.startswith("box_") for items in squares.values() for item in items)
 
 
-def score_box_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a plan by the boxes it brings home and the share of its possible actions.
+def _count_boxes_at_home(squares: Squares) -> int:
+    return sum(
+        item.startswith("box_") and f"target_{item[4:]}" in items
+        for items in squares.values()
+        for item in items
+    )
 
-    The library's scorer is not asked: for a plan of possible actions it says the same,
-    and for others it may raise.
+
+def score_box_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a plan by the boxes it carries home and the share of its possible actions.
+
+    The library's scorer is not asked: it may raise.
     """
     try:
         plan = json.loads(answer, object_pairs_hook=tuple)
@@ -106,10 +113,11 @@ def score_box_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     ]
     if not isinstance(plan, list):
         return 0.0
-    boxes = _count_boxes(initial)
-    brought = (boxes - _count_boxes(squares)) / boxes if boxes else 0.0
+    left = _count_boxes(squares)
+    to_carry = _count_boxes(initial) - _count_boxes_at_home(initial)
     share = sum(possible) / len(possible) if possible else 0.0
-    return max(READABLE, brought * share)
+    carried = (to_carry - left) / max(1, to_carry) if left else 1.0
+    return max(READABLE, carried * share)
 
 
 def agent_at(place: tuple[float, float]) -> str:

@@ -82,7 +82,8 @@ FIXES: tuple[ScorerFix, ...] = (
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault=(
             "Passes over impossible actions, so one sweep through the grid solves"
-            " every item of that size; raises where a box would leave the grid."
+            " every item of that size; pays for boxes that are at their targets from"
+            " the start; raises where a box would leave the grid."
         ),
         proof=blind_plan,
         proof_pays=1.0,
@@ -99,7 +100,8 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="futoshiki",
         scorer_sha256="ec3ce1257de8220be8a73f69de63dfaa7395a33e239d730cb02497afaaf740cc",
-        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow.",
+        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow, and"
+        " for what a fill without solving has right.",
         proof=all_blanks_wrong,
         proof_pays=0.2,
         score=score_number_grid,
@@ -115,7 +117,8 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="mini_sudoku",
         scorer_sha256="164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517",
-        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow.",
+        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow, and"
+        " for what a fill without solving has right.",
         proof=all_blanks_wrong,
         proof_pays=0.2,
         score=score_number_grid,
@@ -147,7 +150,8 @@ FIXES: tuple[ScorerFix, ...] = (
     ScorerFix(
         task="sudoku",
         scorer_sha256="164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517",
-        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow.",
+        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow, and"
+        " for what a fill without solving has right.",
         proof=all_blanks_wrong,
         proof_pays=0.2,
         score=score_number_grid,

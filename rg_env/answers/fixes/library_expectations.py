@@ -1,8 +1,7 @@
 """Where the tests of reasoning-gym expect another score than is paid here.
 
-Its own test-suite was read for every task whose scorer is corrected, and each score
-that it expects was asked of the corrected scorer. All others are met; these are not,
-each for a reason that is the fix's own.
+Its own tests were run with the corrected scorers in place of its own, and each score
+that they ask for was compared. A row here is what the failing ones fail at.
 """
 
 from __future__ import annotations
@@ -12,59 +11,75 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class OtherScore:
-    """One expectation that is not met.
+    """Expectations that are not met, for one reason.
 
     Attributes:
-        task: The registered task.
+        tasks: The registered tasks.
         answer: What is answered, in words.
-        expected: What the library's test expects, as it says it.
-        paid: What the corrected scorer pays, in [0, 1].
-        reason: Why, as one sentence.
+        expected: What the library's tests expect, as they say it.
+        reason: Why 0 is paid, as one sentence.
     """
 
-    task: str
+    tasks: tuple[str, ...]
     answer: str
     expected: str
-    paid: float
     reason: str
 
 
 OTHER_SCORES: tuple[OtherScore, ...] = (
     OtherScore(
-        "futoshiki",
-        "the right board with a sentence before and behind it",
-        "between 0 and 0.9",
-        0.0,
+        ("basic_arithmetic", "tsumego"),
+        "`7 + x` for 7, `move: H5` for H5",
+        "above 0",
+        "Beside the right answer may stand what can be no second one; the latter is"
+        " right once it is normalized.",
+    ),
+    OtherScore(
+        ("countdown", "prime_factorization", "puzzle24", "rubiks_cube", "rush_hour"),
+        "nothing, or a text that is no answer to the task",
+        "0.01",
+        "What cannot be read, or is rejected by a guard, earns nothing.",
+    ),
+    OtherScore(
+        ("futoshiki",),
+        "the right board in the midst of a sentence, and the same with every 1 made a"
+        " 2",
+        "above 0",
         "The board is read cell by cell; a line of words is no row of it.",
     ),
     OtherScore(
-        "futoshiki",
-        "the same with every 1 made a 2",
-        "above 0.1",
-        0.0,
-        "As above.",
-    ),
-    OtherScore(
-        "knights_knaves",
+        ("knights_knaves",),
         "one of two roles right",
         "0.65",
-        0.0,
         "A coin has half of them right, and all knights would earn more than half.",
     ),
     OtherScore(
-        "number_sorting",
+        ("number_sorting",),
         "right order, -92.85 where the right answer has -92.8",
         "1.0",
-        0.0,
         "Within 1 of each number is no copy of it; the items of this version show"
         " the numbers as they are to be returned.",
     ),
     OtherScore(
-        "rush_hour",
-        "`invalid`, or moves with a word behind them",
-        "0.01",
-        0.0,
-        "What is no list of moves is not played, and so earns nothing.",
+        ("word_ladder",),
+        "a ladder whose first step is no word",
+        "above 0",
+        "What follows a step that is no word is not looked at.",
     ),
 )
-"""Ordered by task; one row for each expectation."""
+"""Ordered by task; a test of the library for each task."""
+
+PAID_IN_FULL: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("binary_matrix", "n_queens", "spiral_matrix", "string_insertion"),
+        "the right answer as a Python list",
+    ),
+    (("calendar_arithmetic",), "`It is Monday`"),
+    (
+        ("group_anagrams", "palindrome_partitioning"),
+        "the right lists without the brackets around them",
+    ),
+    (("tsumego",), "`move: H5`"),
+)
+"""Tasks to a normalized answer that is right here, and a part or nothing in the tests
+of the library."""

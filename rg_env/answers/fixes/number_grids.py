@@ -2,9 +2,10 @@
 
 The library pays 0.9 times the share of cells that are right, the given ones included,
 so a copy of the puzzle with any numbers in its blanks collects half of the points and
-more. Here only the blanks count, and of those only what is right beyond chance: who
-fills every row with the numbers that it lacks, in any order, has one blank of each row
-right on average. A right grid in another format keeps what the library pays.
+more. Who takes for each blank the first number that its row and column lack has half of
+the blanks right and solves nothing. So a grid that is not right earns a tenth at most:
+for the share of its blanks that are right beyond one in each row. A right grid in
+another format keeps what the library pays.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import re
 from rg_env.answers.fixes.scorer_fix import Entry, LibraryScore
 from rg_env.answers.fixes.talk_around_answers import is_talk_beside
 
-MOST_FOR_A_PART = 0.9
-"""What the library pays at most for a grid that is not the right one."""
+MOST_FOR_A_PART = 0.1
+"""What a grid that is not the right one earns at most."""
 
 DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
 """What a drawn grid may hold: its numbers, rules between them and their signs."""

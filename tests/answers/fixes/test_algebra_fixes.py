@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from fixed_scores import fixed_score
 
+from rg_env.answers.guards import refusal
+
 
 @pytest.mark.parametrize(
     "answer", ["", '""', "[]", "no real solutions", "None", "There are no real roots"]
@@ -46,3 +48,30 @@ def test_the_constant_of_integration_has_one_of_the_usual_names(constant: str) -
 def test_nothing_but_talk_stands_beside_solutions(answer: str, fixed: float) -> None:
     entry = {"answer": "1.5, -2.0", "metadata": {"variable": "x"}}
     assert fixed_score("polynomial_equations", entry, answer) == fixed
+
+
+@pytest.mark.parametrize(
+    ("answer", "integrand"),
+    [
+        ("sin(x) + C", "cos(x)"),
+        ("-log(cos(x)) + C", "tan(x)"),
+        ("ln(x) + C", "1/x"),
+        ("e**(2*x)/2 + C", "exp(2*x)"),
+        ("E**x", "exp(x)"),
+        ("asec(x)", "1/(x**2*sqrt(1 - 1/x**2))"),
+        ("log(abs(x)) + C", "1/x"),
+        ("x*atan(3*x) - log(Abs((3*x)**2 + 1))/6 + C", "atan(3*x)"),
+    ],
+)
+@pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
+def test_an_antiderivative_of_elementary_functions_is_right(
+    task: str, answer: str, integrand: str
+) -> None:
+    entry = {"metadata": {"variable": "x", "integrand": integrand}}
+    assert refusal(task, answer) is None
+    assert fixed_score(task, entry, answer) == 1.0
+
+
+def test_the_absolute_value_of_a_part_of_a_logarithm_stays() -> None:
+    entry = {"metadata": {"variable": "x", "integrand": "1/(x + 1)"}}
+    assert fixed_score("simple_integration", entry, "log(abs(x) + 1)") == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from fixed_scores import entries, entry_of, fixed_score, mean_score
@@ -108,3 +109,48 @@ def test_a_sentence_of_jumbled_letters_may_begin_with_a_capital(
 ) -> None:
     entry = {"answer": "this is a Cat", "metadata": {}}
     assert fixed_score("letter_jumble", entry, answer) == fixed
+
+
+LADDER = {
+    "answer": "COLD,CORD,CARD,WARD,WARM",
+    "metadata": {"start_word": "COLD", "end_word": "WARM"},
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("COLD,CORD,WORD,WARD,WARM", 1.0),
+        ("COLD,CORD,CARD,WARD", 3 / 8),
+        ("cold, cord, card, WARM", 2 / 8),
+        ("COLD,CORD,CARD,QARD,WARD,WARM", 2 / 8),
+        ("COLD,CORD,WORD,CORD,COLD,CORD", 1 / 8),
+        ("COLD", 0.0),
+        ("WARM", 0.0),
+        ("COLD,WARM", 0.0),
+        ("COLD,COLD,COLD", 0.0),
+        ("COLD,BOLD,GOLD", 0.0),
+        ("COLD,QOLD,CORD,CARD", 0.0),
+        ("CORD,CARD,WARD,WARM", 0.0),
+        ("COLD,CORD,CARD,WARD,WARM,WARD", 3 / 8),
+        ("COLD,CORD,CARD,WARD,WARM,COLD", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_a_ladder_that_is_wrong_is_paid_for_the_letters_it_has_brought_into_place(
+    answer: str, expected: float
+) -> None:
+    assert fixed_score("word_ladder", LADDER, answer) == expected
+
+
+def test_to_change_one_letter_after_the_other_earns_little_more_than_luck() -> None:
+    def in_turn(entry: dict[str, Any]) -> str:
+        start, end = (entry["metadata"][f"{place}_word"] for place in ("start", "end"))
+        return ",".join(
+            dict.fromkeys(end[:place] + start[place:] for place in range(len(end) + 1))
+        )
+
+    made = [entry_of("word_ladder", seed) for seed in range(7000, 7100)]
+    right = [fixed_score("word_ladder", e, in_turn(e)) == 1.0 for e in made]
+    mean = mean_score("word_ladder", made, in_turn)
+    assert mean - sum(right) / len(right) < 0.05

@@ -33,11 +33,27 @@ def box_by_box(entry: dict[str, Any], boxes: int) -> str:
     return json.dumps(steps)
 
 
+def is_at_home(entry: dict[str, Any], color: str) -> bool:
+    squares = entry["metadata"]["initial_state"].values()
+    return any({f"box_{color}", f"target_{color}"} <= set(items) for items in squares)
+
+
 @pytest.mark.parametrize("boxes", [0, 1, 2, 3])
-def test_a_plan_of_possible_actions_is_paid_as_the_library_pays_it(boxes: int) -> None:
+def test_a_plan_is_paid_by_the_boxes_that_it_had_to_carry(boxes: int) -> None:
     for entry in entries("boxnet"):
+        home = [is_at_home(entry, color) for color in ("blue", "green", "red")]
+        to_carry = 3 - sum(home)
+        expected = (to_carry - 3 + boxes) / max(1, to_carry) if boxes < 3 else 1.0
         installed, fixed = both_scores("boxnet", entry, box_by_box(entry, boxes))
-        assert installed == fixed == max(0.05, boxes / 3)
+        assert fixed == max(0.05, expected)
+        assert fixed <= installed == max(0.05, boxes / 3)
+
+
+def test_boxes_that_stand_beside_their_targets_earn_nothing_alone() -> None:
+    made = [e for e in entries("boxnet") if is_at_home(e, "blue")]
+    assert made
+    for entry in made:
+        assert fixed_score("boxnet", entry, box_by_box(entry, 1)) == 0.05
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What strategies earn: chosen on one half of the items, measured on the other."""
+"""What strategies earn on items that were made."""
 
 from __future__ import annotations
 
@@ -6,53 +6,51 @@ import asyncio
 
 import pytest
 
-from rg_env.items.guessing.earnings import (
-    NOTHING,
-    Scored,
-    constant_name,
-    earn,
-    summed_up,
-)
+from rg_env.items.guessing.earnings import Item, earned, guesses, make_items
 from rg_env.pool.worker_pool import WorkerPool
 
-LUCKY, STEADY = "lucky on one half", "steady"
+
+def item(gold: str, question: str = "?") -> Item:
+    return Item("some_task", 1, {}, {"question": question}, gold)
 
 
-def test_the_luck_of_a_half_is_not_what_a_strategy_earns() -> None:
-    first = [Scored(None, {LUCKY: 1.0, STEADY: 0.5})] * 4
-    second = [Scored(None, {STEADY: 0.5})] * 4
-    found = summed_up((first, second), ({}, {}), [LUCKY, STEADY])
-    assert found.best == (LUCKY, STEADY)
-    # 0 on the second half, which `lucky` was not chosen on, and 0.5 on the first.
-    assert found.mean == 0.25
+def made(pool: WorkerPool, task: str, params: dict[str, int], num: int) -> list[Item]:
+    return asyncio.run(make_items(pool, task, lambda seed: params, num, "key"))
 
 
-def test_a_constant_is_not_paid_for_the_item_that_it_was_taken_from() -> None:
-    name = constant_name("17")
-    items = [Scored("17", {name: 1.0}), Scored("18", {}), Scored("19", {})]
-    found = summed_up((items, items[1:]), ({name: "17"}, {}), [STEADY])
-    assert found.means == {}
+def test_an_item_s_own_right_answer_is_not_among_those_that_are_picked_from() -> None:
+    known = [item("Ann", "Ann or Bob?"), item("Bob", "Cid or Bob?"), item("Cid")]
+    said = [guesses(known)(one) for one in known[:2]]
+    assert [one["first answer word named"] for one in said] == ["Bob", "Cid"]
 
 
-def test_a_constant_that_is_right_twice_is_paid_once() -> None:
-    name = constant_name("17")
-    items = [Scored("17", {name: 1.0}), Scored("17", {name: 1.0}), Scored("19", {})]
-    found = summed_up((items, items), ({name: "17"}, {}), [STEADY])
-    assert found.best[0] == name
+def test_the_commonest_right_answers_to_known_items_are_given_to_others() -> None:
+    golds = [*map(str, range(100, 130)), "104", "117"]
+    said = guesses([item(gold) for gold in golds])(item("130"))
+    assert "always '117'" in said and "always '104'" in said
+    assert "always '129'" not in said
+
+
+def test_only_the_strategies_that_are_asked_answer() -> None:
+    known = [item("17")]
+    only = ["whole question", "always '17'", "always 'Yes'"]
+    assert sorted(guesses(known, only)(item("18", "why?"))) == sorted(only)
 
 
 @pytest.mark.parametrize(
-    ("task", "least", "most"), [("syllogism", 0.4, 1.0), ("products", 0.0, 0.02)]
+    ("task", "least", "most"), [("syllogism", 0.4, 1.0), ("products", 0.0, 0.2)]
 )
 def test_guessing_pays_where_the_answers_are_two_words_and_not_where_they_are_many(
     pool: WorkerPool, task: str, least: float, most: float
 ) -> None:
-    found = asyncio.run(earn(pool, task, lambda seed: {}, 16, "key"))
-    assert found.num_items == 16
-    assert least <= found.mean <= most
+    items = made(pool, task, {}, 16)
+    found = list(asyncio.run(earned(pool, items, guesses(items))).values())
+    assert {one.items for one in found} == {16}
+    assert [one.mean for one in found] == sorted(one.mean for one in found)[::-1]
+    assert least <= found[0].mean <= most
 
 
-def test_a_level_of_which_nothing_can_be_made_earns_nothing(pool: WorkerPool) -> None:
-    impossible = {"min_nodes": 3, "max_nodes": 3}
-    found = asyncio.run(earn(pool, "knight_swap", lambda seed: impossible, 4, "key"))
-    assert found == NOTHING
+def test_of_a_level_of_which_nothing_can_be_made_there_are_no_items(
+    pool: WorkerPool,
+) -> None:
+    assert made(pool, "knight_swap", {"min_nodes": 3, "max_nodes": 3}, 4) == []
