@@ -136,13 +136,12 @@ def page() -> str:
             ],
         ),
         rules=markdown_table(
-            ("Task", "Rule of thumb", "Defaults", "Scale", "What that says"),
+            ("Task", "Rule of thumb", "Defaults", "Scale"),
             [
                 (
                     rule.task,
                     rule.rule,
                     *_figures(by_task[rule.task].rules, scales.get(rule.task)),
-                    rule.verdict,
                 )
                 for rule in RULES
             ],

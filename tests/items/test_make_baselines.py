@@ -63,7 +63,7 @@ def test_a_level_at_which_guessing_earns_all_leaves_a_rest() -> None:
 
 
 def test_what_is_best_on_some_items_is_measured_on_others(pool: WorkerPool) -> None:
-    rule = RuleOfThumb("syllogism", "always no", "", lambda question: "No")
+    rule = RuleOfThumb("syllogism", "always no", lambda question: "No")
     cell = ("syllogism", {}, 250.0)
     (best,), (other,) = asyncio.run(measure(pool, cell, [rule]))
     assert best.items == other.items == MEASURED_ON * LEAST_SHARE

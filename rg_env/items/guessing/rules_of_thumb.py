@@ -1,7 +1,7 @@
 """Rules of thumb: what somebody answers who looks at one sign of an item alone.
 
-Other than the strategies they know their task. A rule that decides the items of a level
-says that these are too easy, or that it is what is asked: `verdict` says which.
+Other than the strategies they know their task. Where a rule decides nearly all items of
+a level, these are too easy, or say little of whether somebody can solve the task.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ class RuleOfThumb:
     Attributes:
         task: The registered task.
         rule: What it answers, in words.
-        verdict: What its figures say of the task, in words.
         answer: From the question to the answer.
     """
 
     task: str
     rule: str
-    verdict: str
     answer: Callable[[str], str]
 
 
@@ -138,64 +136,54 @@ RULES: tuple[RuleOfThumb, ...] = (
     RuleOfThumb(
         "acre",
         "the commonest result of the experiments with one of the objects",
-        "",
         _light_like_before,
     ),
     RuleOfThumb(
         "circuit_logic",
         "1 where the last gate is OR or NAND, else 0",
-        "",
         _what_the_last_gate_mostly_gives,
     ),
     RuleOfThumb(
         "course_schedule",
         "True where no two courses require each other",
-        "",
         _no_two_courses_before_each_other,
     ),
     RuleOfThumb(
         "game_of_life_halting",
         "True where no living cell has three neighbours",
-        "",
         _no_living_cell_with_three_neighbours,
     ),
     RuleOfThumb(
         "isomorphic_strings",
         "True where letters occur equally often in both",
-        "",
         _same_counts_of_letters,
     ),
     RuleOfThumb(
-        "maze", "rows and columns between start and goal", "", _rows_and_columns_between
+        "maze", "rows and columns between start and goal", _rows_and_columns_between
     ),
     RuleOfThumb(
         "mini_sudoku",
         "for each blank the first number that fits",
-        "",
         _first_number_that_fits,
     ),
     RuleOfThumb(
         "ransom_note",
         "True where every letter of the note occurs at all",
-        "",
         _every_letter_occurs,
     ),
     RuleOfThumb(
         "sudoku",
         "for each blank the first number that fits",
-        "",
         _first_number_that_fits,
     ),
     RuleOfThumb(
         "syllogism",
-        "Yes where the conclusion is about some, and denies, if a premise does",
-        "",
+        "Yes where the conclusion is about some, and negative, if a premise is",
         _conclusion_in_the_mood_of_the_premises,
     ),
     RuleOfThumb(
         "tsumego",
         "the free point beside most white stones",
-        "",
         _point_beside_most_white_stones,
     ),
 )
