@@ -199,8 +199,9 @@ def _collected(
     generated = Generated([], [], [])
     for raw, end in parts:
         tokens, logprobs = scored(bytes(raw))
-        for column, value in zip(generated, (tokens, logprobs, end), strict=True):
-            column.append(value)
+        generated.tokens.append(tokens)
+        generated.logprobs.append(logprobs)
+        generated.finish_reasons.append(end)
         breathe()
     return generated
 
