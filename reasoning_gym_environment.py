@@ -68,7 +68,6 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from rg_env import logs, patience
-from rg_env.answers.item_messages import SYSTEM_PROMPT
 from rg_env.atropos import (
     defaults,
     evaluation_run,
@@ -107,13 +106,14 @@ from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S, NoItems
 from rg_env.items.run_items import prepare_items
 from rg_env.off_loop import off_loop
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports.evaluation_summary import summarise
 from rg_env.reports.metrics import Metrics
 from rg_env.reports.run_numbers import run_numbers
 from rg_env.rollouts.run_dumps import Dumps
+from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.tasks.feedback import Feedback
+from rg_env.workers.worker_pool import WorkerPool
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
 

@@ -34,9 +34,9 @@ from rg_env.items.guessing.earnings import (
 )
 from rg_env.items.installed_library import read_library
 from rg_env.items.make_baselines import MEMORY_LIMIT_BYTES, cells_of
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale, load_shipped
+from rg_env.workers.worker_pool import WorkerPool
 
 SHOWN = 3
 

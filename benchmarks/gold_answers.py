@@ -7,7 +7,7 @@ Each task has a solver of its own, in `gold_solvers`, that reads the text of a q
 and says of the gold answer that it is right, refuted, not the only right one although
 the scorer takes no other, or cannot be known from the question; or that it was not
 judged. Beside that stands what the environment does: whether a check in
-`rg_env/tasks/item_checks/wrong_golds.py` keeps the item from being asked. Of both
+`rg_env/task_rules/item_checks/wrong_golds.py` keeps the item from being asked. Of both
 together three numbers follow:
 
 - wrong: items whose gold answer the solver rejects, which `scorer_fixes: false` asks;
@@ -40,10 +40,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gold_solvers import boards, logic, numbers, words
 from benchmarks.gold_solvers.reading import Solver
+from rg_env.task_rules.item_checks import wrong_golds
+from rg_env.task_rules.solutions import solution
 from rg_env.tasks import library, scales
-from rg_env.tasks.item_checks import wrong_golds
 from rg_env.tasks.sampler import mix_of_seed
-from rg_env.tasks.solutions import solution
 
 SOLVERS: Mapping[str, Solver] = {
     **numbers.SOLVERS,

@@ -31,8 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.answer_texts.asked_items import DEFAULTS, AskedItem, asked_items
 from benchmarks.answer_texts.near_changes import CHANGES, other_answer
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import library
 
 FIRST_SEED = 17_000_000

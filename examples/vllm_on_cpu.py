@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rg_env.errors import RunFailed
-from rg_env.sandbox import kernel_calls
+from rg_env.workers.sandbox import kernel_calls
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE.parent / ".venv-vllm"

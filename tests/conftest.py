@@ -156,7 +156,7 @@ def shared_fork_server(
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rg_env.pool.worker_pool.ForkServer", fork_servers.lend)
+        patch.setattr("rg_env.workers.worker_pool.ForkServer", fork_servers.lend)
         yield
 
 
@@ -167,7 +167,7 @@ def pool() -> Iterator[Any]:
     A worker is forked when it is first needed, and replaced when a test has it killed.
     """
     from rg_env.items import worker_jobs
-    from rg_env.pool.worker_pool import WorkerPool
+    from rg_env.workers.worker_pool import WorkerPool
 
     pool = WorkerPool(8, preload=worker_jobs.PRELOAD)
     yield pool
@@ -178,7 +178,7 @@ def pool() -> Iterator[Any]:
 def other_pool() -> Iterator[Any]:
     """One worker, started apart from those of `pool`."""
     from rg_env.items import worker_jobs
-    from rg_env.pool.worker_pool import WorkerPool
+    from rg_env.workers.worker_pool import WorkerPool
 
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     yield pool

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from rg_env.answers.fixes.scorer_fix import ScorerFix
-from rg_env.answers.scoring import as_unit
 from rg_env.items import installed_fixes
+from rg_env.scoring.score import as_unit
+from rg_env.task_rules.fixes.scorer_fix import ScorerFix
+from rg_env.task_rules.solutions import solution
 from rg_env.tasks import library
-from rg_env.tasks.solutions import solution
 
 Entry = dict[str, Any]
 

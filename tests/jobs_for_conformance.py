@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import ScoreRow
 from rg_env.items import worker_jobs
+from rg_env.scoring.score import ScoreRow
 from rg_env.tasks import library
 from rg_env.tasks.unusable_entry import UnusableEntry
 

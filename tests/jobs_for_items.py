@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import ScoreRow, as_row, score_answer
-from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.scoring.score import ScoreRow, as_row, score_answer
+from rg_env.scoring.scoring_rules import ScoringRules
 
 SLOW = "an answer that takes a minute to score"
 TAKEOVER = "an answer that has all later ones scored as right"

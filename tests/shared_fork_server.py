@@ -14,8 +14,8 @@ from typing import Any
 
 from started_processes import POOL_STARTED
 
-from rg_env.pool.fork_server import ForkServer
-from rg_env.pool.pool_errors import PoolClosed
+from rg_env.workers.fork_server import ForkServer
+from rg_env.workers.pool_errors import PoolClosed
 
 Kind = tuple[tuple[str, ...], int | None]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from rg_env.pool.pool_errors import JobFailed
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG_S = 60.0

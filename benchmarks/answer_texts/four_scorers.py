@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.answer_texts.asked_items import AskedItem
-from rg_env.answers.scoring import as_unit
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
+from rg_env.scoring.score import as_unit
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import library
 
 Cascade = Callable[..., float]

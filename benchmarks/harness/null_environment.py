@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from atroposlib.envs.base import ScoredDataGroup
 
 from reasoning_gym_environment import Item, ReasoningGymEnv
-from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
+from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 
 QUESTION = f"What is {' + '.join(['2'] * 132)}?"
 """With the system prompt some 610 tokens, as our prompts have over all tasks at random

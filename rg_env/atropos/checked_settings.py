@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rg_env.answers.scoring_rules import MAX_ANSWER_CHARS, AnswerForms
 from rg_env.atropos.http_urls import check_url
 from rg_env.atropos.setting_checks import (
     CheckedModel,
@@ -29,6 +28,7 @@ from rg_env.atropos.setting_checks import (
     Weight,
 )
 from rg_env.errors import shown
+from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, AnswerForms
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting

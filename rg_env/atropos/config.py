@@ -11,8 +11,8 @@ from typing import Any
 from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from pydantic import Field
 
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.atropos.checked_settings import CheckedSettings
+from rg_env.scoring.scoring_rules import ScoringRules
 
 FEWEST_WORKERS, MOST_WORKERS = 2, 8
 """Bounds of the default number of workers; one is kept free for scoring."""

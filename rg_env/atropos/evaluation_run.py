@@ -13,12 +13,12 @@ import yaml
 from rich.console import Console
 
 from rg_env import patience
-from rg_env.answers.scoring import Score
 from rg_env.inference.inference import InferenceFailed, NoServer
 from rg_env.inference.outages import OutageWatch
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.evaluation_summary import EvalResult, EvalSummary
 from rg_env.reports.progress_bar import WorkProgress
+from rg_env.scoring.score import Score
 
 logger = logging.getLogger(__name__)
 

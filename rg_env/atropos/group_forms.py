@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.extraction import Extraction, extract_answer
-from rg_env.answers.scoring import Score
 from rg_env.inference.completions import PROMPT_MASK, Completion
 from rg_env.inference.prompts import Prompt
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
 from rg_env.off_loop import off_loop
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.scoring.extraction import Extraction, extract_answer
+from rg_env.scoring.score import Score
 
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
 """A group with so much text and so many tags is searched in place, in half a

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score
 from rg_env.atropos import group_forms
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.items.group_scorer import GroupScorer
@@ -14,6 +13,7 @@ from rg_env.reports.metrics import Metrics
 from rg_env.rollouts import shaping
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.run_dumps import Dumps
+from rg_env.scoring.score import Score
 from rg_env.tasks.feedback import Feedback
 
 logger = logging.getLogger(__name__)

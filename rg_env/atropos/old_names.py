@@ -16,18 +16,18 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.answers.extraction import extract_answer
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.errors import LibraryError
 from rg_env.items.group_scorer import GroupScorer, shared_pool
 from rg_env.items.run_items import RunItems
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.rollouts.run_dumps import Dumps
+from rg_env.scoring.extraction import extract_answer
 from rg_env.tasks import library
 from rg_env.tasks.fallback_tasks import TASKS as FALLBACK_TASKS
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.sampler import Sampler
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.item_messages import SYSTEM_PROMPT, Message, build_messages
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_forms import build_rollout
 from rg_env.errors import SettingError
@@ -16,6 +15,7 @@ from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 
 SHORT_QUESTION = "What is 2 + 2?"
 

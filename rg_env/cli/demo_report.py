@@ -10,10 +10,10 @@ from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
-from rg_env.answers.extraction import FormatFailure
 from rg_env.reports import group_page
 from rg_env.reports.metrics import Metrics
 from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
+from rg_env.scoring.extraction import FormatFailure
 
 if TYPE_CHECKING:
     from rg_env.simulation.stand_in_trainer import StandInTrainer

@@ -18,11 +18,11 @@ from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports import task_check_table
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
+from rg_env.workers.worker_pool import WorkerPool
 
 
 async def _check(

@@ -10,11 +10,6 @@ from typing import Any
 import click
 
 from rg_env import ending, yaml_text
-from rg_env.answers.extraction import Extraction, extract_answer
-from rg_env.answers.guards import refusal, source_task
-from rg_env.answers.item_messages import SYSTEM_PROMPT, build_messages
-from rg_env.answers.scoring import Score
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli.answer_input import given_answer
 from rg_env.cli.command import Command, Number
 from rg_env.cli.printing import print_text
@@ -23,14 +18,19 @@ from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.installed_library import read_library
 from rg_env.items.scale_probe import resolve_scales
-from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, PoolError
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
+from rg_env.scoring.extraction import Extraction, extract_answer
+from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
+from rg_env.scoring.score import Score
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.guards import refusal, source_task
+from rg_env.task_rules.scale_repairs import no_scale_reason
+from rg_env.task_rules.solutions import solution
 from rg_env.tasks.library import MIXTURE, LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
-from rg_env.tasks.scale_repairs import no_scale_reason
-from rg_env.tasks.solutions import solution
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
+from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlFault
 
 DESCRIBE_DEADLINE_S = 300.0

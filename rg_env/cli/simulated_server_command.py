@@ -18,7 +18,6 @@ from typing import Any
 import click
 
 from rg_env import ending
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli.command import (
     LATENCY_MS,
     MAX_SEED,
@@ -37,7 +36,7 @@ from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.simulation import key_entries
 from rg_env.simulation.answer_key import AnswerKey
 from rg_env.simulation.child_process import end_with_parent
@@ -51,6 +50,7 @@ from rg_env.simulation.policy import PolicyProfile
 from rg_env.simulation.policy_model import PolicyModel
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import build_selection
+from rg_env.workers.worker_pool import WorkerPool
 
 READY = "simulated policy server ready on"
 

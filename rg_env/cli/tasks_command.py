@@ -15,14 +15,14 @@ from rg_env.errors import SettingError
 from rg_env.items import item_costs, worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.items.scale_probe import resolve_scales
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports import task_list
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.reports.task_list import TaskFacts
+from rg_env.task_rules.scale_repairs import no_scale_reason
 from rg_env.tasks.library import MIXTURE, LibraryDescription
-from rg_env.tasks.scale_repairs import no_scale_reason
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
+from rg_env.workers.worker_pool import WorkerPool
 
 
 def _chosen(

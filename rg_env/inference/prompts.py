@@ -12,8 +12,8 @@ from typing import Any
 
 from atroposlib.envs.server_handling.managed_server import ManagedServer
 
-from rg_env.answers.item_messages import Message
 from rg_env.off_loop import off_loop
+from rg_env.scoring.prompt import Message
 
 MAX_PROMPTS = 256
 SHORT_PROMPT_CHARS = 1536

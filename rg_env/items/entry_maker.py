@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.pool.pool_errors import JobFailed
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
+from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

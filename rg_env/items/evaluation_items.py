@@ -11,10 +11,10 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import MadeItem
-from rg_env.pool.pool_errors import PoolClosed, PoolError
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.item_stream import EvalSpec
 from rg_env.tasks.selection import TaskChoice
+from rg_env.workers.pool_errors import PoolClosed, PoolError
+from rg_env.workers.worker_pool import WorkerPool
 
 
 @dataclasses.dataclass(frozen=True)

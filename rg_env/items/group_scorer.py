@@ -19,14 +19,14 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.guards import EVALUATED, source_task
-from rg_env.answers.scoring import Score, ScoreRow, better_form, read_rows, score_answer
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
-from rg_env.pool.pool_errors import DeadlineExceeded, PoolError, WorkerDied
-from rg_env.pool.worker_pool import WorkerPool
-from rg_env.pool.worker_thread import Trust
+from rg_env.scoring.score import Score, ScoreRow, better_form, read_rows, score_answer
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.guards import EVALUATED, source_task
+from rg_env.workers.pool_errors import DeadlineExceeded, PoolError, WorkerDied
+from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_thread import Trust
 
 
 class ScoringUnavailable(RunFailed):

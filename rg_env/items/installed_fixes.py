@@ -17,10 +17,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rg_env.answers.fixes.base_scorer import base_fix
-from rg_env.answers.fixes.fix_table import FIXES
-from rg_env.answers.fixes.scorer_fix import ScorerFix
-from rg_env.answers.scoring import ScoreFunction, as_unit
+from rg_env.scoring.score import ScoreFunction, as_unit
+from rg_env.task_rules.fixes.base_scorer import base_fix
+from rg_env.task_rules.fixes.fix_table import FIXES
+from rg_env.task_rules.fixes.scorer_fix import ScorerFix
 from rg_env.tasks import library
 
 PROOF_SEEDS = range(128)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
-from rg_env.pool.pool_errors import PreloadFailed
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.library import LibraryDescription
+from rg_env.workers.pool_errors import PreloadFailed
+from rg_env.workers.worker_pool import WorkerPool
 
 DEADLINE_S = 300.0
 MISSING = ("ImportError", "ModuleNotFoundError")

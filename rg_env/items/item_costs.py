@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
 from rg_env.tasks.scales import Scale
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed
+from rg_env.workers.worker_pool import WorkerPool
 
 MAKE_DEADLINE_S = 30.0
 MEASURED_ITEMS = 6

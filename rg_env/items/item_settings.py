@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol
 
-from rg_env.answers.scoring_rules import ScoringRules
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.level_settings import LevelSetting
 

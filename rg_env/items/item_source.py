@@ -21,15 +21,15 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import RunFailed
 from rg_env.items.entry_maker import EntryMaker, LeftOut, is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.unasked_items import UnaskedItems
-from rg_env.pool.pool_errors import JobFailed, PoolClosed, PoolError
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
+from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError
 
 logger = logging.getLogger(__name__)
 

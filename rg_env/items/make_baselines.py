@@ -28,7 +28,6 @@ from rg_env.items.guessing.earnings import (
 )
 from rg_env.items.guessing.rules_of_thumb import RULES, RuleOfThumb
 from rg_env.items.installed_library import DEADLINE_S, read_library
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.baselines import (
     HIGHEST,
     TABLE,
@@ -41,6 +40,7 @@ from rg_env.tasks.baselines import (
 )
 from rg_env.tasks.scales import Scale
 from rg_env.tasks.scales import load_shipped as load_scales
+from rg_env.workers.worker_pool import WorkerPool
 
 WORKERS = 2
 MEMORY_LIMIT_BYTES = 3 * 2**30

@@ -21,8 +21,8 @@ from rg_env.items.scale_probe import (
     build_scale,
     probe_task,
 )
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped, table_text
+from rg_env.workers.worker_pool import WorkerPool
 
 MEMORY_LIMIT_BYTES = 3 * 2**30
 

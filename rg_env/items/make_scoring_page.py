@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rg_env.answers.fixes.fix_table import FIXES
-from rg_env.answers.fixes.library_expectations import OTHER_SCORES, PAID_IN_FULL
-from rg_env.answers.guards import GUARDS
 from rg_env.items.markdown_table import markdown_table
+from rg_env.task_rules.fixes.fix_table import FIXES
+from rg_env.task_rules.fixes.library_expectations import OTHER_SCORES, PAID_IN_FULL
+from rg_env.task_rules.guards import GUARDS
 from rg_env.tasks import library
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
@@ -21,7 +21,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 TEXT = """\
 # What stands between an answer and its score
 
-Written from the tables in `rg_env/answers/` and from reasoning-gym {version} by
+Written from the tables in `rg_env/task_rules/` and from reasoning-gym {version} by
 `python -m rg_env.items.make_scoring_page`.
 
 An answer goes through three steps, all of them in a worker process with a deadline:

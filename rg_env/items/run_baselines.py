@@ -6,9 +6,9 @@ import logging
 from collections.abc import Sequence
 
 from rg_env.items import worker_jobs
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.baselines import Baselines, load_shipped
 from rg_env.tasks.selection import TaskChoice
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from rg_env.errors import SettingError
 from rg_env.items.scale_probe import resolve_scales
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.task_rules.scale_repairs import no_scale_reason
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.level_settings import LevelSetting, build_rules
-from rg_env.tasks.scale_repairs import no_scale_reason
 from rg_env.tasks.scales import Scale
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

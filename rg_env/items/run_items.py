@@ -21,7 +21,6 @@ from rg_env.items.item_source import ItemSource
 from rg_env.items.run_baselines import prepare_baselines
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.items.task_trials import TaskTrials
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import NO_RULE, Difficulty
@@ -30,6 +29,7 @@ from rg_env.tasks.item_stream import EvalSpec, ItemStream, evaluation_specs
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice, build_selection
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

@@ -19,15 +19,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.task_check import gold_fault
-from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.scale_repairs import DEAD_KNOBS, REPAIRS
+from rg_env.task_rules.solutions import solution
 from rg_env.tasks.library import CurriculumLevel
 from rg_env.tasks.sampler import entry_seed
-from rg_env.tasks.scale_repairs import DEAD_KNOBS, REPAIRS
 from rg_env.tasks.scales import (
     Scale,
     ShippedScales,
@@ -35,7 +34,8 @@ from rg_env.tasks.scales import (
     Step,
     load_shipped,
 )
-from rg_env.tasks.solutions import solution
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

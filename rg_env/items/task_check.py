@@ -11,15 +11,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score, read_rows
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import scores_of
-from rg_env.pool.pool_errors import JobFailed, PoolError
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.scoring.score import Score, read_rows
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.solutions import solution
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
-from rg_env.tasks.solutions import solution
+from rg_env.workers.pool_errors import JobFailed, PoolError
+from rg_env.workers.worker_pool import WorkerPool
 
 DEADLINE_S = 30.0
 CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")

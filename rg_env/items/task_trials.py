@@ -17,8 +17,8 @@ from rg_env.items.evaluation_items import make_eval_items
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource, MadeItem
 from rg_env.items.task_check import gold_fault
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.item_stream import EvalSpec
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from rg_env.answers.guards import refusal, source_task
-from rg_env.answers.scoring import Score, ScoreRow, as_row, better_form, score_answer
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
+from rg_env.scoring.score import Score, ScoreRow, as_row, better_form, score_answer
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.guards import refusal, source_task
 from rg_env.tasks import library
 
 T = TypeVar("T")

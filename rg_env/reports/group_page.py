@@ -25,9 +25,9 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from rg_env import ending
-from rg_env.answers.scoring import outcome_of
 from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.rollouts.dump_writer import read_groups
+from rg_env.scoring.score import outcome_of
 
 logger = logging.getLogger(__name__)
 

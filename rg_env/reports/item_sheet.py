@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.answers.scoring import Score
 from rg_env.reports.terminal_text import on_one_line, visible
+from rg_env.scoring.score import Score
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale, Step
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from rg_env.answers.extraction import FormatFailure
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
+from rg_env.scoring.extraction import FormatFailure
 
 TROUBLE = frozenset({"refused", "timeout", "scorer_error"})
 """Outcomes that say something of the scorer as well as of the answer."""

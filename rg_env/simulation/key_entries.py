@@ -19,15 +19,15 @@ from typing import Any
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItems
-from rg_env.pool.pool_errors import PoolError
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.simulation.policy import KeyEntry
+from rg_env.task_rules.solutions import solution
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.item_stream import ItemStream, evaluation_specs
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
-from rg_env.tasks.solutions import solution
+from rg_env.workers.pool_errors import PoolError
+from rg_env.workers.worker_pool import WorkerPool
 
 AHEAD = 8
 DEADLINE_S = 60.0

@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
+from rg_env.task_rules.faster.replacing import replace
+from rg_env.task_rules.faster.rows import Words
+from rg_env.task_rules.item_checks.check_table import fault_of
 from rg_env.tasks import broken_library
-from rg_env.tasks.faster.replacing import replace
-from rg_env.tasks.faster.rows import Words
-from rg_env.tasks.item_checks.check_table import fault_of
 from rg_env.tasks.no_plots import no_plots
 from rg_env.tasks.unusable_entry import UnusableEntry
 
@@ -117,7 +117,7 @@ def _load_factory() -> Any:
     except (Exception, SystemExit) as error:  # a broken install may raise anything
         raise broken_library.not_importable(error, SUBMODULE) from error
     # Brings numpy, which the main process is spared.
-    from rg_env.tasks.faster.table import REPLACEMENTS
+    from rg_env.task_rules.faster.table import REPLACEMENTS
 
     replace(REPLACEMENTS)
     return factory

@@ -5,8 +5,8 @@ import contextlib
 import pytest
 
 from benchmarks.gold_answers import SOLVERS
+from rg_env.task_rules.solutions import solution
 from rg_env.tasks import library
-from rg_env.tasks.solutions import solution
 
 QUICK = [
     "aiw", "base_conversion", "calendar_arithmetic", "dice",

@@ -17,8 +17,8 @@ from rg_env.atropos.api_client import ApiRefused
 from rg_env.cli import failures
 from rg_env.errors import LibraryError, SettingError
 from rg_env.inference.inference import InferenceFailed
-from rg_env.pool.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.simulation.child_process import ChildError
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 
 IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'
 IN_OURS = 'File "/x/rg_env/items/worker_jobs.py", line 3, in f\n'

@@ -14,20 +14,20 @@ from typing import get_args
 import pytest
 from parts import ENTRY, GUARD_S, descendants, left_alive, run_main, start_entry
 
-from rg_env.answers.extraction import FormatFailure
-from rg_env.answers.item_messages import SYSTEM_PROMPT
-from rg_env.answers.scoring import Score
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.cli import answer_input, show_command
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
 from rg_env.reports.terminal_text import on_one_line, visible
+from rg_env.scoring.extraction import FormatFailure
+from rg_env.scoring.prompt import SYSTEM_PROMPT
+from rg_env.scoring.score import Score
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale, Step
+from rg_env.workers.worker_pool import WorkerPool
 
 GCD = TaskInfo("gcd", "arithmetic", {"min_numbers": "2", "max_numbers": "2"}, True)
 SCALE = Scale(

@@ -16,11 +16,11 @@ from rg_env.cli import tasks_command as command
 from rg_env.cli.printing import rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.reports import task_list
 from rg_env.reports.task_list import TaskFacts
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.scales import Scale, SkippedLevel, Step, load_shipped
+from rg_env.workers.worker_pool import WorkerPool
 
 INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)
 SCALE = Scale(

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.answers.extraction import extract_answer
 from rg_env.inference.chat_replies import whole_text
+from rg_env.scoring.extraction import extract_answer
 
 
 def text_of(content, end="stop", *, thinking_open=False, **message):

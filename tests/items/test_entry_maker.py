@@ -11,11 +11,11 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOut, is_unusable
-from rg_env.pool.pool_errors import JobFailed
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
+from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.worker_pool import WorkerPool
 
 WithMaker = Callable[..., Any]
 

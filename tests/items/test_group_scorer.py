@@ -10,12 +10,12 @@ from typing import Any
 import jobs_for_items
 import pytest
 
-from rg_env.answers.scoring import Score
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
-from rg_env.pool import worker_thread
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.scoring.score import Score
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.workers import worker_thread
+from rg_env.workers.worker_pool import WorkerPool
 
 GUARD_S = 60.0
 SHORT_DEADLINE_S = 1.5

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fixed_scores import BASE_TASKS
 
-from rg_env.answers.fixes.fix_table import FIXES
 from rg_env.items import installed_fixes
+from rg_env.task_rules.fixes.fix_table import FIXES
 from rg_env.tasks import library
 
 TASK = "complex_arithmetic"

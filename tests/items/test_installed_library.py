@@ -12,9 +12,9 @@ from parts import TOKENIZER, run_main
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
-from rg_env.pool.fork_server import ForkServer
-from rg_env.pool.pool_errors import PreloadFailed
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.workers.fork_server import ForkServer
+from rg_env.workers.pool_errors import PreloadFailed
+from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 
@@ -42,7 +42,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package = tmp_path / "reasoning_gym"
     package.mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("rg_env.pool.worker_pool.ForkServer", ForkServer)
+    monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
     return package / "__init__.py"
 
 
@@ -72,7 +72,7 @@ def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
 ) -> None:
     (tmp_path / "preloaded_defect.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("rg_env.pool.worker_pool.ForkServer", ForkServer)
+    monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
     pool = WorkerPool(1, preload=["preloaded_defect"])
     try:
         with pytest.raises(PreloadFailed) as caught:

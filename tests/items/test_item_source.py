@@ -10,16 +10,16 @@ from typing import Any
 import jobs_for_items
 import pytest
 
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import item_source as items_module
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.item_source import ItemSource, NoItems
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.asked_questions import AskedQuestions
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
+from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 

@@ -18,9 +18,9 @@ from rg_env.items.make_baselines import (
     share_of_items,
     trial,
 )
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks.baselines import HIGHEST, load_shipped
 from rg_env.tasks.scales import Scale, Step
+from rg_env.workers.worker_pool import WorkerPool
 
 SHIPPED = load_shipped().by_task
 

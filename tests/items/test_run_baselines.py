@@ -8,10 +8,10 @@ import dataclasses
 import pytest
 
 from rg_env.items.run_baselines import prepare_baselines
-from rg_env.pool.worker_pool import WorkerPool
 from rg_env.tasks import library
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
 from rg_env.tasks.selection import TaskChoice
+from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 

@@ -11,10 +11,10 @@ import pytest
 
 from rg_env.items import scale_probe
 from rg_env.items.scale_probe import AT_START, ProbeEffort, ProbeTally, resolve_scales
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.task_rules.scale_repairs import REPAIRS
 from rg_env.tasks import library
-from rg_env.tasks.scale_repairs import REPAIRS
 from rg_env.tasks.scales import Scale, ShippedScales, Step, load_shipped
+from rg_env.workers.worker_pool import WorkerPool
 
 SHIPPED = load_shipped()
 STEPS = tuple(Step((n,), {"size_x": n}, 1.0) for n in range(3))

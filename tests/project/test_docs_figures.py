@@ -9,8 +9,8 @@ from documents import PAGES, README, ROOT, name_of, prose_of, text_of
 
 from rg_env.cli.main import COMMANDS
 from rg_env.simulation.hostile_texts import HOSTILE
-from rg_env.tasks.faster.table import REPLACEMENTS
-from rg_env.tasks.scale_repairs import REPAIRS
+from rg_env.task_rules.faster.table import REPLACEMENTS
+from rg_env.task_rules.scale_repairs import REPAIRS
 from rg_env.tasks.scales import load_shipped
 
 MEASUREMENTS = ROOT / "docs" / "measurements.md"

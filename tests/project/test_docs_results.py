@@ -11,7 +11,6 @@ from typing import get_args
 from documents import ROOT, blocks, codes, table, text_of
 from parts import build_env
 
-from rg_env.answers.extraction import FormatFailure
 from rg_env.atropos.group_forms import build_record
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import EVENTS
@@ -19,6 +18,7 @@ from rg_env.reports.evaluation_summary import EvalResult, summarise
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Fate, Ledger
+from rg_env.scoring.extraction import FormatFailure
 from rg_env.tasks.feedback import Feedback
 
 SOURCES = [ROOT / "reasoning_gym_environment.py", *(ROOT / "rg_env").rglob("*.py")]

@@ -13,41 +13,41 @@ from pathlib import Path
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ("__init__.py", "reasoning_gym_environment.py")
 LIBRARY_DOOR = "rg_env/tasks/library.py"
-FASTER_PARTS = "rg_env/tasks/faster/"
+FASTER_PARTS = "rg_env/task_rules/faster/"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "patience"}
 LEAVES |= {"retrying", "yaml_text"}
-PURE = {"tasks", "answers", "rollouts"}
+PURE = {"task_rules", "tasks", "scoring", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"patience"},
     "yaml_text": {"errors"},
-    "tasks": {"errors"},
-    "answers": {"errors"},
+    "task_rules": {"errors"},
+    "tasks": {"errors", "task_rules"},
+    "scoring": {"errors", "task_rules"},
     "rollouts": {"off_loop"},
-    "sandbox": set(),
-    "pool": {"errors", "sandbox"},
-    "items": {"errors", "yaml_text", "tasks", "answers", "pool"},
-    "inference": {"answers", "errors", "off_loop", "patience", "retrying"},
-    "simulation": {"ending", "errors", "tasks", "items", "pool", "trainer_api"},
+    "workers": {"errors"},
+    "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"},
+    "inference": {"scoring", "errors", "off_loop", "patience", "retrying"},
+    "simulation": {"ending", "errors", "tasks", "items", "workers", "trainer_api"},
     "trainer_api": set(),
-    "reports": {"ending", "errors", "logs", "tasks", "answers", "rollouts", "items"},
-    "atropos": LEAVES | PURE | {"pool", "items", "inference", "reports"},
+    "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
+    "atropos": LEAVES | PURE | {"workers", "items", "inference", "reports"},
     "cli": LEAVES
     | PURE
-    | {"pool", "items", "reports", "simulation", "atropos", "trainer_api"},
+    | {"workers", "items", "reports", "simulation", "atropos", "trainer_api"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 
 MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "simulation", "trainer_api"}
-LIGHT_ROOMS = LEAVES | PURE | {"sandbox", "pool", "items", "reports"}
+LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports"}
 
 LOADS_THE_LIBRARY = "rg_env/items/library_preload.py"
 """The one module whose import loads reasoning-gym: that is what it is for."""

@@ -5,8 +5,8 @@ import os
 import pytest
 from parts import left_alive
 
-from rg_env.pool.pool_errors import PoolClosed
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.workers.pool_errors import PoolClosed
+from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 

@@ -12,12 +12,12 @@ from typing import Any, get_args
 
 import pytest
 
-from rg_env.answers.extraction import FormatFailure
 from rg_env.reports import group_page
 from rg_env.reports.group_page import ShownGroup, ShownRollout
 from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
 from rg_env.rollouts.dump_writer import encode_line
 from rg_env.rollouts.ledger import Fate
+from rg_env.scoring.extraction import FormatFailure
 from rg_env.simulation.hostile_texts import HOSTILE
 
 ATTACKS = [

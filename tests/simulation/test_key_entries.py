@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.simulation import key_entries
 from rg_env.simulation.answer_key import AnswerKey
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import TaskChoice
+from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 

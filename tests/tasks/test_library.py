@@ -13,12 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.answers.scoring_rules import ScoringRules
 from rg_env.errors import LibraryError, SettingError
-from rg_env.pool.pool_errors import JobFailed
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.faster.rows import Words
 from rg_env.tasks import broken_library, fallback_tasks, library
-from rg_env.tasks.faster.rows import Words
 from rg_env.tasks.unusable_entry import UnusableEntry
+from rg_env.workers.pool_errors import JobFailed
 
 SAMPLE = ["chain_sum", "spell_backward", "survo", "acre", "gsm_symbolic", "word_ladder"]
 
@@ -291,7 +291,8 @@ CURRICULA = {}
 @pytest.fixture
 def project(tmp_path, repo_root):
     """A copy of the rooms that know the library, without the submodule's folder."""
-    shutil.copytree(repo_root / "rg_env" / "tasks", tmp_path / "rg_env" / "tasks")
+    for name in ("tasks", "task_rules"):
+        shutil.copytree(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
     for name in ("__init__.py", "errors.py"):
         shutil.copy2(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
     return tmp_path

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.task_rules.scale_repairs import NO_SCALE, REPAIRS
 from rg_env.tasks import library
-from rg_env.tasks.scale_repairs import NO_SCALE, REPAIRS
 from rg_env.tasks.scales import (
     TABLE,
     Scale,
@@ -20,6 +19,7 @@ from rg_env.tasks.scales import (
     load_shipped,
     table_text,
 )
+from rg_env.workers.worker_pool import WorkerPool
 
 MakeEntry = Callable[..., dict[str, Any]]
 

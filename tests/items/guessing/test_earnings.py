@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rg_env.items.guessing.earnings import Item, earned, guesses, make_items
-from rg_env.pool.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import WorkerPool
 
 
 def item(gold: str, question: str = "?") -> Item:

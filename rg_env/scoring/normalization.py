@@ -1,0 +1,311 @@
+r"""What is only dress around an answer is taken off: `**\boxed{5}**.` is 5.
+
+Language models write answers as they write text: in bold, in a fence, as LaTeX, quoted,
+with a period behind or "The answer is" before. The library's scorers compare what
+stands there. Each rule below takes one such thing off; they are tried in turn until
+nothing comes off any more.
+
+A rule that would change the gold answer is not used on the answers to it: where a
+quote or a period belongs to the right answer, it is no dress. What is left is scored
+beside the answer as it was written, and the higher score counts, so nothing is lost by
+it. It is still one answer: nothing is chosen, computed or rounded.
+
+Every rule is one look at the text, and there are at most MAX_ROUNDS of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from rg_env.task_rules.fixes.talk_around_answers import lead_end
+
+MAX_ROUNDS = 8
+
+Rule = Callable[[str], str]
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
+_FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
+_DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
+_END = re.compile(r"(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40})>|\s)+\Z")
+_LAST_WORDS = re.compile(
+    r"(?:[.!]\s*I hope (?:it|this|that) is correct[.!]?|\s\((?:final )?answer\))\Z"
+)
+MAX_END_CHARS = 100
+"""Of what is looked at for the tokens and words that end a completion."""
+
+_FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
+_LATEX_WORD = re.compile(
+    r"\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf|mathrm|mathbf|mathtt"
+    r"|mathit|mathsf|boldsymbol|bm|operatorname|displaystyle|mbox|emph|underline)"
+    r"\s*\{(.*)\}",
+    re.DOTALL,
+)
+_LATEX_SIGNS = (
+    (re.compile(r"\\(?:text|math)[a-z]{0,2}\{([^{}\\]*)\}"), r"\1"),
+    (re.compile(r"\\(?:left|right)(?=\s?[()\[\]|])|\\displaystyle\s?"), ""),
+    (re.compile(r"(?<![/\\])\\(?:[,;:! ]|q?quad(?![A-Za-z]))"), " "),
+    (re.compile(r"\s?\^\s?(?:\\circ|\{\s?\\circ\s?\})|\\degree|\u00ba"), "\u00b0"),
+    (re.compile(r"\\([#_&%*])"), r"\1"),
+)
+_TAGGED = re.compile(
+    r"<(b|strong|i|em|u|code|pre|p|span|mark|tt|kbd|samp)>(.*)</\1>", re.DOTALL
+)
+_BOLD_WORD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*\*(?![\w*])")
+_CODE_WORD = re.compile(r"(?<![\w`])`([^`\n]+)`(?![\w`])")
+_BULLET = re.compile(r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+")
+_DASH_AS_BULLET = re.compile(r"[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=]*\Z)")
+"""A dash before words; before anything that can be negative it is a minus."""
+
+_NAME = re.compile(r"(?:[A-Za-z](?:_?\{?\d\}?)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_THIN_THOUSANDS = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:(?:\u2009|\u202f|\{,\}|\\,|\\!,|\\;)\d{3})+(?![\d,])"
+)
+
+_PAIRS = (
+    *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
+    *(("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_")),
+    *(("```", "```"), ("``", "``"), ("`", "`"), ("---", "---")),
+    *(
+        ('"', '"'),
+        ("'", "'"),
+        ("\u201c", "\u201d"),
+        ("\u201e", "\u201c"),
+        ("\u2018", "\u2019"),
+        ("\u00ab", "\u00bb"),
+    ),
+    *(("\u2039", "\u203a"), ("\u300c", "\u300d")),
+)
+"""What opens and closes dress."""
+
+_CLOSED = tuple(
+    f"{closing}{end}" for _, closing in (*_PAIRS, ("", "}")) for end in ".\u3002"
+)
+_IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
+_SIGNS_OF_DRESS = re.compile(
+    r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
+    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)|^--"
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),",
+)
+"""What an answer holds if there is anything to take off it, besides its ends."""
+
+_OF_PIECES = frozenset({"$", "__", "_", "``", "`", '"', "'"})
+"""What may also stand around each of several pieces, and is no sign of a formula."""
+
+
+def _without_invisible(text: str) -> str:
+    plain = _SPACES.sub(" ", _INVISIBLE.sub("", text)).strip()
+    return plain if plain.isascii() else plain.translate(_FULL_WIDTH)
+
+
+def _with_plain_lines(text: str) -> str:
+    """Take off what stands unseen at the end of lines."""
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def _with_plain_minus(text: str) -> str:
+    return _DASHES.sub("-", text.replace("\u2212", "-"))
+
+
+def _with_plain_thousands(text: str) -> str:
+    """Join a number whose thousands are apart as typesetting has it: 1{,}234."""
+    if not any(mark in text for mark in ("\u2009", "\u202f", "{,}", "\\")):
+        return text
+    return _THIN_THOUSANDS.sub(lambda match: re.sub(r"\D", "", match[0]), text)
+
+
+def _with_plain_latex(text: str) -> str:
+    if "\\" in text or "\u00ba" in text:
+        for sign, plain in _LATEX_SIGNS:
+            text = sign.sub(plain, text)
+    return text
+
+
+def _without_end(text: str) -> str:
+    """Take off the tokens that end a completion, and a wish behind a sentence."""
+    start = len(text) - MAX_END_CHARS
+    for pattern in (_END, _LAST_WORDS):
+        match = pattern.search(text, max(0, start))
+        text = text[: match.start()] if match else text
+    return text
+
+
+def without_fence(text: str) -> str:
+    """Take a fence and its language off."""
+    match = _FENCE.fullmatch(text)
+    return match[2].strip() if match else text
+
+
+def _without_pair(opening: str, closing: str) -> Rule:
+    def rule(text: str) -> str:
+        if not (text.startswith(opening) and text.endswith(closing)):
+            return text
+        inner = text[len(opening) : -len(closing)]
+        if opening in _OF_PIECES and _has_pairs(inner, opening):
+            return text
+        return inner.strip() or text
+
+    return rule
+
+
+def _has_pairs(inner: str, mark: str) -> bool:
+    """Say whether the marks around a text belong to two pieces: `"a", "b"`.
+
+    One mark inside is an apostrophe or a part of a name, and a list has its own.
+    """
+    if inner[:1] in ("[", "{", "(") and inner[-1:] in ("]", "}", ")"):
+        return False
+    count = inner.count("_" if mark == "__" else mark)
+    return count > 0 and count % 2 == 0
+
+
+def _without_tags(text: str) -> str:
+    match = _TAGGED.fullmatch(text)
+    if match is None or f"<{match[1]}>" in match[2] or f"</{match[1]}>" in match[2]:
+        return text
+    return match[2].strip() or text
+
+
+def _without_marked_words(text: str) -> str:
+    """Take off bold and code marks inside of a text: `**Zoey** is a **knave**`."""
+    if "**" not in text and "`" not in text:
+        return text
+    return _CODE_WORD.sub(r"\1", _BOLD_WORD.sub(r"\1", text))
+
+
+def _without_bullet(text: str) -> str:
+    """Take off the mark of a list or a heading that has this one line."""
+    if "\n" in text:
+        return text
+    match = _BULLET.match(text) or _DASH_AS_BULLET.match(text)
+    return text[match.end() :].strip() or text if match else text
+
+
+def _without_math_around_a_word(text: str) -> str:
+    r"""Take the dollars off `$\boxed{X}$` also where X has dollars of its own."""
+    for opening, closing in _IN_LATEX:
+        if text.startswith(opening) and text.endswith(closing):
+            inner = text[len(opening) : -len(closing)].strip()
+            if _without_latex_word(inner) != inner:
+                return inner
+    return text
+
+
+def _without_latex_word(text: str) -> str:
+    match = _LATEX_WORD.fullmatch(text)
+    if match is None or not _is_balanced(match[1]):
+        return text
+    return match[1].strip()
+
+
+def _is_balanced(text: str) -> bool:
+    """Say whether no brace closes what was opened before the text."""
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", text):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _without_lead(text: str) -> str:
+    """Take off what announces an answer, `**Answer:**`, and a mark that it opens."""
+    end = lead_end(text)
+    rest = text[end:].strip()
+    if text[:end].count("**") == 1 and rest.endswith("**"):
+        rest = rest[:-2]
+    return rest or text
+
+
+def _without_name(text: str) -> str:
+    """Take `x =` off, where nothing else is equal to anything."""
+    match = _NAME.match(text)
+    if match is None or text.count("=") != 1 or "\n" in text:
+        return text
+    return text[match.end() :].strip() or text
+
+
+def _without_period(text: str) -> str:
+    if text.endswith(("..", "\u2026")) or not text.endswith((".", "\u3002")):
+        return text
+    return text[:-1].strip() or text
+
+
+def _without_period_after_dress(text: str) -> str:
+    return text[:-1] if text.endswith(_CLOSED) else text
+
+
+def _without_separators(text: str) -> str:
+    """Take the commas of thousands out of a number."""
+    return text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
+
+
+_ANY = ""
+
+_RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
+    (_ANY, _with_plain_thousands),
+    (_ANY, _without_invisible),
+    (_ANY, _with_plain_lines),
+    (_ANY, _with_plain_minus),
+    (_ANY, _without_end),
+    (_ANY, _without_period_after_dress),
+    ("`~", without_fence),
+    ("$\\", _without_math_around_a_word),
+    (_ANY, _without_marked_words),
+    *((opening[0], _without_pair(opening, closing)) for opening, closing in _PAIRS),
+    ("\\", _without_latex_word),
+    (_ANY, _with_plain_latex),
+    ("<", _without_tags),
+    (_ANY, _without_lead),
+    (_ANY, _without_bullet),
+    (_ANY, _without_period),
+    (_ANY, _without_name),
+    (_ANY, _without_separators),
+)
+"""Each rule with the signs of which a text has to begin with one, if it has to."""
+
+RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
+
+
+def _may_be_dressed(text: str) -> bool:
+    """Say whether any rule can apply; most answers of a group are plain."""
+    is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith(".")
+    return is_short_lead or _SIGNS_OF_DRESS.search(text) is not None
+
+
+def undressing(gold: str | None, meaningful: str = "") -> Rule:
+    """Return what undresses the answers to an item.
+
+    Args:
+        gold: The right answer, which is never undressed; None if there is none.
+        meaningful: Signs that are no dress where an answer begins with one.
+
+    Returns:
+        From an answer, stripped, to the rest, stripped: the answer itself where there
+        is nothing to take off.
+    """
+    are_dress: dict[Rule, bool] = {}
+
+    def takes_dress_off(rule: Rule) -> bool:
+        if rule not in are_dress:
+            are_dress[rule] = gold is None or rule(gold) == gold
+        return are_dress[rule]
+
+    def undressed(answer: str) -> str:
+        if not _may_be_dressed(answer):
+            return answer
+        for _ in range(MAX_ROUNDS):
+            before = answer
+            for signs, rule in _RULES_BY_SIGN:
+                if signs and (answer[:1] not in signs or signs in meaningful):
+                    continue
+                rest = rule(answer)
+                if rest != answer and takes_dress_off(rule):
+                    answer = rest
+            if answer == before:
+                break
+        return answer
+
+    return undressed

@@ -1,0 +1,234 @@
+"""What an answer is worth: both formats, one number, one outcome.
+
+An answer is scored in its plain form, without its dress and in the task's own spelling,
+and, if that is another text and not right, as it stands as well; the higher counts. See
+rg_env.scoring.normalization and rg_env.task_rules.spellings.
+
+Pure: the library's scorer is passed in as a function. It may raise, return anything
+and be fooled; what comes out is a number in [0, 1] and a word that says why.
+
+    right           1.0
+    partial         between 0 and 1
+    wrong           0.0, or the library's floor for a readable wrong answer
+    empty_answer    0.0; the tags hold nothing, the scorer is not asked
+    scorer_error    0.0; the library's scorer raised on this answer
+    refused         0.0; the answer must not reach the scorer
+    timeout         0.0; the scorer missed its deadline on this answer
+    (a format failure)  0.0; see rg_env.scoring.extraction
+
+A scorer pool that is broken gives no Score at all, and so can never look like one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+WRONG_AT_MOST = 0.05
+"""Up to this the library pays for answers that are only readable (0.01 to 0.05)."""
+
+ScoreFunction = Callable[[str, Mapping[str, Any]], Any]
+"""`score_answer(answer, entry)` of a dataset of the library."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FormatScores:
+    """An answer's score in both formats, each in [0, 1].
+
+    Attributes:
+        bare: Of the answer alone.
+        tagged: Of the tagged answer; None where it was not asked for, because the bare
+            one is perfect or because the scorer cannot read tags.
+        value: The one that counts.
+    """
+
+    bare: float
+    tagged: float | None
+    value: float
+
+    def __str__(self) -> str:
+        """Say both scores, for the log."""
+        other = "not asked" if self.tagged is None else f"{self.tagged:.3f}"
+        return f"bare {self.bare:.3f}, tagged {other}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """The score of one completion.
+
+    Attributes:
+        value: In [0, 1], finite.
+        outcome: One word from the table above.
+        answer: The answer as it was extracted, None where there was none.
+        undressed: The answer counts in its plain form, which is another text than the
+            answer as it stands.
+        formats: Both formats' scores, where the scorer was asked.
+    """
+
+    value: float
+    outcome: str
+    answer: str | None
+    undressed: bool = False
+    formats: FormatScores | None = dataclasses.field(default=None, compare=False)
+
+
+_Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
+ScoreRow = tuple[_Unit, str, bool, _Unit | None, _Unit | None]
+"""Value, outcome, undressed, and the scores of both formats, None where there are
+none."""
+
+UNREAD = frozenset({"refused", "scorer_error"})
+PAID = frozenset({"right", "partial"})
+OUTCOMES = PAID | {"wrong", "empty_answer", "scorer_error", "refused"}
+"""What can become of an answer in a worker."""
+
+
+def as_row(score: Score) -> ScoreRow:
+    """Return a score as plain values, without its answer, which the reader knows."""
+    formats = score.formats
+    if formats is None:
+        return score.value, score.outcome, score.undressed, None, None
+    both = formats.bare, formats.tagged
+    return score.value, score.outcome, score.undressed, *both
+
+
+def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
+    """Make scores of the rows that somebody sent who is not to be believed.
+
+    Raises:
+        ValueError: They cannot be the scores of these answers.
+    """
+    read = msgspec.convert(rows, list[ScoreRow])
+    if len(read) != len(answers):
+        raise ValueError("there is a score for each answer")
+    return [_read_row(answer, *row) for answer, row in zip(answers, read, strict=True)]
+
+
+def _read_row(
+    answer: str,
+    value: float,
+    outcome: str,
+    undressed: bool,
+    bare: float | None,
+    with_tags: float | None,
+) -> Score:
+    if outcome not in OUTCOMES:
+        raise ValueError("a score has an outcome of the table")
+    if outcome_of(value) != (outcome if outcome in PAID else "wrong"):
+        raise ValueError("a score has the outcome of its value")
+    formats = None if bare is None else FormatScores(bare, with_tags, value)
+    return Score(value, outcome, answer, undressed, formats)
+
+
+def tagged(answer: str) -> str:
+    """Return the tagged form of an answer."""
+    return f"<answer>{answer}</answer>"
+
+
+def as_unit(value: Any) -> float:
+    """Return a scorer's result as a number in [0, 1]; what is no finite number is 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.0
+
+
+def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
+    """Say whether this scorer wants its answers tagged, judged by the gold answer.
+
+    A tagged form that scores higher is credit for the answer only if the gold answer
+    gains by tags as well. Without this, tags lift wrong answers in eight tasks of
+    the library and the right one in none. An entry without the key is none of the
+    library's; it says nothing of what is right, and its scorer's word is taken.
+    """
+    if "answer" not in entry:
+        return True
+    gold = entry["answer"]
+    if not isinstance(gold, str):
+        return False
+    return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
+
+
+def compare_formats(
+    answer: str, entry: Mapping[str, Any], score: ScoreFunction
+) -> FormatScores:
+    """Score the bare and the tagged answer; the higher counts.
+
+    Args:
+        answer: The extracted answer, stripped.
+        entry: The library's entry.
+        score: The library's scorer for it.
+
+    Raises:
+        Exception: Whatever the scorer raises on the bare answer; a scorer that can
+            read the bare answer alone is not at fault for the tagged one.
+
+    Source: atropos 296a0bc, _score_answer_with_both_formats(); differs: the tagged
+    form counts only for scorers that expect tags, so it never lifts a wrong answer.
+    """
+    bare = as_unit(score(answer, entry))
+    if bare == 1.0:
+        return FormatScores(bare, None, bare)
+    try:
+        with_tags = as_unit(score(tagged(answer), entry))
+        lifted = with_tags > bare and _tags_are_expected(score, entry)
+    except Exception:  # noqa: BLE001 - the scorer is foreign code; see Raises
+        return FormatScores(bare, None, bare)
+    return FormatScores(bare, with_tags, with_tags if lifted else bare)
+
+
+def outcome_of(value: float) -> str:
+    """Return the word for a score of an answer that was read."""
+    if value >= 1.0:
+        return "right"
+    return "partial" if value > WRONG_AT_MOST else "wrong"
+
+
+def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) -> Score:
+    """Score one extracted answer; the boundary to the library's scorer.
+
+    Returns:
+        The score; an exception of the scorer is a 0 with outcome `scorer_error`.
+    """
+    if not answer:
+        right = entry.get("answer") == ""
+        return Score(float(right), "right" if right else "empty_answer", answer)
+    try:
+        formats = compare_formats(answer, entry, score)
+    except Exception:  # noqa: BLE001 - foreign code on foreign text may raise anything
+        return Score(0.0, "scorer_error", answer)
+    return Score(formats.value, outcome_of(formats.value), answer, formats=formats)
+
+
+def better_form(
+    answer: str, plain: Callable[[str], str], score: Callable[[str], Score]
+) -> Score:
+    """Score an answer in its plain form and, if it is not right so, as it stands.
+
+    The plain form goes first: a right answer in a dress then takes one look.
+
+    Args:
+        answer: The extracted answer, stripped.
+        plain: Returns the plain form of an answer.
+        score: Scores one form.
+
+    Returns:
+        The higher score, with the answer as it stands; of two that nobody could read
+        or that pay the same, that of the form which was read.
+    """
+    rest = plain(answer)
+    if rest == answer:
+        return score(answer)
+    other = dataclasses.replace(score(rest), answer=answer, undressed=True)
+    if other.value == 1.0:
+        return other
+    found = score(answer)
+    was_read = found.outcome not in UNREAD
+    if other.value < found.value or (other.value == found.value and was_read):
+        return found
+    return other

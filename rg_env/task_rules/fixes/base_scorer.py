@@ -1,0 +1,57 @@
+"""The fix of every task whose scorer is the base scorer of the library.
+
+The base scorer pays `len(gold) / len(answer)` wherever the gold answer occurs in the
+answer as text: 0.5 for `-5` or `50` where 5 is right, 0.5 for `Yes No`, 0.98 for a long
+grid with a wrong cell behind it.
+
+Here the credit stays what the library gives, also where that is small, but only for a
+wrapper: see rg_env.task_rules.fixes.talk_around_answers. Everything else earns 0.
+
+No task needs a row for this: whoever knows the installed library asks for the fix of
+each task that inherits the scorer, so that a new task has it as well.
+"""
+
+from __future__ import annotations
+
+from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.fixes.talk_around_answers import is_wrapper
+
+BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
+"""Digest of the source of `ProceduralDataset.score_answer`."""
+
+WITHOUT_UNITS = frozenset({"arc_1d", "list_functions", "modulo_grid"})
+"""Tasks whose gold answer is a list or a grid, behind which no unit stands."""
+
+
+def score_wrapper(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score by the base scorer: credit for the gold answer and for wrappers only."""
+    gold = entry["answer"]
+    if not isinstance(gold, str) or answer == gold:
+        return library(answer)
+    talk = is_wrapper(answer, gold, entry.get("question", ""))
+    return library(answer) if talk else 0.0
+
+
+def score_wrapper_without_units(
+    answer: str, entry: Entry, library: LibraryScore
+) -> float:
+    """Score by the base scorer where a unit is a fault."""
+    talk = is_wrapper(answer, entry["answer"])
+    return library(answer) if talk else 0.0
+
+
+def digit_behind(entry: Entry) -> str:
+    """Return the gold answer with a digit directly behind it."""
+    return f"{entry['answer']}7"
+
+
+def base_fix(task: str) -> ScorerFix:
+    """Return the fix of a task that inherits the library's base scorer."""
+    return ScorerFix(
+        task=task,
+        scorer_sha256=BASE_SCORER_SHA256,
+        fault="Pays by its length for any text that contains the right answer.",
+        proof=digit_behind,
+        proof_pays=0.5,
+        score=score_wrapper_without_units if task in WITHOUT_UNITS else score_wrapper,
+    )

@@ -1,0 +1,145 @@
+"""Plans of boxnet: boxes carried from square to square to the target of their colour.
+
+The library passes over an action that is impossible and raises where a box would leave
+the grid. So one plan, which carries whatever it finds along a path through the whole
+grid and back, solves every item of that size without a look at it. Here the plan is
+played by the same rules and its credit is multiplied by the share of its actions that
+were possible when their turn came. A box that stands beside its target from the start
+counts only where all boxes are brought home.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
+
+READABLE = 0.05
+"""What the library pays for a plan that brings no box to its target."""
+
+Squares = dict[str, list[str]]
+"""Name of a square ("0.5_1.5") to the boxes and targets in it."""
+
+_COORDINATE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_MOVE = re.compile(r"move\(([^,()]*),\s([^()]*)\)\s*")
+
+
+def _place(text: str) -> tuple[float, float] | None:
+    """Return the two coordinates in a text, None where there are not two."""
+    found = _COORDINATE.findall(text)
+    return (float(found[0]), float(found[1])) if len(found) == 2 else None
+
+
+def _square_name(place: tuple[float, float]) -> str:
+    return f"{place[0]}_{place[1]}"
+
+
+def _move_box(
+    squares: Squares, place: tuple[float, float], box: str, to: tuple[float, float]
+) -> bool:
+    """Carry a box to an adjacent square; return whether that was possible."""
+    distances = sorted((abs(place[0] - to[0]), abs(place[1] - to[1])))
+    if distances != [0.0, 1.0] or _square_name(to) not in squares:
+        return False
+    squares[_square_name(place)].remove(box)
+    squares[_square_name(to)].append(box)
+    return True
+
+
+def _act(squares: Squares, agent: str, action: Any) -> bool:
+    """Play one action of one agent; return whether it was possible."""
+    place, move = _place(agent), isinstance(action, str) and _MOVE.fullmatch(action)
+    if place is None or not move:
+        return False
+    here, (box, goal) = squares.get(_square_name(place), []), move.groups()
+    if box not in here or not box.startswith("box_"):
+        return False
+    if "square" in goal:
+        to = _place(goal)
+        return to is not None and _move_box(squares, place, box, to)
+    if goal != f"target_{box[4:]}" or goal not in here:
+        return False
+    here.remove(box)
+    here.remove(goal)
+    return True
+
+
+def _actions(plan: Any) -> Iterator[tuple[str, Any] | None]:
+    """Yield agent and action in their order, None where there should be one.
+
+    Args:
+        plan: Parsed JSON in which objects are tuples of pairs.
+    """
+    for step in plan if isinstance(plan, list) else [None]:
+        if not isinstance(step, tuple):
+            yield None
+            continue
+        agents = set()
+        for agent, action in step:
+            place = _place(agent)
+            yield None if place in agents else (agent, action)
+            agents.add(place)
+
+
+def _count_boxes(squares: Squares) -> int:
+    return sum(item.startswith("box_") for items in squares.values() for item in items)
+
+
+def _count_boxes_at_home(squares: Squares) -> int:
+    return sum(
+        item.startswith("box_") and f"target_{item[4:]}" in items
+        for items in squares.values()
+        for item in items
+    )
+
+
+def score_box_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a plan by the boxes it carries home and the share of its possible actions.
+
+    The library's scorer is not asked: it may raise.
+    """
+    try:
+        plan = json.loads(answer, object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
+        return 0.0
+    initial = entry["metadata"]["initial_state"]
+    squares = {name: list(items) for name, items in initial.items()}
+    possible = [
+        action is not None and _act(squares, *action) for action in _actions(plan)
+    ]
+    if not isinstance(plan, list):
+        return 0.0
+    left = _count_boxes(squares)
+    to_carry = _count_boxes(initial) - _count_boxes_at_home(initial)
+    share = sum(possible) / len(possible) if possible else 0.0
+    carried = (to_carry - left) / max(1, to_carry) if left else 1.0
+    return max(READABLE, carried * share)
+
+
+def agent_at(place: tuple[float, float]) -> str:
+    """Return the name that the question gives to the agent of a square."""
+    return f"Agent[{place[0]}, {place[1]}]"
+
+
+def blind_plan(entry: Entry) -> str:
+    """Return the plan that sweeps every box of the grid along a path and back."""
+    rows, columns = entry["metadata"]["row_num"], entry["metadata"]["column_num"]
+    path = [
+        (row + 0.5, (column if row % 2 == 0 else columns - 1 - column) + 0.5)
+        for row in range(rows)
+        for column in range(columns)
+    ]
+    squares = entry["metadata"]["initial_state"].values()
+    boxes = sorted({i for items in squares for i in items if i.startswith("box_")})
+    steps = []
+    for box in boxes:
+        steps.append({agent_at(path[0]): f"move({box}, target_{box[4:]})"})
+        for place, to in pairwise(path + path[-2::-1]):
+            move = f"move({box}, square[{to[0]}, {to[1]}])"
+            steps.append({agent_at(place): move})
+            steps.append({agent_at(to): f"move({box}, target_{box[4:]})"})
+    return json.dumps(steps)

@@ -1,0 +1,101 @@
+"""Moves of rush_hour, of which the library passes over the impossible ones.
+
+There a car that is told to go further than it can goes as far as it can, and a move of
+a blocked car is no move. So some hundred moves at random free the red car in 19 of 20
+easy items. Here every move must be possible in full; a legal solution is paid as ever.
+
+Once the red car stands at the exit it may drive on by the two cells of its length, and
+the other cars move as if it were gone.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+
+from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.fixes.talk_around_answers import is_talk_beside
+
+Cell = tuple[int, int]
+Cars = dict[str, list[Cell]]
+
+SIDE = 6
+"""Rows and columns of the board."""
+
+RED = "A"
+EXIT: list[Cell] = [(2, SIDE - 2), (2, SIDE - 1)]
+"""Where the red car has to come."""
+
+UNSOLVED = 0.01
+"""What the library pays for moves that do not free the red car."""
+
+_MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
+
+
+def read_board(config: str) -> tuple[Cars, set[Cell]]:
+    """Read a board of 36 letters, row by row.
+
+    Returns:
+        The cars by the letter that the question shows (the library gives them letters
+        in their order), and the walls.
+    """
+    by_label: Cars = {}
+    for index, label in enumerate(config):
+        by_label.setdefault(label, []).append(divmod(index, SIDE))
+    by_label.pop("o", None)
+    walls = set(by_label.pop("x", []))
+    cars = (by_label[label] for label in sorted(by_label))
+    return dict(zip(string.ascii_uppercase, cars, strict=False)), walls
+
+
+def _step(cars: Cars, walls: set[Cell], car: str, direction: int) -> bool:
+    """Move a car by one cell; return whether that was possible."""
+    cells = cars[car]
+    down, right = (0, direction) if cells[0][0] == cells[1][0] else (direction, 0)
+    moved = [(row + down, column + right) for row, column in cells]
+    gone = {car, RED} if cars[RED] == EXIT else {car}
+    taken = {cell for other in cars.keys() - gone for cell in cars[other]} | walls
+    if not all(0 <= index < SIDE for cell in moved for index in cell):
+        return False
+    if not taken.isdisjoint(moved):
+        return False
+    cars[car] = moved
+    return True
+
+
+def all_moves_possible(config: str, answer: str) -> bool:
+    """Say whether every move of an answer can be made in full, one after the other."""
+    cars, walls = read_board(config)
+    driven_out = 0
+    for car, sign, digits in _MOVE.findall(answer):
+        if car not in cars or len(digits) > 2:
+            return False
+        direction = 1 if sign == "+" else -1
+        for _ in range(int(digits)):
+            if car == RED and direction == 1 and cars[RED] == EXIT:
+                driven_out += 1
+            elif (car == RED and driven_out) or not _step(cars, walls, car, direction):
+                return False
+    return driven_out <= len(EXIT)
+
+
+def score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score rush_hour: moves that can be made, and nothing but talk beside them."""
+    if not is_talk_beside(_MOVE, answer):
+        return 0.0
+    if not all_moves_possible(entry["metadata"]["board_config"], answer):
+        return UNSOLVED
+    return library(answer)
+
+
+def moves_at_random(entry: Entry) -> str:
+    """Return thousands of moves of the item's cars, each sixth one the red car's."""
+    cars, _ = read_board(entry["metadata"]["board_config"])
+    others, draw = sorted(set(cars) - {"A"}), random.Random(0)
+    return " ".join(
+        "A+4"
+        if turn % 6 == 5 or not others
+        else f"{draw.choice(others)}{draw.choice('+-')}{draw.randint(1, 4)}"
+        for turn in range(3300)
+    )

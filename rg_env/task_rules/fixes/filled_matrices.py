@@ -1,0 +1,49 @@
+"""Matrices of survo: many have several fillings, and each of them is right."""
+
+from __future__ import annotations
+
+import re
+
+from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.fixes.talk_around_answers import is_talk_beside
+
+WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")
+_SHORT_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
+
+Matrix = list[list[int]]
+
+
+def _read(answer: str) -> Matrix:
+    """Return the numbers of each line that holds any, as the library reads them."""
+    rows = (
+        [int(word) for word in line.split() if _SHORT_NUMBER.fullmatch(word)]
+        for line in answer.split("\n")
+    )
+    return [row for row in rows if row]
+
+
+def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
+    """Say whether the blanks hold the numbers, each once, and all sums are right."""
+    if [len(row) for row in matrix] != [len(row) for row in puzzle]:
+        return False
+    filled = []
+    for row, given in zip(matrix, puzzle, strict=True):
+        for number, told in zip(row, given, strict=True):
+            if told == 0:
+                filled.append(number)
+            elif number != told:
+                return False
+    lines = [*matrix, *map(list, zip(*matrix, strict=True))]
+    return sorted(filled) == sorted(numbers) and all(
+        sum(line[:-1]) == line[-1] for line in lines
+    )
+
+
+def score_filled_matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score one matrix with nothing but talk beside it; any filling is right."""
+    if not is_talk_beside(WHOLE_NUMBER, answer):
+        return 0.0
+    metadata = entry["metadata"]
+    if _is_filling(_read(answer), metadata["puzzle"], metadata["candidate_numbers"]):
+        return 1.0
+    return library(answer)

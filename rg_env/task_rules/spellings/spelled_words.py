@@ -1,0 +1,91 @@
+"""Answers of one word, or of a few that the question names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rg_env.task_rules.spellings.spelled_numbers import as_number
+from rg_env.task_rules.spellings.spelling import Spelling, of_short_text
+
+
+def in_any_case(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return the right answer for one that differs from it by upper case alone."""
+    gold = entry.get("answer")
+    if isinstance(gold, str) and answer.casefold() == gold.casefold():
+        return gold
+    return answer
+
+
+# -- yes and no ------------------------------------------------------------------------
+
+_VERDICT = re.compile(
+    r"(?P<word>[A-Za-z]+)(?:\s*[,.;:!(\u2013\u2014-]\s*|\s*$)(?P<rest>.*)", re.DOTALL
+)
+_AFFIRM = frozenset({"yes", "true"})
+_DENY = frozenset({"no", "false"})
+_WORD = re.compile(r"[A-Za-z']+")
+_NUMBER = re.compile(r"\d+")
+_NOT = "not cannot can't doesn't don't isn't aren't won't never invalid"
+NEGATIONS = frozenset(_NOT.split())
+_VERDICTS = (
+    "it this that the does do is are can will would logically follow follows from"
+    " conclusion statements statement premises given necessarily valid therefore you"
+    " be of all a an and so since because thus hence must"
+)
+OF_VERDICTS = frozenset(_VERDICTS.split())
+
+
+def as_verdict(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return the first word of `Yes, it follows.`, which says nothing else than it.
+
+    What follows is made of words of the question. It has a negation where the first
+    word is a denial, and none where it is not.
+    """
+    spelled = in_any_case(answer, entry)
+    match = _VERDICT.fullmatch(answer.replace("\u2019", "'"))
+    if spelled != answer or match is None:
+        return spelled
+    word = match["word"].lower()
+    if word not in _AFFIRM | _DENY:
+        return answer
+    question = entry.get("question", "").lower()
+    said = match["rest"].lower()
+    if not set(_NUMBER.findall(said)) <= set(_NUMBER.findall(question)):
+        return answer
+    for line in question.split("\n"):
+        conclusion = line.strip(" ?.:")
+        said = said.replace(conclusion, " ") if len(conclusion) > 8 else said
+    known = OF_VERDICTS | NEGATIONS | set(_WORD.findall(question))
+    rest = _WORD.findall(said)
+    has_negation = not NEGATIONS.isdisjoint(rest)
+    is_said_again = not rest or has_negation == (word in _DENY)
+    if not is_said_again or not known.issuperset(rest) or (_AFFIRM | _DENY) & set(rest):
+        return answer
+    return in_any_case(match["word"], entry)
+
+
+# -- other words -----------------------------------------------------------------------
+
+
+def as_date(answer: str, entry: Mapping[str, Any]) -> str:
+    """Return a day of the week, a count or a verdict on a year as it is asked for."""
+    gold = entry.get("answer")
+    if isinstance(gold, str) and gold.lstrip("-").isdigit():
+        return as_number(answer, entry)
+    return as_verdict(answer.removeprefix("a ").removeprefix("on a "), entry)
+
+
+SPELLINGS: Mapping[str, Spelling] = {
+    "acre": in_any_case,
+    "caesar_cipher": in_any_case,
+    "calendar_arithmetic": of_short_text(as_date),
+    "course_schedule": of_short_text(as_verdict),
+    "game_of_life_halting": of_short_text(as_verdict),
+    "isomorphic_strings": of_short_text(as_verdict),
+    "mahjong_puzzle": in_any_case,
+    "ransom_note": of_short_text(as_verdict),
+    "syllogism": of_short_text(as_verdict),
+}
+"""Task to its spelling."""

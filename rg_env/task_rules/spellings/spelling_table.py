@@ -1,0 +1,36 @@
+"""Every task whose answers are written in several ways, by what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+from rg_env.task_rules.spellings import (
+    spelled_expressions,
+    spelled_grids,
+    spelled_lists,
+    spelled_logic,
+    spelled_moves,
+    spelled_numbers,
+    spelled_objects,
+    spelled_paths,
+    spelled_words,
+)
+from rg_env.task_rules.spellings.spelling import Spelling
+
+_MODULES = (
+    spelled_expressions,
+    spelled_grids,
+    spelled_lists,
+    spelled_logic,
+    spelled_moves,
+    spelled_numbers,
+    spelled_objects,
+    spelled_paths,
+    spelled_words,
+)
+
+SPELLINGS: Mapping[str, Spelling] = dict(
+    chain.from_iterable(module.SPELLINGS.items() for module in _MODULES)
+)
+"""Task to its spelling; a task has one at most."""

@@ -1,0 +1,247 @@
+"""The caller's side of the fork server: start it when needed, have it fork, end all.
+
+One that dies is replaced at the next fork; its workers die with it. It is started with
+an environment of a few harmless variables, so that no key of the run reaches a worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
+from rg_env.workers.pool_errors import PoolClosed, PreloadFailed, WorkerDied
+from rg_env.workers.sandbox import hardening, scratch_folder
+from rg_env.workers.wire import Channel
+from rg_env.workers.worker_process import START_LIMIT_S, WorkerProcess
+
+logger = logging.getLogger(__name__)
+
+END_LIMIT_S = 0.5
+MAX_REPORT_BYTES = 2**18
+SCRATCH_PREFIX = "reasoning-gym-workers-"
+_ROOT = Path(__file__).resolve().parents[2]
+_PROGRAM = "rg_env.workers.fork_server_program"
+_KEPT_VARIABLES = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH"),
+    *("PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
+)
+# Some items and answers depend on the order of sets, and a fork server has to have one
+# thread when it forks, while numpy's libraries start one per core.
+_SET_VARIABLES = {
+    "PYTHONHASHSEED": "0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+
+class ForkServer:
+    """Forks workers from a process that it keeps alive.
+
+    Args:
+        preload: Modules that the process imports before it forks.
+        memory_limit_bytes: Address space of a worker, None for no limit.
+
+    Attributes:
+        arguments: What it was made with.
+        closed: It has been closed and forks no more.
+        missing_layers: Layers of the sandbox that workers lack, to the reasons; None
+            before there was a worker.
+    """
+
+    def __init__(self, preload: Sequence[str], memory_limit_bytes: int | None) -> None:
+        self.arguments = (tuple(preload), memory_limit_bytes)
+        self.closed = False
+        self.missing_layers: Mapping[str, str] | None = None
+        self._lock = threading.Lock()
+        self._process: _ServerProcess | None = None
+
+    def start(self) -> None:
+        """Start the process; one that cannot be started is for `fork` to name."""
+        with contextlib.suppress(WorkerDied):
+            self._ensure_process()
+
+    def fork(self) -> WorkerProcess:
+        """Return a worker that is ready for a call; starts the process if need be.
+
+        Raises:
+            PreloadFailed: What it is forked with cannot be imported.
+            WorkerDied: None could be started; the message says why.
+            PoolClosed: The fork server is closed.
+        """
+        while True:
+            process = self._ensure_process()
+            try:
+                worker = process.fork()
+            except (OSError, EOFError) as error:
+                self._forget(process)
+                # One that has worked before died of something else than its orders.
+                if not process.has_worked:
+                    raise process.failure(error) from None
+            else:
+                process.has_worked = True
+                self._note(worker.missing_layers)
+                return worker
+
+    def close(self) -> None:
+        """End the process and with it every worker; may be called twice."""
+        with self._lock:
+            self.closed = True
+            process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def _note(self, missing_layers: Mapping[str, str]) -> None:
+        """Say once what the kernel does not protect from."""
+        with self._lock:
+            is_first = self.missing_layers is None
+            self.missing_layers = missing_layers
+        if is_first:
+            for layer, reason in missing_layers.items():
+                logger.warning(
+                    "worker processes run without %s (%s): %s",
+                    layer,
+                    reason,
+                    hardening.UNPROTECTED[layer],
+                )
+
+    def _ensure_process(self) -> _ServerProcess:
+        with self._lock:
+            if self.closed:
+                raise PoolClosed("the pool is closed")
+            try:
+                self._process = self._process or _ServerProcess(*self.arguments)
+            except OSError as error:
+                raise WorkerDied(f"no worker could be started: {error}") from None
+            return self._process
+
+    def _forget(self, process: _ServerProcess) -> None:
+        """Let the next fork start another process."""
+        with self._lock:
+            if self._process is process:
+                self._process = None
+        process.close()
+
+
+class _ServerProcess:
+    """One running fork server program: its process, control socket, scratch folder.
+
+    Attributes:
+        has_worked: It has forked a worker that became ready.
+    """
+
+    def __init__(self, preload: Sequence[str], memory_limit_bytes: int | None) -> None:
+        self.has_worked = False
+        self._report = b""
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._control, theirs = socket.socketpair()
+        with contextlib.ExitStack() as undo, theirs:
+            undo.callback(self._control.close)
+            self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
+            undo.callback(scratch_folder.remove, self._scratch)
+            order = Order(
+                control_fd=theirs.fileno(),
+                sys_path=_absolute_sys_path(),
+                preload=list(preload),
+                scratch=str(self._scratch),
+                memory_limit_bytes=memory_limit_bytes,
+            )
+            self._process = _start(order)
+            undo.pop_all()
+
+    def fork(self) -> WorkerProcess:
+        """Have a worker forked and wait until it is ready.
+
+        Raises:
+            OSError, EOFError: The process is gone or, for START_LIMIT_S, stuck.
+            WorkerDied: The process lives and the worker does not.
+        """
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise WorkerDied(f"no worker could be started: {error}") from None
+        number = next(self._numbers)
+        worker = WorkerProcess(Channel(ours), functools.partial(self._kill, number))
+        try:
+            with theirs, self._lock:
+                command = COMMAND.pack(FORK, number)
+                socket.send_fds(self._control, [command], [theirs.fileno()])
+            worker.wait_until_ready()
+        except (OSError, EOFError, WorkerDied):
+            worker.close()
+            raise
+        return worker
+
+    def close(self) -> None:
+        """End the process and keep its report; may be called twice, from any thread."""
+        with self._lock:
+            if self._control.fileno() < 0:
+                return
+            # Says "no more" to the process, and what it said can still be read.
+            with contextlib.suppress(OSError):
+                self._control.shutdown(socket.SHUT_WR)
+            try:
+                self._process.wait(END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._control.settimeout(0)
+            with contextlib.suppress(OSError):
+                self._report = self._control.recv(MAX_REPORT_BYTES)
+            self._control.close()
+        scratch_folder.remove(self._scratch)
+
+    def failure(self, error: Exception) -> PreloadFailed:
+        """Return why a closed process never forked a worker.
+
+        Args:
+            error: What `fork` raised.
+        """
+        if self._report:
+            return PreloadFailed(*json.loads(self._report))
+        if isinstance(error, TimeoutError):
+            return PreloadFailed("", f"was not done after {START_LIMIT_S:g} s")
+        status = self._process.returncode
+        if status < 0:
+            name = signal.strsignal(-status)
+            return PreloadFailed("", f"was ended by signal {-status} ({name})")
+        return PreloadFailed("", f"ended with status {status}")
+
+    def _kill(self, number: int) -> None:
+        """Have a worker killed; without a fork server it is dead already."""
+        with contextlib.suppress(OSError), self._lock:
+            self._control.sendall(COMMAND.pack(KILL, number))
+
+
+def _start(order: Order) -> subprocess.Popen[bytes]:
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    return subprocess.Popen(
+        [sys.executable, "-m", _PROGRAM, json.dumps(dataclasses.asdict(order))],
+        cwd=_ROOT,
+        env=kept | _SET_VARIABLES | {"TMPDIR": order.scratch},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[order.control_fd],
+        start_new_session=True,
+    )
+
+
+def _absolute_sys_path() -> list[str]:
+    paths = [str(Path(path).absolute()) for path in sys.path]
+    return paths if str(_ROOT) in paths else [*paths, str(_ROOT)]

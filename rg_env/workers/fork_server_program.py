@@ -1,0 +1,271 @@
+"""The fork server: a program that imports once and forks workers.
+
+Started by fork_server.py as a program of its own, so that the caller's main script is
+not imported again, as multiprocessing would. It has one thread and runs no job; its
+only argument is the JSON of an `Order`. Over the control socket come commands of five
+bytes, a letter and a worker's number:
+
+    F + the worker's end of a socket    fork a worker that answers on it
+    K                                   kill that worker and its process group
+
+It tells a worker's end on the worker's own socket, after the last thing that the
+worker sent, and what stopped the preloading on the control socket, as JSON of kind,
+message and traceback. A worker whose
+scratch folder grows too large is killed. When the control socket closes, everything
+ends and the scratch folders go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import importlib
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rg_env.workers import worker_program
+from rg_env.workers.sandbox import readable_files, scratch_folder
+from rg_env.workers.wire import Channel, Frame
+
+COMMAND = struct.Struct("!cI")
+FORK = b"F"
+KILL = b"K"
+LOOK_EVERY_S = 0.5
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """What the program needs to know, given as JSON."""
+
+    control_fd: int
+    sys_path: list[str]
+    preload: list[str]
+    scratch: str
+    memory_limit_bytes: int | None
+
+
+@dataclasses.dataclass
+class _Child:
+    """A forked worker that was not reaped yet."""
+
+    pid: int
+    stream: socket.socket
+    folder: Path
+    is_over_limit: bool = False
+
+    def kill(self) -> None:
+        # The group may not exist yet or any more, the unreaped worker always does.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
+
+
+class ForkServerProgram:
+    """The workers that were forked, by number."""
+
+    def __init__(self, order: Order, control: socket.socket) -> None:
+        self._order = order
+        self._control = control
+        self._pid = os.getpid()
+        self._children: dict[int, _Child] = {}
+        self._next_look_s = 0.0
+        self._readable = readable_files.find_readable()
+        self._wakeup, self._wakeup_end = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> None:
+        """Obey until the control socket closes."""
+        self._listen_to_children()
+        self._selector.register(self._control, selectors.EVENT_READ)
+        while True:
+            timeout_s = LOOK_EVERY_S if self._children else None
+            for key, _ in self._selector.select(timeout_s):
+                if key.fileobj is not self._control:
+                    self._reap()
+                elif not self._obey():
+                    return
+            self._look_at_folders()
+
+    def close(self) -> None:
+        """Kill and reap every worker."""
+        for child in self._children.values():
+            child.kill()
+        for child in self._children.values():
+            os.waitpid(child.pid, 0)
+
+    def _listen_to_children(self) -> None:
+        for end in (self._wakeup, self._wakeup_end):
+            end.setblocking(False)
+        signal.set_wakeup_fd(self._wakeup_end.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda signum, frame: None)
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
+
+    def _obey(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self._control, COMMAND.size, 1)
+        if len(data) < COMMAND.size:
+            return False
+        letter, number = COMMAND.unpack(data)
+        if letter == FORK:
+            self._fork(number, socket.socket(fileno=fds[0]))
+        elif number in self._children:
+            self._children[number].kill()
+        return True
+
+    def _fork(self, number: int, stream: socket.socket) -> None:
+        folder = Path(self._order.scratch, str(number))
+        try:
+            pid = os.fork()
+        except OSError as error:
+            _tell_death(stream, f"could not be forked: {error}")
+            return
+        if pid == 0:
+            try:
+                self._become_worker(stream, folder)
+            finally:
+                os._exit(1)
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)
+        self._children[number] = _Child(pid, stream, folder)
+
+    def _become_worker(self, stream: socket.socket, folder: Path) -> None:
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._selector.close()
+        siblings = (child.stream for child in self._children.values())
+        for other in (self._control, self._wakeup, self._wakeup_end, *siblings):
+            other.close()
+        folder.mkdir(0o700)
+        worker_program.serve(
+            Channel(stream),
+            self._pid,
+            folder,
+            self._readable,
+            self._order.memory_limit_bytes,
+        )
+
+    def _look_at_folders(self) -> None:
+        now_s = time.monotonic()
+        if now_s < self._next_look_s:
+            return
+        self._next_look_s = now_s + LOOK_EVERY_S
+        for child in self._children.values():
+            if not child.is_over_limit and scratch_folder.is_over_limit(child.folder):
+                child.is_over_limit = True
+                child.kill()
+
+    def _reap(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._wakeup.recv(4096):
+                pass
+        for number, child in list(self._children.items()):
+            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            end = os.waitid(os.P_PID, child.pid, look)
+            if end is None:
+                continue
+            # Before it is reaped its number cannot be another process's.
+            child.kill()
+            os.waitpid(child.pid, 0)
+            del self._children[number]
+            # First, because deleting what a job wrote may take long.
+            _tell_death(child.stream, _describe_end(child, end))
+            scratch_folder.remove(child.folder)
+
+
+def _describe_end(child: _Child, end: os.waitid_result) -> str:
+    if child.is_over_limit:
+        return "wrote too much into its scratch folder"
+    if end.si_code == os.CLD_EXITED:
+        return f"exited with status {end.si_status}"
+    return f"was ended by signal {end.si_status} ({signal.strsignal(end.si_status)})"
+
+
+def _tell_death(stream: socket.socket, text: str) -> None:
+    """The last frame on a worker's socket; the pool may have hung up already."""
+    stream.setblocking(False)
+    with contextlib.suppress(OSError), stream:
+        Channel(stream).send(Frame.DEATH, text.encode(), timeout_s=0)
+
+
+@contextlib.contextmanager
+def _ending_with_owner(control: socket.socket, scratch: Path) -> Iterator[None]:
+    """End as soon as the control socket closes, though imports take their time."""
+    look = select.poll()
+    look.register(control, select.POLLRDHUP)
+    imported, has_imported = os.pipe()
+    look.register(imported)
+
+    def watch() -> None:
+        ((readable, _), *_) = look.poll()
+        if readable == control.fileno():
+            os.chdir("/")
+            scratch_folder.remove(scratch)
+            os._exit(0)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        os.close(has_imported)
+        # It is gone before the first fork, which one thread has to make alone.
+        watcher.join()
+        os.close(imported)
+
+
+def _preload(order: Order, control: socket.socket) -> None:
+    try:
+        for module in order.preload:
+            importlib.import_module(module)
+    except BaseException as error:  # noqa: BLE001 - any import may fail in any way
+        control.sendall(json.dumps(worker_program.describe(error)).encode())
+        sys.exit(1)
+    # Collections in the workers would write to, and so copy, the shared pages.
+    gc.collect()
+    gc.freeze()
+
+
+def _give_way() -> None:
+    """Let the session of this process, its workers, come after all others.
+
+    A kernel with autogroup shares the cores among sessions first, and the workers' own
+    niceness counts only within theirs. A kernel without it has no such file and needs
+    none; where it cannot be written, the owner is served later.
+    """
+    with contextlib.suppress(OSError):
+        AUTOGROUP.write_text(str(worker_program.NICENESS))
+
+
+def main() -> None:
+    """Preload, then fork until the control socket closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    order = Order(**json.loads(sys.argv[1]))
+    control = socket.socket(fileno=order.control_fd)
+    control.set_inheritable(False)
+    sys.path[:] = order.sys_path
+    os.chdir(order.scratch)
+    try:
+        with _ending_with_owner(control, Path(order.scratch)):
+            _preload(order, control)
+        _give_way()
+        with contextlib.closing(ForkServerProgram(order, control)) as program:
+            program.run()
+    finally:
+        os.chdir("/")
+        scratch_folder.remove(Path(order.scratch))
+
+
+if __name__ == "__main__":
+    main()

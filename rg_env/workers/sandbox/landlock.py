@@ -1,0 +1,120 @@
+"""Landlock: the kernel's own list of the files that a process may touch.
+
+Three system calls. The packages for it are at version 0.x, and one that is not
+installed would leave a worker without this layer.
+
+Does not cover, for no version of the kernel does: chdir, stat, access, readlink (what
+exists, and how large it is, can be found out), chmod, chown, utime, xattr, and
+whatever is open already. Needs Linux 5.13; what each later version adds is in the
+tables. Source: Linux 6.18, include/uapi/linux/landlock.h.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Mapping
+from enum import IntFlag
+
+from rg_env.workers.sandbox import kernel_calls
+
+CREATE_RULESET = 444
+ADD_RULE = 445
+RESTRICT_SELF = 446
+VERSION = 1
+PATH_BENEATH = 1
+LOG_SAME_EXEC_OFF = 1
+
+
+class Right(IntFlag):
+    """What can be done with a file or a folder."""
+
+    EXECUTE = 1 << 0
+    WRITE_FILE = 1 << 1
+    READ_FILE = 1 << 2
+    READ_DIR = 1 << 3
+    REMOVE_DIR = 1 << 4
+    REMOVE_FILE = 1 << 5
+    MAKE_DIR = 1 << 7
+    MAKE_REG = 1 << 8
+    MAKE_SYM = 1 << 12
+    REFER = 1 << 13
+    TRUNCATE = 1 << 14
+
+
+READ = Right.READ_FILE | Right.READ_DIR
+OWN = (
+    READ
+    | Right.WRITE_FILE
+    | Right.REMOVE_DIR
+    | Right.REMOVE_FILE
+    | Right.MAKE_DIR
+    | Right.MAKE_REG
+    | Right.MAKE_SYM
+    | Right.REFER
+    | Right.TRUNCATE
+)
+_OF_A_FILE = Right.EXECUTE | Right.WRITE_FILE | Right.READ_FILE | Right.TRUNCATE
+
+_NUM_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
+"""Version to the number of file rights it knows, those without a name here included.
+
+They are all handled, and so denied where no rule allows them.
+"""
+
+_NETWORK = (4, 0b11)
+"""Version that can deny TCP, and binding and connecting as bits."""
+
+_SCOPES = (6, 0b11)
+"""Version that can keep abstract sockets and signals inside, and both as bits."""
+
+_LOG_CONTROL = 7
+"""Version that logs denials; a worker's would fill the kernel's log for nothing."""
+
+
+def restrict(rights_by_path: Mapping[str, Right]) -> None:
+    """Leave this thread and what it starts nothing but these paths, for good.
+
+    Also denied, where the kernel can: TCP, abstract sockets and signals to processes
+    that are not restricted by the same call.
+
+    Args:
+        rights_by_path: What is allowed in each folder and below, or with each file.
+            Paths that cannot be reached are left out.
+
+    Raises:
+        OSError: The kernel has no Landlock, or does not let us use it.
+    """
+    version = kernel_calls.call(CREATE_RULESET, None, 0, VERSION)
+    handled = (1 << max(n for v, n in _NUM_RIGHTS.items() if v <= version)) - 1
+    ruleset = _create_ruleset(version, handled)
+    try:
+        for path, rights in rights_by_path.items():
+            _allow(ruleset, path, rights & handled)
+        kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+        flags = LOG_SAME_EXEC_OFF if version >= _LOG_CONTROL else 0
+        kernel_calls.call(RESTRICT_SELF, ruleset, flags)
+    finally:
+        os.close(ruleset)
+
+
+def _create_ruleset(version: int, handled: int) -> int:
+    network, scopes = (b if version >= since else 0 for since, b in (_NETWORK, _SCOPES))
+    # A kernel refuses fields that it does not know unless they are zero.
+    attributes = struct.pack("=QQQ", handled, network, scopes)
+    return kernel_calls.call(CREATE_RULESET, attributes, len(attributes), 0)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(beneath).st_mode):
+            rights &= _OF_A_FILE
+        rule = struct.pack("=Qi", rights, beneath)
+        kernel_calls.call(ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
+    finally:
+        os.close(beneath)

@@ -1,0 +1,89 @@
+"""What one call may leave changed for the next in the same process, put back.
+
+Covered: working folder, scratch folder, environment, random numbers of Python and
+numpy, decimal context, limits on recursion and on the digits of integers, timers. A
+process that has many files left open is given up.
+Not covered: modules, builtins, warning filters, signal handlers, standard streams (a
+job that calls exit() leaves stdin closed), C libraries.
+"""
+
+from __future__ import annotations
+
+import decimal
+import os
+import random
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from rg_env.workers.sandbox import scratch_folder
+
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_SEED = 0
+_MAX_LEAKED_FILES = 16
+
+
+class ProcessState:
+    """The state of this process when it is made.
+
+    Args:
+        folder: The scratch folder, where temporary files go as well.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        os.environ["TMPDIR"] = str(folder)
+        # Twice as fast to compare as the decoded one.
+        self._environment = dict(os.environb)
+        self._recursion_limit = sys.getrecursionlimit()
+        # Python 3.10 has it from its seventh release on.
+        self._has_digits = hasattr(sys, "set_int_max_str_digits")
+        self._digits = sys.get_int_max_str_digits() if self._has_digits else 0
+        self._decimal = decimal.getcontext().copy()
+        self._lowest_free = _find_lowest_free()
+        self.restore()
+
+    def restore(self) -> bool:
+        """Put everything back; False if that cannot be done."""
+        sys.setrecursionlimit(self._recursion_limit)
+        if self._has_digits:
+            sys.set_int_max_str_digits(self._digits)
+        decimal.setcontext(self._decimal.copy())
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        self._restore_random()
+        if os.environb != self._environment:
+            os.environb.clear()
+            os.environb.update(self._environment)
+        tempfile.tempdir = None
+        return self._has_few_files() and self._restore_folder()
+
+    def _restore_random(self) -> None:
+        random.seed(_SEED)
+        numpy_random = sys.modules.get("numpy.random")
+        if numpy_random is not None:
+            numpy_random.seed(_SEED)
+
+    def _has_few_files(self) -> bool:
+        try:
+            return _find_lowest_free() - self._lowest_free <= _MAX_LEAKED_FILES
+        except OSError:
+            return False
+
+    def _restore_folder(self) -> bool:
+        try:
+            os.chdir(self._folder)
+            if any(self._folder.iterdir()):
+                scratch_folder.empty(self._folder)
+                return not any(self._folder.iterdir())
+        except OSError:
+            return False
+        return True
+
+
+def _find_lowest_free() -> int:
+    """Return the lowest descriptor that is not in use."""
+    descriptor = os.dup(0)
+    os.close(descriptor)
+    return descriptor

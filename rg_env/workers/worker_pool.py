@@ -1,0 +1,216 @@
+"""Run calls in worker processes that can be killed.
+
+`WorkerPool` hands each call to one of a fixed number of worker processes. A call
+that misses its deadline, or whose worker dies, fails alone; its worker is replaced
+within milliseconds by a fork of a process that has everything imported (see
+fork_server_program.py).
+
+Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
+memory, output, cancelled callers, results that run code, hang or grow when they are
+read, a killed owner.
+What a job can reach outside its process is hardening.py's, what it leaves changed for
+the next call of the same worker is process_state.py's; both say what they do not cover.
+Linux only. A library does not do this: see docs/measurements.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import collections
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from rg_env.workers.fork_server import ForkServer
+from rg_env.workers.pool_errors import PoolClosed, PoolFull
+from rg_env.workers.sandbox import hardening
+from rg_env.workers.worker_thread import BELIEVED, Call, Trust, WorkerThread
+
+T = TypeVar("T")
+DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
+
+
+class WorkerPool:
+    """A fixed number of worker processes; calls beyond it wait, first come first.
+
+    Nothing is started before the first call, which therefore waits for the
+    preloading; submit something trivial early to have that done in the background.
+    """
+
+    def __init__(
+        self,
+        num_workers: int,
+        *,
+        memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
+        max_pending: int = 256,
+        preload: Sequence[str] = (),
+    ) -> None:
+        """Create the pool.
+
+        Args:
+            num_workers: How many calls run at once; positive.
+            memory_limit_bytes: Address space of a worker, the preloaded modules
+                included; None for no limit.
+            max_pending: How many calls may be waiting and running when `submit` adds
+                one. `run` and `call` need no such bound: their callers wait, each
+                with one call.
+            preload: Modules imported once, before any worker is forked.
+
+        Raises:
+            ValueError: A number is not positive.
+        """
+        if num_workers < 1 or max_pending < 1:
+            raise ValueError("num_workers and max_pending have to be at least 1")
+        self._fork_server = ForkServer(preload, memory_limit_bytes)
+        self._max_pending = max_pending
+        self._close_lock = threading.RLock()  # a refused call's callback may close too
+        self._lock = threading.Lock()  # guards all below
+        self._closed = False
+        self._num_pending = 0
+        self._waiting: collections.OrderedDict[Future[Any], Call]
+        self._waiting = collections.OrderedDict()
+        self._threads = [
+            WorkerThread(self._fork_server, self._next_call) for _ in range(num_workers)
+        ]
+        # Last in, first out: the worker that ran last has the warmest caches.
+        self._idle = list(self._threads)
+        atexit.register(self.close)
+
+    @property
+    def deaths(self) -> int:
+        """Calls that were lost with their worker since the start."""
+        return sum(thread.deaths for thread in self._threads)
+
+    @property
+    def sandbox_layers(self) -> tuple[str, ...]:
+        """The layers that protect from workers, () before there was one.
+
+        See hardening.py; a layer that is missing is in the log as well.
+        """
+        missing = self._fork_server.missing_layers
+        return () if missing is None else hardening.layers_without(missing)
+
+    def submit(
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
+    ) -> Future[T]:
+        """Queue a call and return at once; thread-safe.
+
+        Cancelling the future helps only before the job begins.
+
+        Args:
+            job: A function that workers can import, so not one of `__main__`.
+            args: Its arguments; pickled.
+            deadline_s: Seconds from the job's beginning in the worker.
+            trust: How far what the worker answers is believed.
+
+        Returns:
+            A future with the result or a PoolError. See plain_values.py for
+            what a result may hold.
+
+        Raises:
+            PoolFull: max_pending calls are waiting or running.
+            PoolClosed: The pool is closed.
+            ValueError: The job or the deadline is of no use.
+            pickle.PicklingError, TypeError, AttributeError: It does not pickle.
+        """
+        call = Call(job, args, deadline_s, trust)
+        self._enqueue(call, self._max_pending)
+        return call.future
+
+    async def run(
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
+    ) -> T:
+        """Wait for the result; cancelling kills the call.
+
+        Args and errors as `submit`, but for PoolFull.
+        """
+        call = Call(job, args, deadline_s, trust)
+        self._enqueue(call)
+        try:
+            result: T = await asyncio.wrap_future(call.future)
+            return result
+        finally:
+            call.abandon()
+
+    def call(
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
+    ) -> T:
+        """As `run`, for callers without an event loop."""
+        call = Call(job, args, deadline_s, trust)
+        self._enqueue(call)
+        try:
+            result: T = call.future.result()
+            return result
+        finally:
+            call.abandon()
+
+    def close(self) -> None:
+        """End every worker and fail what is pending; idempotent, from any thread."""
+        with self._close_lock:
+            with self._lock:
+                if self._closed:
+                    return
+                self._closed = True
+                waiting = list(self._waiting)
+                self._waiting.clear()
+            atexit.unregister(self.close)
+            for future in waiting:
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(PoolClosed("the pool was closed"))
+            self._fork_server.close()
+            for thread in self._threads:
+                thread.close()
+
+    def _enqueue(self, call: Call, max_pending: int | None = None) -> None:
+        """Hand the call to an idle worker or let it wait, behind those that do."""
+        with self._lock:
+            if self._closed:
+                raise PoolClosed("the pool is closed")
+            if max_pending is not None and self._num_pending >= max_pending:
+                raise PoolFull("max_pending calls are under way; run() and call() wait")
+            self._num_pending += 1
+            if self._idle:
+                self._idle_for(call).take(call)
+            else:
+                self._waiting[call.future] = call
+        call.future.add_done_callback(self._finish)
+
+    def _idle_for(self, call: Call) -> WorkerThread:
+        """Take the idle worker that ran the same kind last, or else the newest.
+
+        A worker that does one job keeps what it built for it; a worker that does all
+        would build all, which costs time and memory.
+        """
+        for place in range(len(self._idle) - 1, -1, -1):
+            if self._idle[place].last_kind == call.kind:
+                return self._idle.pop(place)
+        return self._idle.pop()
+
+    def _next_call(self, thread: WorkerThread) -> Call | None:
+        with self._lock:
+            if self._waiting:
+                return self._waiting.popitem(last=False)[1]
+            self._idle.append(thread)
+            return None
+
+    def _finish(self, future: Future[Any]) -> None:
+        with self._lock:
+            self._num_pending -= 1
+            self._waiting.pop(future, None)

@@ -1,0 +1,113 @@
+"""The life of one worker process: take a call, run it, answer, take the next.
+
+Runs in a fork of the fork server and returns never. Whatever a job raises becomes a
+FAILURE frame; what a job can do beyond raising (hang, exit, crash, take all memory)
+is the pool's to notice from outside. What a worker cannot do is in hardening.py, what
+is put back between two calls in process_state.py; each names what it does not cover.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+from rg_env.workers.plain_values import pack
+from rg_env.workers.sandbox import kernel_calls
+from rg_env.workers.sandbox.hardening import MAX_CPU_S, harden
+from rg_env.workers.sandbox.process_state import ProcessState
+from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
+
+MAX_MESSAGE_CHARS = 2_000
+MAX_DETAIL_CHARS = 8_000
+MAX_TRACEBACK_FRAMES = 20
+MAX_GROWTH_KIB = 256 * 2**10
+NICENESS = 10
+"""The owner's event loop comes first: without it, each of its turns waits for a core as
+long as workers keep all of them busy."""
+
+
+def serve(
+    channel: Channel,
+    server_pid: int,
+    folder: Path,
+    readable: tuple[str, ...],
+    memory_limit_bytes: int | None,
+) -> NoReturn:
+    """Answer calls until the pool hangs up or the process is spent.
+
+    Args:
+        channel: To the pool.
+        server_pid: The fork server, with whose end everything ends.
+        folder: The scratch folder.
+        readable: See `readable_files.find_readable`.
+        memory_limit_bytes: See `harden`.
+    """
+    _die_with(server_pid)
+    os.nice(NICENESS)
+    state = ProcessState(folder)
+    # It could not write any, and would try at each import.
+    sys.dont_write_bytecode = True
+    missing_layers = harden(folder, readable, memory_limit_bytes)
+    start_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    channel.send(Frame.READY, json.dumps(missing_layers).encode())
+    spent = False
+    while not spent:
+        try:
+            _, number, body = channel.receive()
+        except EOFError:
+            break
+        kind, reply, spent = _run(channel, number, body)
+        channel.send(kind, reply, number=number)
+        # A fork is cheap; a worker that grew or runs something else is not reused.
+        spent = spent or _is_spent(start_kib) or not state.restore()
+    os._exit(0)
+
+
+def _die_with(server_pid: int) -> None:
+    kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != server_pid:
+        os._exit(1)
+
+
+def _is_spent(start_kib: int) -> bool:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return (
+        usage.ru_maxrss - start_kib > MAX_GROWTH_KIB
+        or usage.ru_utime + usage.ru_stime > MAX_CPU_S / 2
+    )
+
+
+def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool]:
+    """Run one call; the boundary at which a job's exception becomes text.
+
+    Returns:
+        The kind and body of the answer, and whether the process is spent.
+    """
+    try:
+        job, args = pickle.loads(body)  # noqa: S301 - made by the pool
+        channel.send(Frame.STARTED, number=number)
+        result = pack(job(*args))
+        if len(result) > MAX_REPLY_BYTES:
+            raise ValueError(f"the result takes {len(result)} bytes")
+        return Frame.RESULT, result, False
+    except BaseException as error:  # noqa: BLE001 - SystemExit must not pass
+        failure = describe(error)
+        return Frame.FAILURE, pack(failure), isinstance(error, MemoryError)
+
+
+def describe(error: BaseException) -> tuple[str, str, str]:
+    """Kind, message and detail of an exception that may itself be hostile."""
+    kind = str(type(error).__name__)[:MAX_MESSAGE_CHARS]
+    try:
+        message = str(error)[:MAX_MESSAGE_CHARS]
+        lines = traceback.format_exception(error, limit=MAX_TRACEBACK_FRAMES)
+        return kind, message, "".join(lines)[-MAX_DETAIL_CHARS:]
+    except BaseException as failure:  # noqa: BLE001 - its __str__ is the job's too
+        return kind, "", f"not described: {type(failure).__name__}"

@@ -1,0 +1,252 @@
+"""One worker of the pool: the thread that feeds its processes and replaces them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import pickle
+import queue
+import threading
+import typing
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+
+from rg_env.workers.fork_server import ForkServer
+from rg_env.workers.plain_values import unpack
+from rg_env.workers.pool_errors import (
+    JobFailed,
+    PoolClosed,
+    PoolError,
+    WorkerDied,
+    printable,
+)
+from rg_env.workers.wire import MAX_BODY_BYTES, MAX_REPLY_BYTES, Frame
+from rg_env.workers.worker_process import NotStarted, WorkerProcess
+from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
+
+MAX_DEADLINE_S = 86_400.0
+MAX_ATTEMPTS = 2
+JOIN_LIMIT_S = 1.0
+BRIEF_CALLS = 24
+"""A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
+twentieth of what a group takes in all."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trust:
+    """How far a worker is believed.
+
+    Attributes:
+        max_reply_bytes: Of the answer.
+        read: Makes the result of what was answered, which has the type that the job
+            is annotated with, in a thread of the pool; raises ValueError if the call
+            cannot return that. None takes it as it is.
+        brief: Whether the call may take over its worker, which then does no other
+            calls and is replaced after BRIEF_CALLS of them.
+    """
+
+    max_reply_bytes: int = MAX_REPLY_BYTES
+    read: Callable[[Any], Any] | None = None
+    brief: bool = False
+
+
+BELIEVED = Trust()
+
+
+@functools.cache
+def _returns(job: Callable[..., Any]) -> Any:
+    """Return the type that a job is annotated with."""
+    return typing.get_type_hints(job).get("return", Any)
+
+
+class Call:
+    """A pickled job, its deadline and its future; knows the worker that runs it."""
+
+    def __init__(
+        self,
+        job: Callable[..., Any],
+        args: tuple[Any, ...],
+        deadline_s: float,
+        trust: Trust = BELIEVED,
+    ) -> None:
+        """Check and pickle; raises as `WorkerPool.submit`."""
+        self.job = job
+        self.trust = trust
+        self.kind = (job, trust.brief)
+        self.returns = _returns(job)
+        if not 0 < deadline_s <= MAX_DEADLINE_S:
+            raise ValueError(f"deadline_s={deadline_s} is not in (0, {MAX_DEADLINE_S}]")
+        if getattr(job, "__module__", None) == "__main__":
+            raise ValueError(f"{job} is of __main__, which workers do not import")
+        self.future: Future[Any] = Future()
+        self.abandoned = False
+        self._body = pickle.dumps((job, args), pickle.HIGHEST_PROTOCOL)
+        if len(self._body) > MAX_BODY_BYTES:
+            raise ValueError(f"the call takes {len(self._body)} bytes")
+        self._deadline_s = deadline_s
+        self._lock = threading.Lock()
+        self._worker: WorkerProcess | None = None
+
+    def ask(self, worker: WorkerProcess) -> tuple[Frame, bytes]:
+        """Run on this worker; raises as `WorkerProcess.ask`."""
+        with self._lock:
+            if self.abandoned:
+                raise WorkerDied("the caller has left")
+            self._worker = worker
+        try:
+            limit = self.trust.max_reply_bytes
+            return worker.ask(self._body, self._deadline_s, limit)
+        finally:
+            with self._lock:
+                self._worker = None
+
+    def abandon(self) -> None:
+        """See that the call takes no one's time now that its caller has left."""
+        if self.future.done() or self.future.cancel():
+            return
+        with self._lock:
+            self.abandoned = True
+            if self._worker is not None:
+                self._worker.kill()
+
+
+class WorkerThread:
+    """Runs the calls it is given, one at a time, on worker processes of its own.
+
+    One is for all calls but the brief ones, which have another; each is forked at the
+    first of its calls.
+
+    Args:
+        fork_server: Where workers come from.
+        next_call: Asked after each call; None sends the thread to wait.
+
+    Attributes:
+        last_kind: Of the call that it took last.
+        deaths: Calls that were lost with their worker.
+    """
+
+    def __init__(
+        self,
+        fork_server: ForkServer,
+        next_call: Callable[[WorkerThread], Call | None],
+    ) -> None:
+        self.last_kind: tuple[Callable[..., Any], bool] | None = None
+        self.deaths = 0
+        self._fork_server = fork_server
+        self._next_call = next_call
+        self._workers: dict[bool, WorkerProcess] = {}
+        self._has_forked: set[bool] = set()
+        self._num_brief = 0
+        self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(
+            target=self._live, name="worker-thread", daemon=True
+        )
+
+    def take(self, call: Call) -> None:
+        """Serve this call next; for a thread that waits, one caller at a time."""
+        self.last_kind = call.kind
+        self._inbox.put(call)
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, when the fork server is closed."""
+        self._inbox.put(None)
+        started = self._thread.ident is not None
+        # A callback of the last future may be what closes the pool.
+        if started and self._thread is not threading.current_thread():
+            self._thread.join(JOIN_LIMIT_S)
+
+    def _live(self) -> None:
+        while self._serve(self._inbox.get()):
+            pass
+        for brief in list(self._workers):
+            self._drop_worker(brief)
+
+    def _serve(self, call: Call | None) -> bool:
+        """Serve this call and those that wait; False if there was none."""
+        if call is None:
+            return False
+        while call is not None:
+            if call.future.set_running_or_notify_cancel():
+                self._answer(call, call.trust.brief)
+            call = self._next_call(self)
+        return True
+
+    def _answer(self, call: Call, brief: bool) -> None:
+        try:
+            result = self._ask(call, brief)
+        except PoolError as error:
+            # What was raised in a worker leaves it as it was.
+            if not isinstance(error, JobFailed):
+                self._drop_worker(brief)
+            if isinstance(error, WorkerDied) and self._fork_server.closed:
+                error = PoolClosed("the pool was closed")
+            elif isinstance(error, WorkerDied) and not call.abandoned:
+                self.deaths += 1
+            # The frames of this thread would keep the call alive with its error.
+            call.future.set_exception(error.with_traceback(None))
+        else:
+            call.future.set_result(result)
+        if brief and self._num_brief >= BRIEF_CALLS:
+            self._drop_worker(brief)
+        if brief in self._has_forked - self._workers.keys():
+            # Before the next call needs it; that call will say if it fails.
+            with contextlib.suppress(WorkerDied, PoolClosed):
+                self._ensure_worker(brief)
+
+    def _ask(self, call: Call, brief: bool) -> Any:
+        """Ask the worker; if it turns out to have ended before, ask another."""
+        for _ in range(MAX_ATTEMPTS):
+            worker = self._ensure_worker(brief)
+            self._num_brief += brief
+            try:
+                answer = call.ask(worker)
+            except NotStarted:
+                self._drop_worker(brief)
+            else:
+                if call.abandoned:
+                    self._drop_worker(brief)
+                return _read(call, *answer)
+        raise WorkerDied(f"{MAX_ATTEMPTS} workers ended before the job began")
+
+    def _ensure_worker(self, brief: bool) -> WorkerProcess:
+        if brief not in self._workers:
+            self._workers[brief] = self._fork_server.fork()
+            self._has_forked.add(brief)
+            if brief:
+                self._num_brief = 0
+        return self._workers[brief]
+
+    def _drop_worker(self, brief: bool) -> None:
+        worker = self._workers.pop(brief, None)
+        if worker is not None:
+            worker.close()
+
+
+def _read(call: Call, kind: Frame, body: bytes) -> Any:
+    """Turn an answer into a value; the boundary to what a worker made up.
+
+    Raises:
+        JobFailed: The job raised.
+        WorkerDied: It is not what the call can return.
+    """
+    try:
+        value = unpack(body)
+        if kind is Frame.FAILURE:
+            name, message, detail = msgspec.convert(value, tuple[str, str, str])
+        else:
+            result = msgspec.convert(value, call.returns)
+            return call.trust.read(result) if call.trust.read else result
+    except (TypeError, ValueError) as error:
+        reason = printable(str(error)[:MAX_MESSAGE_CHARS])
+        raise WorkerDied(f"the worker answered what cannot be: {reason}") from None
+    raise JobFailed(
+        printable(name[:MAX_MESSAGE_CHARS]),
+        printable(message[:MAX_MESSAGE_CHARS]),
+        printable(detail[-MAX_DETAIL_CHARS:]),
+    )

@@ -1,0 +1,223 @@
+"""Extraction: one answer outside the thinking, or the reason why there is none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.scoring.extraction import Extraction, extract_answer
+
+TAGS = ["<think>", "</think>", "<answer>", "</answer>"]
+ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
+
+any_text = st.one_of(
+    st.text(),
+    st.lists(st.sampled_from(TAGS + ODD_TEXT)).map("".join),
+)
+plain_text = st.text(alphabet=st.characters(exclude_characters="<>"))
+
+
+def answer_of(text, **settings):
+    return extract_answer(text, **settings).answer
+
+
+def failure_of(text, **settings):
+    return extract_answer(text, **settings).failure
+
+
+# -- the answer ------------------------------------------------------------------------
+
+
+def test_the_answer_after_the_thinking_is_the_answer():
+    assert answer_of("<think>2 + 3</think> It is 5. <answer>5</answer>") == "5"
+
+
+def test_an_answer_needs_no_thinking():
+    assert answer_of("It is <answer>5</answer>.") == "5"
+
+
+def test_an_answer_before_the_thinking_counts():
+    assert answer_of("<answer>5</answer><think>let me check</think>") == "5"
+
+
+def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
+    assert answer_of("<answer>\r\n\t 1 2\n3 4 \n</answer>") == "1 2\n3 4"
+
+
+@pytest.mark.parametrize("content", ["", " \n\t "])
+def test_an_empty_answer_is_an_answer(content):
+    assert extract_answer(f"<answer>{content}</answer>") == Extraction("", None)
+
+
+@pytest.mark.parametrize("content", ["a\x00b", "\ud800", "x < 3 > y", "<b>5</b>", "</"])
+def test_what_is_no_tag_stays_as_it_is(content):
+    assert answer_of(f"<answer>{content}</answer>") == content
+
+
+# -- thinking --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "<answer>4</answer>",
+        "<answer>4",
+        "4</answer>",
+        "<answer><answer></answer>",
+        "<think><answer>4</answer>",
+    ],
+)
+def test_a_draft_inside_the_thinking_changes_nothing(draft):
+    assert answer_of(f"<think>{draft}</think><answer>5</answer>") == "5"
+
+
+def test_a_draft_inside_the_thinking_is_no_answer():
+    assert failure_of("<think><answer>5</answer></think> So 5.") == "no_answer"
+
+
+def test_every_thinking_block_is_left_out():
+    text = "<think><answer>3</answer></think>a<think><answer>4</answer></think>"
+    assert answer_of(f"{text}<answer>5</answer>") == "5"
+
+
+def test_thinking_that_the_template_opened_ends_at_its_closing_tag():
+    text = "maybe <answer>4</answer></think><answer>5</answer>"
+    assert answer_of(text, thinking_open=True) == "5"
+
+
+def test_a_closing_tag_that_nothing_opened_ends_thinking_too():
+    assert answer_of("maybe <answer>4</answer></think><answer>5</answer>") == "5"
+
+
+def test_a_model_may_repeat_the_template_s_opening_tag():
+    text = "<think>2 + 3</think><answer>5</answer>"
+    assert answer_of(text, thinking_open=True) == "5"
+
+
+def test_thinking_may_be_opened_again_after_the_template_s():
+    text = "a</think>b<think><answer>4</answer></think><answer>5</answer>"
+    assert answer_of(text, thinking_open=True) == "5"
+
+
+def test_everything_before_the_last_stray_closing_tag_is_thinking():
+    text = "a</think><answer>4</answer></think><answer>5</answer>"
+    assert answer_of(text) == "5"
+
+
+def test_a_second_closing_tag_hides_no_answer_of_who_closed_its_own_thinking():
+    text = "<think>a</think><answer>4</answer> wait </think><answer>5</answer>"
+    assert failure_of(text) == "several_answers"
+
+
+def test_a_closing_tag_after_the_answer_changes_nothing():
+    assert answer_of("<think>a</think><answer>5</answer></think>") == "5"
+
+
+@pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
+def test_the_template_s_thinking_must_end(text):
+    assert failure_of(text, thinking_open=True) == "unfinished_thinking"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<think>", "<think>hm <answer>5</answer>", "<think>a</think>b<think>c"],
+)
+def test_thinking_that_never_ends_leaves_no_answer(text):
+    assert failure_of(text) == "unfinished_thinking"
+
+
+def test_an_answer_before_thinking_that_never_ends_counts():
+    assert answer_of("<answer>5</answer><think>or <answer>6</answer>") == "5"
+
+
+# -- failures --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ("", "no_answer"),
+        ("It is 5.", "no_answer"),
+        ("<think>5</think>", "no_answer"),
+        ("<answer>5</answer></think>", "no_answer"),
+        ("<answer>5</answer><answer>5</answer>", "several_answers"),
+        ("<answer>4</answer> no: <answer>5</answer>", "several_answers"),
+        ("<answer>5", "unclosed_answer"),
+        ("<answer>4</answer><answer>5", "unclosed_answer"),
+        ("<answer><answer>5</answer></answer>", "nested_answer"),
+        ("<answer><think>2 + 3</think>5</answer>", "nested_answer"),
+        ("<think>a</think><answer>5</think></answer>", "nested_answer"),
+        ("<think>a</think>`<answer>` is: <answer>5</answer>", "nested_answer"),
+        ("As asked I used <think>. <answer>5</answer>", "unfinished_thinking"),
+        ("5</answer>", "stray_tag"),
+        ("<answer>5</answer></answer>", "stray_tag"),
+    ],
+)
+def test_a_failure_says_why(text, failure):
+    assert extract_answer(text) == Extraction(None, failure)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<ANSWER>5</ANSWER>",
+        "<Answer>5</Answer>",
+        "<answer >5</answer >",
+        "< answer>5</ answer>",
+        '<answer id="1">5</answer id="1">',
+        "[answer]5[/answer]",
+    ],
+)
+def test_tags_are_lower_case_and_bare(text):
+    assert failure_of(text) == "no_answer"
+
+
+# -- any text --------------------------------------------------------------------------
+
+
+@given(text=any_text, thinking_open=st.booleans())
+def test_any_text_gives_a_stripped_part_of_itself_or_a_reason(text, thinking_open):
+    answer, failure = (
+        answer_of(text, thinking_open=thinking_open),
+        failure_of(text, thinking_open=thinking_open),
+    )
+    assert (answer is None) != (failure is None)
+    assert answer is None or (answer in text and answer == answer.strip())
+
+
+@given(text=any_text)
+def test_no_answer_holds_a_tag(text):
+    answer = answer_of(text) or ""
+    assert not any(tag in answer for tag in TAGS)
+
+
+@given(answers=st.lists(plain_text, max_size=4), between=plain_text)
+def test_exactly_one_answer_is_an_answer(answers, between):
+    text = between.join(f"<answer>{answer}</answer>" for answer in answers)
+    expected = answers[0].strip() if len(answers) == 1 else None
+    assert answer_of(between + text) == expected
+
+
+@given(
+    thinking=st.lists(st.sampled_from(["<think>", "<answer>", "</answer>", "5"])),
+    answer=plain_text,
+)
+def test_no_thinking_changes_what_follows_it(thinking, answer):
+    rest = f"</think>So: <answer>{answer}</answer>"
+    text = "".join(thinking) + rest
+    assert answer_of(f"<think>{text}") == answer.strip()
+    assert answer_of(text, thinking_open=True) == answer.strip()
+
+
+# A quadratic pass over these takes minutes; the limit guards against hanging only.
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "piece",
+    ["<answer>", "</answer>", "<think>", "</think>", "<answer><think>", "<", "<answer"],
+)
+def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
+    assert answer_of(piece * (4_000_000 // len(piece))) is None
+
+
+@pytest.mark.timeout(60)
+def test_megabytes_of_answers_are_several_answers():
+    assert failure_of("<answer>5</answer>" * 200_000) == "several_answers"

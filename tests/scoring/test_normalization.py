@@ -1,0 +1,260 @@
+"""What is only dress around an answer comes off, and nothing else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.scoring.normalization import MAX_ROUNDS, RULES, undressing
+from rg_env.scoring.score import Score, better_form
+
+DRESSED = {
+    "bold": "**5**",
+    "italics": "*5*",
+    "bold and italics": "***5***",
+    "underlined": "__5__",
+    "code": "`5`",
+    "fence": "```\n5\n```",
+    "fence with a word": "```json\n5\n```",
+    "fence of tildes": "~~~text\n5\n~~~",
+    "LaTeX in a line": "$5$",
+    "LaTeX in a line of its own": "$$ 5 $$",
+    "LaTeX in brackets": r"\[ 5 \]",
+    "LaTeX in parentheses": r"\( 5 \)",
+    "box": r"\boxed{5}",
+    "text in a box": r"$\boxed{\text{5}}$",
+    "quotes": '"5"',
+    "single quotes": "'5'",
+    "curly quotes": "\u201c5\u201d",
+    "guillemets": "\u00ab 5 \u00bb",
+    "period": "5.",
+    "bold with a period": "**5**.",
+    "period in bold": "**5.**",
+    "lead": "The answer is 5",
+    "lead with a colon": "The final answer is: 5.",
+    "lead in bold": "**Answer:** 5",
+    "lead and answer in bold": "**Answer: 5**",
+    "lead alone on its line": "Answer:\n5",
+    "conclusion": "So the answer is **5**.",
+    "name": "x = 5",
+    "zero-width space": "\u200b5",
+    "no-break space": "5\u00a0",
+    "byte order mark": "\ufeff5",
+    "fence of four": "````\n5\n````",
+    "dollars and a box with text": r"$\boxed{\textbf{5}}$",
+    "box with a period": r"\boxed{5}.",
+    "heading": "### 5",
+    "bullet": "\u2022 5",
+    "star as a bullet": "* 5",
+    "tag of HTML": "<b>5</b>",
+    "tags in tags": "<p><code>5</code></p>",
+    "token of the end": "5</s>",
+    "tokens of the end": "5<|im_end|>\n<|endoftext|>",
+    "equals sign": "= 5",
+    "name in LaTeX": r"\( x = 5 \)",
+    "value of a function": "f(x) = 5",
+    "lead and answer both in bold": "The correct answer is **5**.",
+    "lead on a line of its own": "**Final Answer:**\n5",
+    "lead as a heading": "### Final Answer\n\n$5$",
+    "lead that is no sentence": "Here is the answer:\n\n```\n5\n```",
+    "lead and box": "**Final Answer**\n\n\\boxed{5}",
+    "lead twice": "Final Answer: The final answer is $5$. I hope it is correct.",
+    "lead of a path": "The shortest path is 5.",
+    "lead with a comma": "Therefore, 5",
+    "lead as a bullet": "- **Answer:** 5",
+    "full width": "Answer\uff1a\uff15",
+    "token of a turn": "5<end_of_turn>",
+    "token in full width": "5<\uff5cend\u2581of\u2581sentence\uff5c>",
+    "rules": "---\n5\n---",
+    "called an answer behind": "5 (final answer)",
+}
+
+
+@pytest.mark.parametrize("dressed", DRESSED.values(), ids=DRESSED)
+def test_dress_comes_off(dressed):
+    assert undressing("7")(dressed) == "5"
+
+
+@pytest.mark.parametrize(
+    ("answer", "rest"),
+    [
+        ("\u22125", "-5"),
+        ("\u20135", "-5"),
+        ("x \u2212 3", "x - 3"),
+        ("1,234,567", "1234567"),
+        ("$1{,}234$", "1234"),
+        (r"1\,234.5", "1234.5"),
+        ("1\u202f234\u202f567", "1234567"),
+        (r"35^\circ", "35\u00b0"),
+        (r"$35.5^{\circ}$", "35.5\u00b0"),
+        (r"\left(1, 2\right)", "(1, 2)"),
+        (r"274 \text{ legs}", "274  legs"),
+        (r"35.5\degree", "35.5\u00b0"),
+        ("35.5\u00ba", "35.5\u00b0"),
+        (r"\displaystyle \frac{1}{2}", r"\frac{1}{2}"),
+        (r"P /\ Q \, R", r"P /\ Q   R"),
+        (r"A\#", "A#"),
+        ("- dog", "dog"),
+        ("1 2 \r\n3 4\r", "1 2\n3 4"),
+        ("**Zoey** is a **knave**", "Zoey is a knave"),
+        ("`A#` `B#`", "A# B#"),
+        ('"["a", "b"]"', '["a", "b"]'),
+        ("-12,345.6", "-12345.6"),
+        ("'don't'", "don't"),
+        ("_a_b_", "a_b"),
+    ],
+)
+def test_what_is_written_for_the_eye_becomes_plain(answer, rest):
+    assert undressing("7")(answer) == rest
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "5",
+        "A B C",
+        "[1, 2, 3]",
+        "1, 234",
+        "a \u2014 b",
+        "is that so?",
+        "the answers were two",
+        "x = y = 5",
+        "5 ...",
+        "- 5",
+        "- x + 1",
+        "- sin(x)",
+        "> 5",
+        "not = 5",
+        "minus = 5",
+        "x == 5",
+        "1**2**3",
+        "2**3*x**4",
+        "<b>5</b> <b>6</b>",
+        "True = False",
+        "mother = husband",
+        r"\cancel{5}",
+        "<b>5</i>",
+        "5 (five)",
+        "I hope it is correct",
+        "f{x}",
+        '"a", "b"',
+        "'a', 'b'",
+        "$a$, $b$",
+        "__Q_\n_Q__",
+        "down => up",
+        "$",
+        "**",
+        '""',
+        "",
+    ],
+)
+def test_what_is_no_dress_stays(answer):
+    assert undressing("7")(answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "rest"),
+    [
+        ("He came.", "**She came.**", "She came."),
+        ('"abc"', '`"abx"`', '"abx"'),
+        ("x = 5", "**x = 6**", "x = 6"),
+        ("$5$", r"$\boxed{6}$", "6"),
+        ("It is.", r"\boxed{It was.}.", "It was."),
+        ("a </s>", "**b </s>**", "b </s>"),
+        ("`a` b", "**`c` b**", "`c` b"),
+        ("1,000", "`1,001`", "1,001"),
+        ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
+    ],
+)
+def test_what_belongs_to_the_right_answer_is_no_dress(gold, answer, rest):
+    assert undressing(gold)(answer) == rest
+
+
+@given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax\u200b\u2212", max_size=60))
+def test_gold_answers_stay_as_they_are(text):
+    gold = text.strip()
+    assert undressing(gold)(gold) == gold
+
+
+@given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax,:#<>isI\u200b\u2212", max_size=40))
+def test_no_answer_that_is_dressed_is_taken_for_a_plain_one(text):
+    text = text.strip()
+    for rule in RULES:
+        assert rule(text) == text or undressing("7")(text) != text
+
+
+@given(st.text(max_size=200))
+def test_no_rule_makes_a_text_longer(text):
+    assert all(len(rule(text)) <= len(text) for rule in RULES)
+
+
+HOSTILE = [
+    "*",
+    "`",
+    "$",
+    "\\text{",
+    "{",
+    "(",
+    "```\n",
+    "answer is ",
+    "= ",
+    " ",
+    "\u2212",
+    "** a",
+    "`a ",
+    "<b>",
+    "</s>",
+    "\\left",
+    "1{,}234",
+    "the final ",
+    "here is the answer ",
+]
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+@pytest.mark.parametrize("end", ["", "x", "**", "}"])
+def test_no_text_keeps_it_long(part, end):
+    """It would take minutes if a rule were more than linear."""
+    text = "```" + part * 20_000 + end
+    assert len(undressing(None)(text)) <= len(text)
+    assert len(undressing(None)(part * 20_000 + end)) <= len(text)
+
+
+def test_many_layers_of_dress_end_at_a_bound():
+    text = "5"
+    for _ in range(10 * MAX_ROUNDS):
+        text = f"\\text{{{text}}}."
+    assert undressing(None)(text).startswith("\\text{")
+
+
+def best(answer, **scored):
+    return better_form(answer, undressing("7"), lambda form: scored[f"of_{form}"])
+
+
+def test_the_higher_score_counts_and_says_of_which_form():
+    dressed, plain = Score(0.0, "wrong", "5."), Score(1.0, "right", "5")
+    found = best("5.", **{"of_5.": dressed, "of_5": plain})
+    assert found == Score(1.0, "right", "5.", undressed=True)
+
+
+def test_an_answer_without_dress_is_looked_at_once():
+    assert best("5", of_5=Score(0.5, "partial", "5")).undressed is False
+
+
+def test_a_right_answer_in_a_dress_is_looked_at_once():
+    assert best("5.", of_5=Score(1.0, "right", "5")).undressed is True
+
+
+def test_dress_never_costs_anything():
+    dressed, plain = Score(0.5, "partial", "5."), Score(0.0, "wrong", "5")
+    assert best("5.", **{"of_5.": dressed, "of_5": plain}) == dressed
+
+
+@pytest.mark.parametrize("outcome", ["refused", "scorer_error"])
+def test_an_answer_that_only_its_dress_made_unreadable_is_wrong(outcome):
+    dressed, plain = Score(0.0, outcome, "5."), Score(0.0, "wrong", "5")
+    assert best("5.", **{"of_5.": dressed, "of_5": plain}).outcome == "wrong"
+
+
+@pytest.mark.parametrize("answer", ['"5"', "'5'", '**"5"**'])
+def test_a_quote_stays_where_it_makes_a_number_a_text(answer):
+    assert undressing("5", "\"'")(answer) == answer.strip("*")

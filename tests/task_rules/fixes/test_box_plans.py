@@ -1,0 +1,72 @@
+"""Plans of boxnet, played by their rules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fixed_scores import both_scores, entries, fixed_score
+
+from rg_env.task_rules.fixes.box_plans import agent_at
+
+
+def box_by_box(entry: dict[str, Any], boxes: int) -> str:
+    """Carry the first boxes to their targets, rows first."""
+    initial = entry["metadata"]["initial_state"]
+    place = {
+        i: tuple(map(float, name.split("_")))
+        for name, items in initial.items()
+        for i in items
+    }
+    steps = []
+    for box in sorted(i for i in place if i.startswith("box_"))[:boxes]:
+        target = f"target_{box[4:]}"
+        at, goal = place[box], place[target]
+        while at != goal:
+            axis = 0 if at[0] != goal[0] else 1
+            to = list(at)
+            to[axis] += 1.0 if goal[axis] > at[axis] else -1.0
+            steps.append({agent_at(at): f"move({box}, square[{to[0]}, {to[1]}])"})
+            at = (to[0], to[1])
+        steps.append({agent_at(at): f"move({box}, {target})"})
+    return json.dumps(steps)
+
+
+def is_at_home(entry: dict[str, Any], color: str) -> bool:
+    squares = entry["metadata"]["initial_state"].values()
+    return any({f"box_{color}", f"target_{color}"} <= set(items) for items in squares)
+
+
+@pytest.mark.parametrize("boxes", [0, 1, 2, 3])
+def test_a_plan_is_paid_by_the_boxes_that_it_had_to_carry(boxes: int) -> None:
+    for entry in entries("boxnet"):
+        home = [is_at_home(entry, color) for color in ("blue", "green", "red")]
+        to_carry = 3 - sum(home)
+        expected = (to_carry - 3 + boxes) / max(1, to_carry) if boxes < 3 else 1.0
+        installed, fixed = both_scores("boxnet", entry, box_by_box(entry, boxes))
+        assert fixed == max(0.05, expected)
+        assert fixed <= installed == max(0.05, boxes / 3)
+
+
+def test_boxes_that_stand_beside_their_targets_earn_nothing_alone() -> None:
+    made = [e for e in entries("boxnet") if is_at_home(e, "blue")]
+    assert made
+    for entry in made:
+        assert fixed_score("boxnet", entry, box_by_box(entry, 1)) == 0.05
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[1]",
+        "{}",
+        "1",
+        '["a"]',
+        '[{"x": "move(box_red, target_red)"}]',
+        '[{"": 1}]',
+        '[{"Agent[9.5, 9.5]": "move(box_red, square[0.5, 0.5])"}]',
+    ],
+)
+def test_a_plan_that_is_none_is_worth_nothing_and_raises_nothing(answer: str) -> None:
+    assert fixed_score("boxnet", entries("boxnet")[0], answer) <= 0.05

@@ -1,0 +1,121 @@
+"""Lists are read however their elements are parted."""
+
+import pytest
+
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.spellings.spelled_lists import SPELLINGS
+
+plain_form = ScoringRules().plain_form
+
+NUMBERS = "['14', '-48.986', '30.30']"
+COUNTS = "0 1 0 3 0 12"
+SPELLED = {
+    "list_functions": (
+        "[28, -8, 49]",
+        ["[28,-8,49]", "28, -8, 49", "(28, -8, 49)", "28 -8 49", "- 28\n- -8\n- 49"],
+    ),
+    "number_filtering": (
+        NUMBERS,
+        [
+            '["14", "-48.986", "30.30"]',
+            "[14, -48.986, 30.30]",
+            "14, -48.986, 30.30",
+            "1. 14\n2. -48.986\n3. 30.30",
+        ],
+    ),
+    "number_sorting": (
+        NUMBERS,
+        ["[14, '-48.986', \"30.30\",]", f"Sorted list: {NUMBERS}"],
+    ),
+    "spiral_matrix": ("4 0 12", ["4, 0, 12", "[4, 0, 12]", "4\n0\n12", "4 -> 0 -> 12"]),
+    "string_splitting": (
+        COUNTS,
+        [
+            "[0, 1, 0, 3, 0, 12]",
+            "A=0, B=1, C=0, X=3, Y=0, Z=12",
+            "- A: 0\n- B: 1\n- C: 0\n- X: 3\n- Y: 0\n- Z: 12",
+            "0 machine A, 1 machine B, 0 machine C, 3 part X, 0 part Y, and 12 part Z",
+            '{"A": 0, "C": 0, "B": 1, "X": 3, "Y": 0, "Z": 12}',
+        ],
+    ),
+    "string_synthesis": (
+        "0 1 0 3 0 1 2 0 5",
+        [
+            "0, 1, 0, 3, 0, 1, 2, 0, 5",
+            "0 [A] 1 [B] 0 [C] 3 {A} 0 {B} 1 {C} 2 (A) 0 (B) 5 (C)",
+            "[A]: 0, [B]: 1, [C]: 0, {A}: 3, {B}: 0, {C}: 1, (A): 2, (B): 0, (C): 5",
+        ],
+    ),
+    "string_insertion": ("ABCDA", ["['A', 'B', 'C', 'D', 'A']", "String: ABCDA"]),
+    "word_sorting": (
+        "Apple, bee, cat",
+        [
+            "Apple,bee,cat",
+            "['Apple', 'bee', 'cat']",
+            "[Apple, bee, cat]",
+            "1. Apple\n2. bee\n3. cat",
+            "'Apple', 'bee', 'cat'",
+            "Sorted words: Apple bee cat",
+        ],
+    ),
+    "word_sequence_reversal": ("b, A", ["b A", '["b", "A"]', "b \u2192 A", "- b\n- A"]),
+    "letter_jumble": ("and may not", ["and, may, not", '["and", "may", "not"]']),
+    "sentence_reordering": ("It is so.", ['["It", "is", "so."]']),
+    "ab": (
+        "A# #B B#",
+        [
+            "A#, #B, B#",
+            "`A#` `#B` `B#`",
+            "A##BB#",
+            "['A#', '#B', 'B#']",
+            r"A\# \#B B\#",
+        ],
+    ),
+}
+PAIRS = [(task, a, right) for task, (right, some) in SPELLED.items() for a in some]
+
+
+@pytest.mark.parametrize(("task", "answer", "right"), PAIRS)
+def test_a_list_is_written_as_the_scorer_reads_it(task, answer, right):
+    assert plain_form(task, {})(answer) == right
+
+
+@pytest.mark.parametrize("task", SPELLED)
+def test_what_the_scorer_reads_stays(task):
+    right, _ = SPELLED[task]
+    assert SPELLINGS[task](right, {}) == right
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("list_functions", "28, 8 or 49"),
+        ("list_functions", "[28, 8] [49]"),
+        ("list_functions", "28, 8.5"),
+        ("list_functions", "28, x"),
+        ("number_filtering", "14, -48.986 or none"),
+        ("number_sorting", "14, -48.986, 30.30"),
+        ("number_sorting", f"{NUMBERS} or {NUMBERS}"),
+        ("spiral_matrix", "4 0 (12)"),
+        ("spiral_matrix", "4 0 1.2"),
+        ("string_splitting", "B=0, A=1, C=0, X=3, Y=0, Z=12"),
+        ("string_splitting", "A=0, B=1, C=0, X=3, Y=0"),
+        ("string_splitting", '{"A": 0, "B": 1}'),
+        ("string_synthesis", "0 [A] 1 [B]"),
+        ("string_insertion", "ABCD or ABCE"),
+        ("string_insertion", "['AB', 'C']"),
+        ("string_insertion", "A B C"),
+        ("word_sorting", "Apple; bee / cat"),
+        ("word_sorting", "Apple (or bee)"),
+        ("ab", "A# #C"),
+        ("ab", "A# #B or B#"),
+        ("sentence_reordering", "It, is, so."),
+    ],
+)
+def test_what_is_not_only_the_list_stays_as_it_is(task, answer):
+    assert SPELLINGS[task](answer, {}) == answer
+
+
+def test_an_empty_list_is_one():
+    assert SPELLINGS["list_functions"]("[ ]", {}) == "[]"
+    assert SPELLINGS["number_filtering"]("()", {}) == "[]"

@@ -1,0 +1,202 @@
+"""What the library's own tests expect of its scorers, asked of ours."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from rg_env.items import worker_jobs
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.fixes.library_expectations import OTHER_SCORES, PAID_IN_FULL
+from rg_env.tasks import library
+
+EXACT = ScoringRules(answer_forms="exact")
+
+
+def paid(
+    task: str, entry: dict[str, Any], answer: str, rules: ScoringRules = EXACT
+) -> float:
+    """Score as in a run, guards and corrections included."""
+    return worker_jobs.score_answers(task, {}, entry, [answer], rules)[0][0]
+
+
+def entry_of(task: str, **params: Any) -> dict[str, Any]:
+    return next(library.usable_entries(task, params, itertools.count(42)))
+
+
+@pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
+@pytest.mark.parametrize(
+    ("answer", "variable", "integrand", "expected"),
+    [
+        ("x**2 + C", "x", "2*x", 1.0),
+        ("X**3 - 5*X + C", "X", "3*X**2 - 5", 1.0),
+        ("sin(x) + C", "x", "cos(x)", 1.0),
+        ("x**2", "x", "2*x", 1.0),
+        ("log(x)", "x", "1/x", 1.0),
+        ("x**2 + K", "x", "2*x", 1.0),
+        ("sin(x) + D", "x", "cos(x)", 1.0),
+        ("x**2 + C + 5 - 5", "x", "2*x", 1.0),
+        ("(x**3)/3 - 2*x + C", "x", "x**2 - 2", 1.0),
+        ("x**3 + C", "x", "2*x", 0.0),
+        ("cos(X)", "X", "sin(X)", 0.0),
+        ("x**2 +", "x", "2*x", 0.0),
+        ("sin(x", "x", "cos(x)", 0.0),
+        ("", "x", "2*x", 0.0),
+        ("x**2 + C", "X", "2*X", 0.0),
+        ("X**2 + C", "x", "2*x", 0.0),
+    ],
+)
+def test_an_antiderivative_is_paid_as_the_library_expects(
+    task: str, answer: str, variable: str, integrand: str, expected: float
+) -> None:
+    entry = {"metadata": {"variable": variable, "integrand": integrand}}
+    assert paid(task, entry, answer) == expected
+
+
+COUNTDOWN = {"metadata": {"numbers": [44, 3], "target": 47}}
+PUZZLE24 = {"metadata": {"numbers": [4, 5, 7, 8]}}
+FACTORS = {
+    "answer": "2 \N{MULTIPLICATION SIGN} 2 \N{MULTIPLICATION SIGN} 3",
+    "metadata": {"number": 12, "factors": [2, 2, 3]},
+}
+ROLES = {
+    "answer": "Zoey is a fool, and Riley is a sage.",
+    "metadata": {
+        "names": ["Zoey", "Riley"],
+        "knight_knave_terms": {"knight": "sage", "knave": "fool"},
+    },
+}
+POINT = {"answer": "H5"}
+WEEKDAY = {"answer": "Monday", "metadata": {"task": "weekday_offset"}}
+ANAGRAMS = {"answer": None, "metadata": {"solution": [["ate", "eat"], ["bat"]]}}
+QUEENS = {"answer": None, "metadata": {"valid_answers": ["_ Q\nQ _"]}}
+PALINDROMES = {
+    "answer": None,
+    "metadata": {"string": "non", "solution": [["n", "o", "n"], ["non"]]},
+}
+CANDIDATE = {"metadata": {"solution": 54245.32}}
+MATRIX = {"answer": "1 2 3\n4 5 6\n7 8 9"}
+WORDS = {"metadata": {"sorted_words": ["apple", "banana", "cherry"]}}
+
+
+@pytest.mark.parametrize(
+    ("task", "entry", "answer", "expected"),
+    [
+        ("countdown", COUNTDOWN, "44 + 3", 1.0),
+        ("countdown", COUNTDOWN, "45+2", 0.05),
+        ("puzzle24", PUZZLE24, "4 + 5 + 7 + 8", 1.0),
+        ("puzzle24", PUZZLE24, "1+2+3", 0.01),
+        ("puzzle24", PUZZLE24, "4*5*7*8", 0.01),
+        ("prime_factorization", FACTORS, "2\u00d72\u00d73", 1.0),
+        ("prime_factorization", FACTORS, "2 \u00d7 3 \u00d7 2", 1.0),
+        ("prime_factorization", FACTORS, "2 \u00d7 6", 0.5),
+        ("prime_factorization", FACTORS, "2 \u00d7 5", 0.01),
+        ("knights_knaves", ROLES, "(Zoey, fool), (Riley, sage)", 1.0),
+        ("knights_knaves", ROLES, "(Riley,sage), (Zoey,fool)", 1.0),
+        ("knights_knaves", ROLES, "Zoey sage Riley fool", 0.0),
+        ("number_format", CANDIDATE, "54245.32", 1.0),
+        ("number_format", CANDIDATE, "54,245.32", 1.0),
+        ("number_format", CANDIDATE, "5.424532e+04", 1.0),
+        ("number_format", CANDIDATE, "54245.9", 0.0),
+        ("number_format", CANDIDATE, "test", 0.0),
+        ("polynomial_equations", {"answer": "4,-4.12"}, "4,-4.12", 1.0),
+        ("polynomial_equations", {"answer": ""}, "1", 0.0),
+        ("polynomial_equations", {"answer": "1"}, "", 0.0),
+        ("manipulate_matrix", MATRIX, "1   2 3\n4 5 6   \n7 8 9  ", 1.0),
+        ("manipulate_matrix", MATRIX, "1 2 3\n4 5 6\n7 8 8", 0.0),
+        ("word_sorting", WORDS, "apple,banana,        cherry", 1.0),
+        ("word_sorting", WORDS, "banana, cherry, apple", 0.2),
+        ("word_sorting", WORDS, "gibberish", 0.0),
+    ],
+)
+def test_an_answer_is_paid_as_the_library_expects(
+    task: str, entry: dict[str, Any], answer: str, expected: float
+) -> None:
+    assert paid(task, entry, answer) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "least", "most"),
+    [
+        ("((3.0 + 2.0i ) )", 1.0, 1.0),
+        ("3.1 + 2i", 0.9, 0.999),
+        ("4 + 2i", 0.3, 0.4),
+        ("10 + 10i", 0.0, 0.01),
+        ("inf + 2i", 0.0, 0.0),
+    ],
+)
+def test_a_complex_number_is_paid_by_its_distance_as_the_library_expects(
+    answer: str, least: float, most: float
+) -> None:
+    entry = {"metadata": {"result": (3.0, 2.0)}}
+    assert least <= paid("complex_arithmetic", entry, answer) <= most
+
+
+def test_what_is_not_right_in_a_made_entry_is_paid_as_the_library_expects() -> None:
+    assert paid("codeio", entry_of("codeio"), "{}") == 0.01
+    assert paid("rearc", entry_of("rearc"), "[[invalid") == 0.0
+    assert paid("rush_hour", entry_of("rush_hour"), "A+1 B-2") == 0.01
+    word = entry_of("figlet_font", static_word="TESTY")
+    assert paid("figlet_font", word, "WESTY") == pytest.approx(0.4)
+    board = entry_of("game_of_life", grid_size_x=5, grid_size_y=5, filled_cells=9)
+    rows = json.loads(board["answer"])
+    rows[0][0] = 1 - rows[0][0]
+    assert 0.1 < paid("game_of_life", board, json.dumps(rows)) < 1.0
+
+
+def _futoshiki() -> tuple[dict[str, Any], str]:
+    entry = entry_of("futoshiki", min_board_size=4, max_board_size=4)
+    return entry, f"This is the board {entry['answer']}\nwith words around it."
+
+
+def _otherwise() -> dict[str, list[tuple[dict[str, Any], str]]]:
+    """Return the answers of the library's tests that are not paid as they expect."""
+    board, talk = _futoshiki()
+    numbers = {"direction": "ascending", "sorted_numbers": ["-97.8", "-92.8"]}
+    order = {"answer": "['-97.8', '-92.8']", "metadata": numbers}
+    ladder = {"start_word": "COLD", "end_word": "WARM"}
+    rungs = {"answer": "COLD,CORD,CARD,WARD,WARM", "metadata": ladder}
+    return {
+        "basic_arithmetic": [({"answer": "7"}, "7 + x")],
+        "countdown": [(COUNTDOWN, ""), (COUNTDOWN, "a wrong solution")],
+        "futoshiki": [(board, talk), (board, talk.replace("1", "2"))],
+        "knights_knaves": [(ROLES, "Zoey is a fool and Riley is a fool.")],
+        "number_sorting": [(order, "['-97.8', '-92.85']")],
+        "prime_factorization": [(FACTORS, "")],
+        "puzzle24": [(PUZZLE24, ""), (PUZZLE24, "not a valid expression")],
+        "rubiks_cube": [(entry_of("rubiks_cube"), "a wrong solution")],
+        "rush_hour": [(entry_of("rush_hour"), "A+1 B-2 INVALID")],
+        "tsumego": [(POINT, "move: H5")],
+        "word_ladder": [(rungs, "COLD,COXD,CORD,CARD,WARD,WARM")],
+    }
+
+
+def test_the_answers_of_the_table_of_other_scores_earn_nothing() -> None:
+    asked = _otherwise()
+    assert asked.keys() == {task for other in OTHER_SCORES for task in other.tasks}
+    for task, answers in asked.items():
+        assert [paid(task, *one) for one in answers] == [0.0] * len(answers), task
+
+
+@pytest.mark.parametrize(
+    ("task", "entry", "answer"),
+    [
+        ("binary_matrix", {"answer": "0 0\n0 1"}, "[[0, 0], [0, 1]]"),
+        ("calendar_arithmetic", WEEKDAY, "It is Monday"),
+        ("group_anagrams", ANAGRAMS, '["ate", "eat"], ["bat"]'),
+        ("n_queens", QUEENS, "[['_', 'Q'], ['Q', '_']]"),
+        ("palindrome_partitioning", PALINDROMES, '["n", "o", "n"], ["non"]'),
+        ("spiral_matrix", {"answer": "1 2 4 3"}, "[1, 2, 4, 3]"),
+        ("string_insertion", {"answer": "AAB"}, "['A', 'A', 'B']"),
+        ("tsumego", POINT, "move: H5"),
+    ],
+)
+def test_an_answer_that_is_right_once_it_is_normalized_is_named(
+    task: str, entry: dict[str, Any], answer: str
+) -> None:
+    assert task in {name for tasks, _ in PAID_IN_FULL for name in tasks}
+    assert paid(task, entry, answer) < 1.0
+    assert paid(task, entry, answer, ScoringRules()) == 1.0

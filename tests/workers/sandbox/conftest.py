@@ -1,0 +1,23 @@
+"""One pool that all tests of the sandbox attack, with every layer in force."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import pytest
+from worker_attacks import LAYERS, LONG_S
+
+from rg_env.items import worker_jobs
+from rg_env.workers.worker_pool import WorkerPool
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[WorkerPool]:
+    """A pool of one worker; kernels that lack a layer skip what attacks it."""
+    with contextlib.closing(WorkerPool(1, preload=worker_jobs.PRELOAD)) as pool:
+        pool.call(os.getpid, deadline_s=LONG_S)
+        if pool.sandbox_layers != LAYERS:
+            pytest.skip(f"this kernel gives a worker {pool.sandbox_layers} only")
+        yield pool

@@ -1,0 +1,122 @@
+"""Kernels that lack a layer: what the pool says, and what is denied all the same.
+
+They are tested on this one, by having the kernel refuse the layer.
+"""
+
+import os
+import time
+
+import pytest
+from worker_attacks import run_script
+
+pytestmark = pytest.mark.processes
+
+REFUSE = """
+import contextlib, ctypes, logging, os, struct, sys
+from rg_env.workers.sandbox import kernel_calls, syscalls
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed
+from rg_env.workers.worker_pool import WorkerPool
+
+COLUMN = syscalls.MACHINES.index(os.uname().machine)
+SECCOMP, LANDLOCK = syscalls.SECCOMP[COLUMN], 444
+
+def refuse(*numbers):
+    code = [(0x20, 0, 0, 0)]
+    for number in numbers:
+        code += [(0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 38)]
+    code += [(0x06, 0, 0, 0x7FFF0000)]
+    packed = (struct.pack("=HBBI", *line) for line in code)
+    program = ctypes.create_string_buffer(b"".join(packed))
+    kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+    header = struct.pack("@HP", len(code), ctypes.addressof(program))
+    kernel_calls.call(SECCOMP, 1, 0, header)
+
+def attempt(source):
+    try:
+        print(pool.call(eval, source, deadline_s=60))
+    except JobFailed as error:
+        print(error.kind)
+
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
+"""
+"""The head of a script that runs where the kernel refuses a layer, as some do."""
+
+
+@pytest.mark.parametrize(
+    ("layer", "kept"), [("LANDLOCK", "seccomp"), ("SECCOMP", "landlock")]
+)
+def test_missing_layer_is_said_once_and_replaced_in_python(tmp_path, layer, kept):
+    source = (
+        f"refuse({layer})\n"
+        "with contextlib.closing(WorkerPool(2)) as pool:\n"
+        "    for _ in range(3):\n"
+        "        with contextlib.suppress(JobFailed):\n"
+        "            pool.call(exec, 'import os; os.abort()', deadline_s=60)\n"
+        "    print(pool.sandbox_layers)\n"
+    ).replace("suppress(JobFailed)", "suppress(Exception)")
+    warning, layers = run_script(tmp_path, REFUSE + source).splitlines()
+    assert warning.startswith(f"WARNING worker processes run without {layer.lower()} (")
+    assert layers == str(("limits", kept, "audit"))
+
+
+def test_without_both_layers_python_code_is_denied(tmp_path):
+    attacks = (
+        "os.fork()",
+        "os.system('true')",
+        "os.kill(os.getppid(), 0)",
+        "__import__('subprocess').run(['true'])",
+        "__import__('socket').socket()",
+        "open('/etc/passwd')",
+        "os.listdir('/')",
+        f"open({str(tmp_path / 'file')!r}, 'w')",
+        f"os.mkdir({str(tmp_path / 'folder')!r})",
+        "os.symlink('/etc/passwd', 'x') or open('x')",
+    )
+    source = (
+        "refuse(LANDLOCK, SECCOMP)\n"
+        "with contextlib.closing(WorkerPool(1)) as pool:\n"
+        f"    for attack in {attacks!r}:\n"
+        "        attempt('(os := __import__(\"os\")) and ' + attack)\n"
+    )
+    output = run_script(tmp_path, REFUSE + source).splitlines()
+    assert output[2:] == ["PermissionError"] * len(attacks)
+
+
+def test_without_both_layers_items_are_still_made(tmp_path):
+    source = (
+        "refuse(LANDLOCK, SECCOMP)\n"
+        "from rg_env.items import worker_jobs\n"
+        "with contextlib.closing(WorkerPool(1, preload=worker_jobs.PRELOAD)) as pool:\n"
+        "    for task in ('codeio', 'figlet_font', 'rearc', 'list_functions'):\n"
+        "        for seed in range(5):\n"
+        "            job = worker_jobs.make_entry, task, {}, seed, False\n"
+        "            pool.call(*job, deadline_s=60)\n"
+        '    attempt(\'open("x", "w").write("text")\')\n'
+    )
+    assert run_script(tmp_path, REFUSE + source).splitlines()[2:] == ["4"]
+
+
+def test_process_started_past_python_dies_with_its_worker(tmp_path):
+    fork = "sys.modules['rg_env.workers.sandbox.kernel_calls']._LIBC.fork()"
+    attack = f"import sys, time; {fork}; time.sleep(60)"
+    source = (
+        "refuse(LANDLOCK, SECCOMP)\n"
+        "with contextlib.closing(WorkerPool(1)) as pool:\n"
+        "    print(pool.call(os.getpid, deadline_s=60))\n"
+        f"    try: pool.call(exec, {attack!r}, deadline_s=1)\n"
+        "    except DeadlineExceeded: print('late')\n"
+    )
+    worker, ended = run_script(tmp_path, REFUSE + source).split()[-2:]
+    assert ended == "late"
+    end = time.monotonic() + 10
+    while is_group_alive(int(worker)):
+        assert time.monotonic() < end, "processes are left"
+        time.sleep(0.02)
+
+
+def is_group_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Files that a worker cannot read, list, make or change, and its own, which it can."""
+
+import os
+from pathlib import Path
+
+import pytest
+from worker_attacks import ROOT, execute, fails_with
+
+from rg_env.items import worker_jobs
+from rg_env.workers.pool_errors import JobFailed
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/etc/shadow",
+        "/proc/self/environ",
+        "/proc/self/maps",
+        pytest.param(f"/proc/{os.getpid()}/environ", id="/proc/OWNER/environ"),
+        str(ROOT / "pyproject.toml"),
+        *(str(path) for path in [ROOT / ".git"] if path.exists()),
+    ],
+)
+def test_file_cannot_be_read(pool, path):
+    fails_with(pool, "PermissionError", "open(path)", path=path)
+
+
+@pytest.mark.parametrize("folder", ["/", "/tmp", str(Path.home()), str(ROOT), ".."])
+def test_folder_cannot_be_listed(pool, folder):
+    fails_with(pool, "PermissionError", "import os; os.listdir(path)", path=folder)
+
+
+def test_file_of_the_owner_cannot_be_read_through_a_link(pool, tmp_path):
+    (tmp_path / "secret").write_text("x")
+    source = "import os; os.symlink(path, 'link'); open('link')"
+    fails_with(pool, "PermissionError", source, path=str(tmp_path / "secret"))
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "open(path, 'w')",
+        "open(path, 'a')",
+        "open(path, 'r+')",
+        "os.truncate(path, 0)",
+        "os.remove(path)",
+        "os.rename(path, 'mine')",
+        "os.link(path, 'mine')",
+        "os.chmod(path, 0o777)",
+        "os.chown(path, 1, 1)",
+        "os.utime(path)",
+        "os.setxattr(path, 'user.x', b'x')",
+        "os.mkdir(path + '-2')",
+        "os.symlink('x', path + '-2')",
+        "os.mkfifo(path + '-2')",
+    ],
+)
+def test_file_of_the_owner_cannot_be_changed(pool, tmp_path, attack):
+    path = tmp_path / "file"
+    path.write_text("text")
+    with pytest.raises(JobFailed, match=r"Errno (1|13|18)\b"):
+        execute(pool, f"import os; {attack}", path=str(path))
+    assert path.read_text() == "text"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_packages_cannot_be_changed(pool):
+    fails_with(pool, "PermissionError", "open(path, 'a')", path=worker_jobs.__file__)
+
+
+def test_scratch_folder_can_be_used(pool):
+    source = (
+        "import os, tempfile\n"
+        "os.makedirs('a/b')\n"
+        "open('a/b/c', 'w').write('text')\n"
+        "os.rename('a/b/c', 'd')\n"
+        "assert open('d').read() == 'text'\n"
+        "os.remove('d'); os.removedirs('a/b')\n"
+        "with tempfile.NamedTemporaryFile() as file: file.write(b'x')\n"
+        "with tempfile.TemporaryDirectory() as folder: open(folder + '/x', 'w')\n"
+        "open('/dev/null', 'w').write('x'); os.urandom(3)"
+    )
+    execute(pool, source)

@@ -1,0 +1,27 @@
+"""What making and scoring items reads can be read."""
+
+import pytest
+from worker_attacks import LONG_S, execute
+
+from rg_env.items import worker_jobs
+from rg_env.task_rules.solutions import solution
+from rg_env.tasks.fallback_tasks import TASKS
+
+pytestmark = pytest.mark.processes
+
+
+def test_items_of_every_task_are_made_and_scored(pool):
+    failed = {}
+    for task in TASKS:
+        entry = pool.call(worker_jobs.make_entry, task, {}, 1, False, deadline_s=LONG_S)
+        gold = solution(task, entry)
+        if gold is not None:
+            call = (worker_jobs.score_answers, task, {}, entry, [gold])
+            ((value, *_),) = pool.call(*call, deadline_s=LONG_S)
+            if value != 1.0:
+                failed[task] = value
+    assert failed == {}
+
+
+def test_packages_can_be_imported_late(pool):
+    execute(pool, "import sqlite3, xml.dom.minidom, zoneinfo; zoneinfo.ZoneInfo('UTC')")

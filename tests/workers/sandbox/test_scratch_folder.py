@@ -1,0 +1,41 @@
+"""What a worker writes is bounded, and goes whatever it made of it."""
+
+import contextlib
+import os
+
+import pytest
+from worker_attacks import LONG_S, execute, fails_with
+
+from rg_env.workers.pool_errors import WorkerDied
+
+pytestmark = pytest.mark.processes
+
+SLOW_DISK_S = 240.0
+
+
+def test_file_in_the_scratch_folder_is_bounded(pool):
+    fails_with(pool, "OSError", "open('x', 'wb').write(bytes(2**25))")
+
+
+@pytest.mark.parametrize(
+    "writing",
+    [
+        "open(str(i), 'wb').truncate(2**24)",
+        "open(str(i), 'wb')",
+        "os.mkdir('x'); os.chdir('x')",
+    ],
+)
+def test_worker_that_fills_its_scratch_folder_is_ended(pool, writing):
+    source = f"import itertools, os\nfor i in itertools.count():\n {writing}"
+    with pytest.raises(WorkerDied, match="wrote too much into its scratch folder"):
+        execute(pool, source, deadline_s=SLOW_DISK_S)
+
+
+def test_folders_deeper_than_python_recurses_hurt_nobody(pool):
+    server = pool.call(os.getppid, deadline_s=LONG_S)
+    source = "import os\nfor _ in range(1200): os.mkdir('x'); os.chdir('x')"
+    for ending in ("", "os._exit(0)"):
+        with contextlib.suppress(WorkerDied):
+            execute(pool, f"{source}\n{ending}")
+        assert pool.call(os.listdir, deadline_s=LONG_S) == []
+    assert pool.call(os.getppid, deadline_s=LONG_S) == server

@@ -1,0 +1,156 @@
+"""The process that forks workers: what it passes on, what it keeps, how it ends."""
+
+import contextlib
+import math
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from worker_attacks import (
+    LONG_S,
+    evaluate,
+    execute,
+    find_descendants,
+    run_script,
+    start_script,
+    wait_until_gone,
+)
+
+from rg_env.workers.pool_errors import PreloadFailed, WorkerDied
+from rg_env.workers.worker_pool import WorkerPool
+
+pytestmark = pytest.mark.processes
+
+
+def test_fork_server_that_dies_is_replaced(single):
+    server = single.call(os.getppid, deadline_s=LONG_S)
+    call = single.submit(time.sleep, 60, deadline_s=LONG_S)
+    time.sleep(0.2)
+    os.kill(server, signal.SIGKILL)
+    with pytest.raises(WorkerDied):
+        call.result()
+    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
+def test_preload_that_fails_is_named():
+    pool = WorkerPool(1, preload=["no_such_module"])
+    with contextlib.closing(pool), pytest.raises(PreloadFailed) as caught:
+        pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+    assert caught.value.kind == "ModuleNotFoundError"
+    assert "no_such_module" in str(caught.value)
+
+
+def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
+    source = (
+        "import math, resource\n"
+        "from rg_env.workers.worker_pool import WorkerPool\n"
+        "pool = WorkerPool(1)\n"
+        "limits = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "for number in (4, 5, 6, 7, limits[0]):\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (number, limits[1]))\n"
+        "    try: print(pool.submit(math.sqrt, 4.0, deadline_s=9).result(20))\n"
+        "    except Exception as error: print(type(error).__name__)\n"
+        "pool.close()\n"
+    )
+    assert run_script(tmp_path, source) == "WorkerDied\n" * 4 + "2.0\n"
+
+
+def test_main_script_is_not_imported_again(tmp_path):
+    source = (
+        "import math, os\n"
+        "open('imports', 'a').write(f'{__name__}\\n')\n"
+        "from rg_env.workers.worker_pool import WorkerPool\n"
+        "if __name__ == '__main__':\n"
+        f"    os.chdir({str(tmp_path)!r})\n"
+        "    pool = WorkerPool(2, preload=['json'])\n"
+        "    print(pool.call(math.sqrt, 4.0, deadline_s=60))\n"
+        "    pool.close()\n"
+    )
+    source = source.replace("'imports'", repr(str(tmp_path / "imports")))
+    assert run_script(tmp_path, source) == "2.0\n"
+    assert (tmp_path / "imports").read_text() == "__main__\n"
+
+
+def test_killed_owner_leaves_no_process(tmp_path):
+    source = (
+        "import math, time\n"
+        "from rg_env.workers.worker_pool import WorkerPool\n"
+        "pool = WorkerPool(2)\n"
+        "pool.submit(pow, 9, 9**9, deadline_s=60)\n"
+        "print(pool.call(math.sqrt, 4.0, deadline_s=60), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with start_script(tmp_path, source) as script:
+        assert script.stdout
+        assert script.stdout.readline() == "2.0\n"
+        started = find_descendants(script.pid)
+        script.send_signal(signal.SIGKILL)
+    assert len(started) == 3
+    wait_until_gone(started)
+
+
+def test_killed_owner_leaves_nothing_though_the_fork_server_still_imports(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    mark = tmp_path / "importing"
+    endless = f"import time\nopen({str(mark)!r}, 'w')\ntime.sleep(60)\n"
+    (tmp_path / "endless.py").write_text(endless)
+    source = (
+        "import time\n"
+        "from rg_env.workers.fork_server import ForkServer\n"
+        "server = ForkServer(['endless'], None)\n"
+        "server.start()\n"
+        "time.sleep(60)\n"
+    )
+    with start_script(tmp_path, source, TMPDIR=str(tmp_path / "tmp")) as script:
+        while not mark.exists():
+            assert script.poll() is None
+            time.sleep(0.02)
+        started = find_descendants(script.pid)
+        script.send_signal(signal.SIGKILL)
+    assert len(started) == 1
+    wait_until_gone(started)
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_hash_seed_is_zero_whatever_the_owner_has(tmp_path):
+    source = (
+        "from rg_env.workers.worker_pool import WorkerPool\n"
+        "pool = WorkerPool(1)\n"
+        "print(pool.call(hash, 'x', deadline_s=60))\n"
+        "pool.close()\n"
+    )
+    zero = run_script(tmp_path, "print(hash('x'))", PYTHONHASHSEED="0")
+    for seed in ("1", "2"):
+        assert run_script(tmp_path, source, PYTHONHASHSEED=seed) == zero
+
+
+def test_working_folder_is_private_and_goes_with_the_pool():
+    with contextlib.closing(WorkerPool(1)) as pool:
+        folder = Path(pool.call(os.getcwd, deadline_s=LONG_S))
+        execute(pool, "open('litter', 'w').write('x')")
+        assert folder.is_dir()
+        assert folder.parent.name.startswith("reasoning-gym-workers-")
+        assert folder.parent.stat().st_mode & 0o077 == 0
+        assert not Path("litter").exists()
+    assert not folder.parent.exists()
+
+
+def test_keys_of_the_run_are_not_in_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with contextlib.closing(WorkerPool(1)) as pool:
+        assert "secret" not in evaluate(pool, "str(__import__('os').environ)")
+
+
+def test_workers_have_the_paths_of_the_owner(tmp_path, monkeypatch):
+    (tmp_path / "module_by_path.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with contextlib.closing(WorkerPool(1, preload=["module_by_path"])) as pool:
+        execute(pool, "import module_by_path")
+
+
+def test_fork_server_has_one_thread_with_numpy_loaded():
+    with contextlib.closing(WorkerPool(1, preload=["numpy"])) as pool:
+        pid = pool.call(os.getppid, deadline_s=LONG_S)
+        assert len(list(Path(f"/proc/{pid}/task").iterdir())) == 1

@@ -1,0 +1,221 @@
+"""What arrives from a worker, and what a hostile one cannot send."""
+
+import contextlib
+import json
+import math
+import pickle
+import random
+import time
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worker_attacks import LONG_S, evaluate
+
+from rg_env.scoring.score import FormatScores
+from rg_env.workers import plain_values
+from rg_env.workers.plain_values import (
+    MAX_CONTAINERS,
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_PAIRS,
+    pack,
+    unpack,
+)
+from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.wire import MAX_REPLY_BYTES
+
+SHORT_S = 0.05
+KEYS = st.text() | st.integers(1 - 2**53, 2**53 - 1) | st.just("tuple")
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda held: (
+        st.lists(held)
+        | st.lists(held).map(tuple)
+        | st.dictionaries(KEYS, held)
+        | st.fractions()
+    ),
+)
+
+
+def written_by_hand(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def seconds_to_read(body: bytes) -> float:
+    """CPU time of this thread; the least of some, for there are garbage collections."""
+
+    def once() -> float:
+        began = time.thread_time()
+        with contextlib.suppress(ValueError):
+            unpack(body)
+        return time.thread_time() - began
+
+    return min(once() for _ in range(3))
+
+
+def typed(value: object) -> str:
+    """Tell a list from a tuple, and 1 from True and 1.0."""
+    return repr(value)
+
+
+@given(PLAIN)
+def test_plain_data_arrives_with_its_types(value):
+    assert typed(unpack(pack(value))) == typed(value)
+
+
+@pytest.mark.parametrize("name", ["tuple", "Fraction", "pairs"])
+def test_dict_that_looks_like_a_row_of_the_table_arrives_as_it_is(name):
+    value = {name: [1, 2], "other": {name: [[1, 2]]}}
+    assert unpack(pack([value, {name: 3}])) == [value, {name: 3}]
+
+
+def test_numbers_that_are_not_finite_arrive():
+    nan, endless = unpack(pack([math.nan, -math.inf]))
+    assert math.isnan(nan)
+    assert endless == -math.inf
+
+
+@pytest.mark.parametrize("kind", ["str_", "int64", "float32", "float64", "bool_"])
+def test_numpy_scalar_arrives_as_the_value_it_holds(kind):
+    value = unpack(pack(getattr(numpy, kind)(2)))
+    assert type(value) in (str, int, float, bool)
+
+
+def test_dataclass_arrives_as_the_dict_of_its_fields():
+    fields = {"bare": 1.0, "tagged": None, "value": 1.0}
+    assert unpack(pack([FormatScores(**fields)])) == [fields]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1},
+        b"x",
+        1j,
+        Decimal(1),
+        Path(),
+        FormatScores,
+        {(1, 2): 3},
+        {2**53: 1},
+        dict.fromkeys(range(MAX_PAIRS + 1)),
+    ],
+)
+def test_what_is_not_plain_data_is_not_sent(value):
+    with pytest.raises((TypeError, ValueError)):
+        pack([value])
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+HOSTILE = {
+    "pickle": pickle.dumps([1, 2]),
+    "no JSON": b"[1, 2",
+    "two values": b"1 2",
+    "no text": b"\xff\xfe\xfd",
+    "nothing": b"",
+    "endless integer": b"9" * (MAX_DIGITS + 1),
+    "huge integer": b"9" * MAX_REPLY_BYTES,
+    "too many lists": b"[" + b"[]," * MAX_CONTAINERS + b"0]",
+    "too deep": nested(MAX_DEPTH + 2),
+    "far too deep": nested(MAX_REPLY_BYTES // 2),
+    "dicts far too deep": b'{"a":' * 10**6,
+    "tuples too deep": b'{"tuple":[' * MAX_DEPTH + b"]}" * MAX_DEPTH,
+    "tuple of a number": written_by_hand({"tuple": 3}),
+    "Fraction of a text": written_by_hand({"Fraction": ["1e999999999", 1]}),
+    "Fraction of one number": written_by_hand({"Fraction": [1]}),
+    "Fraction by zero": written_by_hand({"Fraction": [1, 0]}),
+    "Fraction of truths": written_by_hand({"Fraction": [True, True]}),
+    "keys that are lists": written_by_hand({"pairs": [[[1], 1]]}),
+    "keys that are true": written_by_hand({"pairs": [[True, 1]]}),
+    "keys of one hash": written_by_hand(
+        {"pairs": [[k * (2**61 - 1), 0] for k in range(2, 900)]}
+    ),
+    "too many pairs": written_by_hand(
+        {"pairs": [[number, 0] for number in range(MAX_PAIRS + 1)]}
+    ),
+    "pairs of three": written_by_hand({"pairs": [[1, 2, 3]]}),
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_body_is_a_value_error_and_takes_no_time(body):
+    with pytest.raises(ValueError, match=r"."):
+        unpack(body)
+    assert seconds_to_read(body) < SHORT_S + len(body) / 2**25
+
+
+CHANGED = [
+    *(body for body in HOSTILE.values() if len(body) < 10_000),
+    pack([(0.5, "partial", False, 0.5, None)] * 8),
+    pack(("ValueError", "message", "Traceback")),
+    pack({"question": "q", "metadata": {"a": {1: (Fraction(1, 3), [2.5, None])}}}),
+]
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(CHANGED), st.integers(0, 2**32))
+def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
+    chance = random.Random(seed)
+    changed = bytearray(body)
+    for _ in range(chance.randint(1, 8)):
+        place = chance.randrange(len(changed) + 1)
+        other = chance.choice(CHANGED)
+        cut = chance.randrange(len(other) + 1)
+        changed[place : place + chance.randint(0, 4)] = chance.choice(
+            (
+                bytes([chance.randrange(256)]),
+                bytes([chance.choice(b'[]{}",:0123456789eE-.')]) * chance.randint(1, 9),
+                other[cut : cut + chance.randint(0, 40)],
+            )
+        )
+    with contextlib.suppress(ValueError):
+        pack(unpack(bytes(changed)))
+    assert seconds_to_read(bytes(changed)) < SHORT_S
+
+
+@pytest.mark.parametrize(
+    "unit", [b"[],", b'{"a":1},', b"1.5,", b'"",', nested(98) + b","]
+)
+def test_longest_reply_is_read_in_seconds(unit):
+    count = MAX_CONTAINERS // (unit.count(b"[") + unit.count(b"{") or 1) - 1
+    count = min(count * len(unit), MAX_REPLY_BYTES - 10) // len(unit)
+    body = b"[" + unit * count + b"0]"
+    assert len(unpack(body)) == count + 1
+    assert seconds_to_read(body) < 5.0
+
+
+def test_value_that_was_sent_can_be_sent_again():
+    deepest = nested(MAX_DEPTH)
+    assert plain_values.pack(unpack(deepest)) == deepest
+
+
+@pytest.mark.processes
+def test_plain_data_arrives_from_a_worker(pool):
+    numpy_scalar = "__import__('numpy').int64(2)"
+    value = evaluate(pool, f"[(1, 'a'), {numpy_scalar}]")
+    assert typed(value) == "[(1, 'a'), 2]"
+
+
+@pytest.mark.processes
+def test_large_arguments_and_results_pass(pool):
+    text = "x" * 3_000_000
+    assert pool.call(str, text, deadline_s=LONG_S) == text
+
+
+@pytest.mark.processes
+def test_result_that_is_too_long_becomes_job_failed(pool):
+    with pytest.raises(JobFailed, match="bytes"):
+        pool.call(str, "x" * MAX_REPLY_BYTES, deadline_s=LONG_S)
+
+
+@pytest.mark.processes
+def test_result_that_is_not_plain_data_becomes_job_failed(pool):
+    with pytest.raises(JobFailed, match="TypeError: pathlib"):
+        pool.call(Path, "x", deadline_s=LONG_S)

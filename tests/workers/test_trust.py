@@ -1,0 +1,172 @@
+"""What a worker says is believed only as the answer of the call that was asked."""
+
+import os
+
+import pytest
+from worker_attacks import LONG_S, evaluate, execute
+
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import MAX_REPLY_BYTES, scores_of
+from rg_env.scoring.score import Score, read_rows
+from rg_env.workers import worker_thread
+from rg_env.workers.plain_values import pack
+from rg_env.workers.pool_errors import WorkerDied
+from rg_env.workers.worker_thread import Trust
+
+CHANNEL = (
+    "import gc\n"
+    "from rg_env.workers.plain_values import pack\n"
+    "from rg_env.workers.wire import Channel, Frame\n"
+    "(channel,) = (o for o in gc.get_objects() if type(o) is Channel)\n"
+)
+OF_NOBODY = "channel.send(Frame.RESULT, pack('forged'), number=7)\n"
+NUMBER = (
+    "import sys\n"
+    "number = next(f.f_locals['number'] for f in [sys._getframe(i) for i in range(9)]"
+    " if 'number' in f.f_locals)\n"
+)
+FORGE = (
+    "from rg_env.items import worker_jobs\n"
+    "def forged(params): return 5\n"
+    "worker_jobs.check_params.__code__ = forged.__code__\n"
+)
+RIGHT = (1.0, "right", False, 1.0, None)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("times", [1, 2])
+def test_frame_that_was_sent_ahead_answers_no_call(single, times):
+    with pytest.raises(WorkerDied):
+        execute(single, CHANNEL + times * OF_NOBODY)
+    assert evaluate(single, "'honest'") == "honest"
+
+
+@pytest.mark.processes
+def test_worker_that_says_more_than_its_answer_is_replaced(single):
+    before = evaluate(single, "__import__('os').getpid()")
+    source = (
+        f"{CHANNEL}{NUMBER}"
+        "channel.send(Frame.RESULT, pack(None), number=number)\n"
+        "channel.send(Frame.STARTED, number=8)\n"
+    )
+    execute(single, source)
+    assert evaluate(single, "__import__('os').getpid()") != before
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("kind", ["READY", "CALL", "STARTED", "DEATH"])
+def test_frame_with_the_number_of_the_call_is_no_answer_if_it_is_of_another_kind(
+    single, kind
+):
+    source = f"channel.send(Frame.{kind}, pack('forged'), number=number)\n"
+    with pytest.raises(WorkerDied):
+        execute(single, CHANNEL + NUMBER + source)
+    assert evaluate(single, "'honest'") == "honest"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("body", ["b'no JSON'", "pack('two')", "pack((1, 2, 3))"])
+def test_failure_that_is_not_three_texts_is_the_end_of_its_worker(single, body):
+    source = f"channel.send(Frame.FAILURE, {body}, number=number)\n"
+    with pytest.raises(WorkerDied, match="what cannot be"):
+        execute(single, CHANNEL + NUMBER + source)
+    assert evaluate(single, "'honest'") == "honest"
+
+
+@pytest.mark.processes
+def test_answer_of_another_type_than_the_job_says_is_the_end_of_its_worker(single):
+    single.call(exec, FORGE, {}, deadline_s=LONG_S)
+    with pytest.raises(WorkerDied, match="what cannot be"):
+        single.call(worker_jobs.check_params, [], deadline_s=LONG_S)
+    assert single.call(worker_jobs.check_params, [], deadline_s=LONG_S) is None
+
+
+@pytest.mark.processes
+def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
+    with pytest.raises(WorkerDied):
+        single.call(
+            eval, "'x' * 2000", deadline_s=LONG_S, trust=Trust(max_reply_bytes=1000)
+        )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "answered",
+    [
+        "[(1e6, 'right', False, 1.0, None)]",
+        "[(-5.0, 'wrong', False, 0.0, None)]",
+        "[(float('nan'), 'wrong', False, 0.0, None)]",
+        "[(True, 'right', False, 1.0, None)]",
+        "[('1.0', 'right', False, 1.0, None)]",
+        "[(None, 'right', False, 1.0, None)]",
+        "[([1.0], 'right', False, 1.0, None)]",
+        "[(10**4000, 'right', False, 1.0, None)]",
+        "[(1.0, 'wonderful', False, 1.0, None)]",
+        "[(1.0, 'wrong', False, 1.0, None)]",
+        "[(0.0, 'right', False, 1.0, None)]",
+        "[(1.0, ['right'], False, 1.0, None)]",
+        "[(1.0, 'right', False, 2.0, None)]",
+        "[(1.0, 'right', False, 1.0, 'x')]",
+        "[(1.0, 'right')]",
+        "[(1.0, 'right', 1, 1.0, None)]",
+        "[]",
+        "[(1.0, 'right', False, 1.0, None)] * 2",
+        "None",
+        "'right'",
+    ],
+)
+def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
+    with pytest.raises(WorkerDied, match="what cannot be"):
+        pool.call(eval, answered, deadline_s=LONG_S, trust=scores_of(["4"]))
+
+
+@pytest.mark.processes
+def test_scores_are_read_with_the_answers_that_were_sent(pool):
+    scores = pool.call(eval, f"[{RIGHT}]", deadline_s=LONG_S, trust=scores_of(["4"]))
+    assert scores == [Score(1.0, "right", "4")]
+
+
+def test_rows_of_a_large_group_fit_into_a_reply():
+    rows = [(0.123456789, "scorer_error", True, 0.123456789, 0.123456789)] * 512
+    assert len(pack(rows)) < MAX_REPLY_BYTES
+
+
+@pytest.mark.parametrize("value", [1.0, 0.5, 0.05, 0.01, 0.0])
+def test_what_a_scorer_makes_is_read_again(value):
+    outcome = {1.0: "right", 0.5: "partial"}.get(value, "wrong")
+    row = (value, outcome, False, value, None)
+    assert read_rows(["4"], [row])[0].outcome == outcome
+
+
+BRIEF = Trust(brief=True)
+SPOIL = "import builtins; builtins.spoilt = True"
+IS_SPOILT = "hasattr(__import__('builtins'), 'spoilt')"
+
+
+def is_spoilt(pool, trust):
+    return pool.call(eval, IS_SPOILT, deadline_s=LONG_S, trust=trust)
+
+
+@pytest.mark.processes
+def test_process_of_brief_calls_is_replaced_after_some(single, monkeypatch):
+    monkeypatch.setattr(worker_thread, "BRIEF_CALLS", 3)
+    found = []
+    for _ in range(3):
+        single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
+        found += [is_spoilt(single, BRIEF) for _ in range(3)]
+    assert found.count(False) >= 3
+
+
+@pytest.mark.processes
+def test_brief_call_and_others_never_share_a_process(single):
+    single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
+    assert not is_spoilt(single, worker_thread.BELIEVED)
+
+
+@pytest.mark.processes
+def test_process_of_other_calls_outlives_brief_ones(single, monkeypatch):
+    monkeypatch.setattr(worker_thread, "BRIEF_CALLS", 1)
+    execute(single, "import builtins; builtins.kept = True")
+    pids = [single.call(os.getpid, deadline_s=LONG_S, trust=BRIEF) for _ in range(4)]
+    assert len(set(pids)) == 4
+    assert evaluate(single, "hasattr(__import__('builtins'), 'kept')")

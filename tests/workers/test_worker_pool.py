@@ -1,0 +1,223 @@
+"""How a pool takes calls, lets them wait, gives them up and closes."""
+
+import asyncio
+import contextlib
+import math
+import operator
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from worker_attacks import (
+    HANG_IN_C,
+    LONG_S,
+    find_descendants,
+    run_script,
+    start_script,
+)
+
+from rg_env.workers.pool_errors import DeadlineExceeded, PoolClosed, PoolFull
+from rg_env.workers.worker_pool import WorkerPool
+
+pytestmark = pytest.mark.processes
+
+
+def test_result_is_returned(pool):
+    assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
+def test_submit_gives_a_future_without_an_event_loop(pool):
+    assert pool.submit(math.sqrt, 4.0, deadline_s=LONG_S).result() == 2.0
+
+
+def test_run_is_awaited(pool):
+    assert asyncio.run(pool.run(math.sqrt, 4.0, deadline_s=LONG_S)) == 2.0
+
+
+def test_calls_from_many_threads_get_their_own_results(pool):
+    results: dict[int, int] = {}
+
+    def ask(number: int) -> None:
+        results[number] = pool.call(operator.neg, number, deadline_s=LONG_S)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {i: -i for i in range(40)}
+
+
+def test_submit_refuses_what_has_no_place(single):
+    running = [single.submit(time.sleep, 0.2, deadline_s=LONG_S) for _ in range(2)]
+    with pytest.raises(PoolFull):
+        single.submit(math.sqrt, 4.0, deadline_s=LONG_S)
+    for call in running:
+        call.result()
+
+
+def test_run_waits_for_a_place(single):
+    async def run_many():
+        calls = (single.run(operator.neg, i, deadline_s=LONG_S) for i in range(30))
+        return await asyncio.gather(*calls)
+
+    assert asyncio.run(run_many()) == [-i for i in range(30)]
+
+
+def test_waiting_calls_are_served_in_the_order_they_came(single):
+    served: list[int] = []
+
+    async def run(number):
+        await single.run(operator.neg, number, deadline_s=LONG_S)
+        served.append(number)
+
+    async def run_many():
+        await asyncio.gather(*map(run, range(30)))
+
+    asyncio.run(run_many())
+    assert served == list(range(30))
+
+
+def test_cancelled_run_frees_its_worker_and_its_place():
+    async def give_up_and_ask(pool):
+        hang = asyncio.create_task(pool.run(exec, HANG_IN_C, {}, deadline_s=LONG_S))
+        await asyncio.sleep(0.5)
+        hang.cancel()
+        return await asyncio.wait_for(pool.run(math.sqrt, 4.0, deadline_s=LONG_S), 20)
+
+    with contextlib.closing(WorkerPool(1, max_pending=1)) as pool:
+        assert asyncio.run(give_up_and_ask(pool)) == 2.0
+        assert pool.deaths == 0
+
+
+def test_run_cancelled_at_any_moment_loses_no_place():
+    async def give_up_often(pool):
+        for i in range(60):
+            tasks = [
+                asyncio.create_task(pool.run(math.sqrt, 4.0, deadline_s=LONG_S))
+                for _ in range(3)
+            ]
+            await asyncio.sleep(i * 1e-5)
+            for task in tasks[i % 2 :]:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return await asyncio.wait_for(pool.run(math.sqrt, 9.0, deadline_s=LONG_S), 20)
+
+    with contextlib.closing(WorkerPool(1, max_pending=1)) as pool:
+        assert asyncio.run(give_up_often(pool)) == 3.0
+        assert pool.deaths == 0
+
+
+def test_cancelled_futures_leave_nothing_in_the_queue(single):
+    single.submit(time.sleep, 0.5, deadline_s=LONG_S)
+    for _ in range(1000):
+        assert single.submit(math.sqrt, 4.0, deadline_s=LONG_S).cancel()
+
+
+def test_close_leaves_no_process_and_can_be_repeated():
+    before = find_descendants(os.getpid())
+    pool = WorkerPool(2)
+    hang = pool.submit(exec, HANG_IN_C, {}, deadline_s=LONG_S)
+    pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+    started = find_descendants(os.getpid()) - before
+    assert len(started) == 3
+    pool.close()
+    pool.close()
+    assert not started & find_descendants(os.getpid())
+    with pytest.raises(PoolClosed):
+        hang.result()
+
+
+def test_close_fails_what_waits():
+    async def close_under_waiters(pool):
+        calls = [pool.run(time.sleep, 60, deadline_s=LONG_S) for _ in range(4)]
+        tasks = [asyncio.create_task(call) for call in calls]
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(pool.close)
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    results = asyncio.run(close_under_waiters(WorkerPool(1, max_pending=2)))
+    assert [type(result) for result in results] == [PoolClosed] * 4
+
+
+def test_close_during_preloading_does_not_wait_for_it(tmp_path, monkeypatch):
+    (tmp_path / "endless_module.py").write_text("import time; time.sleep(600)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    pool = WorkerPool(1, preload=["endless_module"])
+    call = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
+    pool.close()
+    with pytest.raises(PoolClosed):
+        call.result()
+
+
+def test_closed_pool_refuses_calls():
+    pool = WorkerPool(1)
+    pool.close()
+    with pytest.raises(PoolClosed):
+        pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
+
+
+def test_pool_can_be_closed_by_the_callback_of_a_call():
+    pool = WorkerPool(1)
+    closed = threading.Event()
+    call = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
+    call.add_done_callback(lambda _: (pool.close(), closed.set()))
+    assert closed.wait(20)
+
+
+def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_refuses():
+    pool = WorkerPool(1)
+    pool.submit(time.sleep, 60, deadline_s=LONG_S)
+    waiting = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
+    waiting.add_done_callback(lambda _: pool.close())
+    closing = threading.Thread(target=pool.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
+
+
+def test_unused_pool_starts_nothing():
+    before = find_descendants(os.getpid()), threading.active_count()
+    with contextlib.closing(WorkerPool(4)):
+        assert (find_descendants(os.getpid()), threading.active_count()) == before
+
+
+def test_repeated_pools_leak_no_handle_and_no_thread():
+    def open_and_close() -> tuple[int, int]:
+        with contextlib.closing(WorkerPool(2)) as pool:
+            pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+            with pytest.raises(DeadlineExceeded):
+                pool.call(time.sleep, 60, deadline_s=0.05)
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+    first = open_and_close()
+    assert [open_and_close() for _ in range(3)] == [first] * 3
+
+
+def test_pools_live_side_by_side(pool, single):
+    with contextlib.closing(WorkerPool(1)) as third:
+        pids = {p.call(os.getppid, deadline_s=LONG_S) for p in (pool, single, third)}
+    assert len(pids) == 3
+    assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
+def test_job_of_the_main_script_is_refused(tmp_path):
+    source = (
+        "from rg_env.workers.worker_pool import WorkerPool\n"
+        "def job(): pass\n"
+        "try: WorkerPool(1).submit(job, deadline_s=1)\n"
+        "except ValueError as error: print(error)\n"
+    )
+    assert "__main__" in run_script(tmp_path, source)
+
+
+def test_program_that_forgets_to_close_ends(tmp_path):
+    source = (
+        "import math\n"
+        "from rg_env.workers.worker_pool import WorkerPool\n"
+        "print(WorkerPool(1).call(math.sqrt, 4.0, deadline_s=60))\n"
+    )
+    with start_script(tmp_path, source) as script:
+        assert script.wait(20) == 0

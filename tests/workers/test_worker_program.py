@@ -1,0 +1,102 @@
+"""What a worker makes of a job that raises, prints, reads or keeps something."""
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from worker_attacks import LONG_S, execute
+
+from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_program import MAX_GROWTH_KIB
+
+pytestmark = pytest.mark.processes
+
+
+def test_exception_becomes_job_failed(pool):
+    with pytest.raises(JobFailed) as caught:
+        pool.call(int, "seven", deadline_s=LONG_S)
+    assert caught.value.kind == "ValueError"
+    assert "seven" in caught.value.message
+    assert "Traceback" in caught.value.detail
+
+
+@pytest.mark.parametrize("kind", ["SystemExit", "KeyboardInterrupt", "GeneratorExit"])
+def test_base_exception_becomes_job_failed(single, kind):
+    worker = single.call(os.getpid, deadline_s=LONG_S)
+    with pytest.raises(JobFailed, match=kind):
+        execute(single, f"raise {kind}(3)")
+    assert single.call(os.getpid, deadline_s=LONG_S) == worker
+
+
+def test_exception_that_does_not_pickle_becomes_job_failed(pool):
+    source = "class Local(Exception): lock = open\nraise Local(lambda: 0)"
+    with pytest.raises(JobFailed, match="Local"):
+        execute(pool, source)
+
+
+def test_exception_whose_text_raises_becomes_job_failed(pool):
+    source = (
+        "class Mute(Exception):\n def __str__(self): raise SystemExit(1)\nraise Mute()"
+    )
+    with pytest.raises(JobFailed, match="Mute"):
+        execute(pool, source)
+
+
+def test_message_of_a_failure_is_bounded(pool):
+    with pytest.raises(JobFailed) as caught:
+        execute(pool, "raise ValueError('x' * 10**7)")
+    assert len(caught.value.message) + len(caught.value.detail) < 20_000
+
+
+def test_message_of_a_failure_cannot_command_a_terminal(pool):
+    with pytest.raises(JobFailed) as caught:
+        execute(pool, r"raise ValueError('a\x1b[2J\x9bb\n')")
+    assert caught.value.message == "a?[2J?b\n"
+    assert "\x1b" not in caught.value.detail
+
+
+def test_result_that_does_not_travel_becomes_job_failed(pool):
+    with pytest.raises(JobFailed, match="lock is not plain data"):
+        pool.call(threading.Lock, deadline_s=LONG_S)
+
+
+def test_output_goes_nowhere(capfd):
+    with contextlib.closing(WorkerPool(1)) as pool:
+        execute(pool, "import os; print('a'); os.write(1, b'b'); os.write(2, b'c')")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_input_is_empty(pool):
+    with pytest.raises(JobFailed, match="EOFError"):
+        pool.call(input, deadline_s=LONG_S)
+
+
+def test_worker_that_keeps_something_is_recycled(single):
+    worker = single.call(os.getpid, deadline_s=LONG_S)
+    execute(single, f"kept = b'x' * {(MAX_GROWTH_KIB + 2**14) * 2**10}")
+    assert single.call(os.getpid, deadline_s=LONG_S) != worker
+
+
+def test_workers_give_way_to_their_owner(pool):
+    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    own, theirs = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, worker))
+    assert theirs == min(19, own + 10)
+
+
+def test_interrupt_key_does_not_reach_workers(single):
+    execute(single, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    group = single.call(os.getpgid, 0, deadline_s=LONG_S)
+    assert group != os.getpgid(0)
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/autogroup").exists(), reason="sessions share no cores here"
+)
+def test_session_of_the_workers_gives_way_to_others(pool):
+    worker = pool.call(os.getpid, deadline_s=LONG_S)
+    group, _, niceness = Path(f"/proc/{worker}/autogroup").read_text().split()
+    assert group not in Path("/proc/self/autogroup").read_text()
+    assert int(niceness) == 10

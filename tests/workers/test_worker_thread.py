@@ -1,0 +1,115 @@
+"""Jobs that hang or die: each takes its own worker and no other call."""
+
+import contextlib
+import math
+import operator
+import os
+import pickle
+import signal
+import time
+
+import pytest
+from worker_attacks import HANG_IN_C, LONG_S, execute
+
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers.worker_pool import WorkerPool
+
+pytestmark = pytest.mark.processes
+
+STOP_SELF = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
+
+
+def test_hangs_end_at_their_deadline_and_others_go_on():
+    attacks = (HANG_IN_C, STOP_SELF, "while True: pass")
+    with contextlib.closing(WorkerPool(4)) as pool:
+        pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+        hangs = [pool.submit(exec, attack, {}, deadline_s=2.0) for attack in attacks]
+        for _ in range(20):
+            assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+        for hang in hangs:
+            assert not hang.done()
+        for hang in hangs:
+            with pytest.raises(DeadlineExceeded):
+                hang.result()
+
+
+def test_worker_is_replaced_after_a_deadline(single):
+    worker = single.call(os.getpid, deadline_s=LONG_S)
+    server = single.call(os.getppid, deadline_s=LONG_S)
+    with pytest.raises(DeadlineExceeded):
+        execute(single, HANG_IN_C, deadline_s=0.2)
+    assert single.call(os.getpid, deadline_s=LONG_S) != worker
+    assert single.call(os.getppid, deadline_s=LONG_S) == server
+
+
+@pytest.mark.parametrize(
+    ("attack", "end"),
+    [
+        ("import os; os._exit(3)", "status 3"),
+        ("import os; os.abort()", "signal 6"),
+        ("import os; os.kill(os.getpid(), 40)", "signal 40"),
+        ("import os; os.closerange(3, 256)", ""),
+        ("import os\nfor fd in range(3, 99):\n os.write(fd, b'junk' * 99)", ""),
+    ],
+)
+def test_death_takes_only_its_own_call(pool, attack, end):
+    neighbour = pool.submit(time.sleep, 0.2, deadline_s=LONG_S)
+    dying = pool.submit(exec, attack, {}, deadline_s=LONG_S)
+    waiting = [pool.submit(math.sqrt, 4.0, deadline_s=LONG_S) for _ in range(5)]
+    with (
+        pytest.raises(WorkerDied, match=end) if end else contextlib.suppress(Exception)
+    ):
+        dying.result(timeout=LONG_S)
+    assert neighbour.result() is None
+    assert [call.result() for call in waiting] == [2.0] * 5
+
+
+def test_idle_worker_that_dies_costs_no_call(single):
+    before = single.deaths
+    os.kill(single.call(os.getpid, deadline_s=LONG_S), signal.SIGKILL)
+    time.sleep(0.2)
+    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+    assert single.deaths == before
+
+
+def test_calls_that_are_lost_with_their_worker_are_counted(single):
+    before = single.deaths
+    with pytest.raises(JobFailed):
+        single.call(int, "x", deadline_s=LONG_S)
+    with pytest.raises(DeadlineExceeded):
+        single.call(time.sleep, 60, deadline_s=0.1)
+    assert single.deaths == before
+    with pytest.raises(WorkerDied):
+        single.call(os._exit, 1, deadline_s=LONG_S)
+    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+    assert single.deaths == before + 1
+
+
+def test_memory_limit_fails_that_call_only():
+    with contextlib.closing(WorkerPool(1, memory_limit_bytes=2**30)) as pool:
+        with pytest.raises((JobFailed, WorkerDied)):
+            pool.call(operator.mul, b"x", 2**32, deadline_s=LONG_S)
+        assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
+def test_deadline_does_not_count_waiting(single):
+    single.submit(time.sleep, 1.0, deadline_s=LONG_S)
+    assert single.submit(math.sqrt, 4.0, deadline_s=0.5).result() == 2.0
+
+
+def test_deadline_does_not_count_preloading(tmp_path, monkeypatch):
+    (tmp_path / "slow_module.py").write_text("import time; time.sleep(1)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with contextlib.closing(WorkerPool(1, preload=["slow_module"])) as pool:
+        assert pool.call(math.sqrt, 4.0, deadline_s=0.5) == 2.0
+
+
+def test_job_that_cannot_be_pickled_is_refused_at_once(pool):
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pool.submit(lambda: 0, deadline_s=LONG_S)
+
+
+@pytest.mark.parametrize("deadline_s", [0, -1, math.inf, math.nan])
+def test_deadline_that_is_none_is_refused(pool, deadline_s):
+    with pytest.raises(ValueError, match="deadline_s"):
+        pool.submit(math.sqrt, 4.0, deadline_s=deadline_s)
