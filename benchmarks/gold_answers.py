@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.gold_solvers import boards, logic, numbers, words
 from benchmarks.gold_solvers.reading import Solver
 from rg_env.task_rules.item_checks import wrong_golds
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 from rg_env.tasks import library, scales
 from rg_env.tasks.sampler import mix_of_seed
 

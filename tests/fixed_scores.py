@@ -12,8 +12,8 @@ from typing import Any
 
 from rg_env.items import installed_fixes
 from rg_env.scoring.score import as_unit
-from rg_env.task_rules.fixes.scorer_fix import ScorerFix
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.scorer_fix import ScorerFix
+from rg_env.task_rules.table import solution
 from rg_env.tasks import library
 
 Entry = dict[str, Any]

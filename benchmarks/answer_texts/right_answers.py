@@ -8,7 +8,7 @@ import string
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 
 SIDE = 6
 MAX_BOARDS = 60_000

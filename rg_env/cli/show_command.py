@@ -24,9 +24,7 @@ from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.guards import refusal, source_task
-from rg_env.task_rules.scale_repairs import no_scale_reason
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import no_scale_reason, rejection, solution, source_task
 from rg_env.tasks.library import MIXTURE, LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
@@ -163,7 +161,7 @@ def _reason(sheet: ItemSheet, answer: str, rules: ScoringRules) -> str | None:
     if len(answer) > longest:
         return f"it has {len(answer)} characters, and {longest} may be"
     guarded = source_task(sheet.task.name, sheet.entry)
-    return refusal(guarded, answer, gold if isinstance(gold, str) else None)
+    return rejection(guarded, answer, gold if isinstance(gold, str) else None)
 
 
 async def _score(

@@ -18,7 +18,7 @@ from rg_env.items.scale_probe import resolve_scales
 from rg_env.reports import task_list
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.reports.task_list import TaskFacts
-from rg_env.task_rules.scale_repairs import no_scale_reason
+from rg_env.task_rules.table import no_scale_reason
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection

@@ -23,7 +23,7 @@ from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import Score, ScoreRow, better_form, read_rows, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.guards import EVALUATED, source_task
+from rg_env.task_rules.table import EVALUATED, source_task
 from rg_env.workers.pool_errors import DeadlineExceeded, PoolError, WorkerDied
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_thread import Trust

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rg_env.scoring.score import ScoreFunction, as_unit
-from rg_env.task_rules.fixes.base_scorer import base_fix
-from rg_env.task_rules.fixes.fix_table import FIXES
-from rg_env.task_rules.fixes.scorer_fix import ScorerFix
+from rg_env.task_rules.base_scorer import base_fix
+from rg_env.task_rules.rules import ScorerFix
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library
 
 PROOF_SEEDS = range(128)
@@ -36,12 +36,12 @@ def fix_of(task: str) -> ScorerFix | None:
 
     The mixture has none: its entries are scored by the task that made them.
     """
-    return base_fix(task) if library.has_base_scorer(task) else FIXES.get(task)
+    return base_fix(task) if library.has_base_scorer(task) else rules_of(task).fix
 
 
-def _is_still_overpaid(fix: ScorerFix) -> bool:
+def _is_still_overpaid(task: str, fix: ScorerFix) -> bool:
     """Say whether the installed scorer still pays for the fix's proof."""
-    score = library.scoring_dataset(fix.task, {}).score_answer
+    score = library.scoring_dataset(task, {}).score_answer
 
     def pays(entry: dict[str, Any]) -> float:
         try:
@@ -49,9 +49,9 @@ def _is_still_overpaid(fix: ScorerFix) -> bool:
         except Exception:  # noqa: BLE001 - a changed library may raise anything
             return 0.0
 
-    entries = library.usable_entries(fix.task, {}, PROOF_SEEDS)
+    entries = library.usable_entries(task, {}, PROOF_SEEDS)
     looked_at = itertools.islice(entries, PROOF_ENTRIES)
-    return any(pays(entry) >= fix.proof_pays for entry in looked_at)
+    return any(pays(entry) >= fix.proof_scores for entry in looked_at)
 
 
 @functools.cache
@@ -62,7 +62,7 @@ def standing(task: str) -> Standing | None:
         return None
     if library.scorer_digest(task) == fix.scorer_sha256:
         return "same scorer"
-    return "checked again" if _is_still_overpaid(fix) else "not needed any more"
+    return "checked again" if _is_still_overpaid(task, fix) else "not needed any more"
 
 
 def corrected(task: str, library_score: ScoreFunction) -> ScoreFunction:

@@ -8,7 +8,7 @@ text have their processes replaced often, so what their first call loads is load
 import contextlib
 
 from rg_env.items import worker_jobs
-from rg_env.task_rules.guards import EVALUATED
+from rg_env.task_rules.table import EVALUATED
 from rg_env.tasks import library
 
 worker_jobs.describe_library()

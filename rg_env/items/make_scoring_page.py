@@ -11,9 +11,7 @@ import sys
 from pathlib import Path
 
 from rg_env.items.markdown_table import markdown_table
-from rg_env.task_rules.fixes.fix_table import FIXES
-from rg_env.task_rules.fixes.library_expectations import OTHER_SCORES, PAID_IN_FULL
-from rg_env.task_rules.guards import GUARDS
+from rg_env.task_rules.table import TABLE
 from rg_env.tasks import library
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
@@ -55,13 +53,10 @@ answer with nothing but words around it that can be no second answer, as in
 
 ## Where the library's own tests expect another score
 
-The tests of reasoning-gym {version} ask its scorers for many scores. With the guards
-and the corrected scorers {num_failing} of these tests fail, because the answer earns
-nothing:
+The tests of reasoning-gym {version} ask its scorers for many scores. With the guards,
+the corrected scorers and normalized answers {num_failing} of these tests fail:
 
 {other_scores}
-
-With answers normalized, {num_paid} fail because their answer is right: {paid_in_full}.
 """
 
 
@@ -69,30 +64,29 @@ def page() -> str:
     """Return the text of the page."""
     described = library.describe()
     base_tasks = [task for task in described.tasks if library.has_base_scorer(task)]
-    guards = markdown_table(
-        ("Task", "What its scorer does with text", "What an honest answer holds"),
-        [(g.task, g.danger, g.honest) for _, g in sorted(GUARDS.items())],
-    )
-    fixes = markdown_table(
-        ("Task", "Fault of the library's scorer", "Found in"),
-        [(f.task, f.fault, f.library_version) for _, f in sorted(FIXES.items())],
-    )
-    other_scores = markdown_table(
-        ("Tasks", "Answer", "Expected", "Reason"),
-        [(", ".join(o.tasks), o.answer, o.expected, o.reason) for o in OTHER_SCORES],
-    )
+    rows = sorted(TABLE.items())
+    guards = [(task, row.guard) for task, row in rows if row.guard]
+    fixes = [(task, row.fix) for task, row in rows if row.fix]
+    others = [(task, other) for task, row in rows for other in row.other_scores]
     return TEXT.format(
         version=described.version,
-        num_guards=len(GUARDS),
-        guards=guards,
+        num_guards=len(guards),
+        guards=markdown_table(
+            ("Task", "What its scorer does with text", "What a correct answer holds"),
+            [(task, guard.danger, guard.admitted) for task, guard in guards],
+        ),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),
-        num_fixes=len(FIXES),
-        fixes=fixes,
-        num_failing=sum(len(other.tasks) for other in OTHER_SCORES),
-        other_scores=other_scores,
-        num_paid=sum(len(tasks) for tasks, _ in PAID_IN_FULL),
-        paid_in_full="; ".join(f"{what} ({', '.join(t)})" for t, what in PAID_IN_FULL),
+        num_fixes=len(fixes),
+        fixes=markdown_table(
+            ("Task", "Fault of the library's scorer"),
+            [(task, fix.fault) for task, fix in fixes],
+        ),
+        num_failing=len(others),
+        other_scores=markdown_table(
+            ("Task", "Answer", "Expected", "Reason"),
+            [(task, o.answer, o.expected, o.reason) for task, o in others],
+        ),
     )
 
 

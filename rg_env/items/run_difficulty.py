@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from rg_env.errors import SettingError
 from rg_env.items.scale_probe import resolve_scales
-from rg_env.task_rules.scale_repairs import no_scale_reason
+from rg_env.task_rules.table import no_scale_reason
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.level_settings import LevelSetting, build_rules

@@ -23,8 +23,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.scale_repairs import DEAD_KNOBS, REPAIRS
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import rules_of, solution
 from rg_env.tasks.library import CurriculumLevel
 from rg_env.tasks.sampler import entry_seed
 from rg_env.tasks.scales import (
@@ -200,12 +199,13 @@ def steps_to_probe(levels: Sequence[CurriculumLevel]) -> list[tuple[int, ...]]:
 
 def _note(task: str, steps: Sequence[Step], default_level: float | None) -> str:
     notes = []
-    if task in DEAD_KNOBS:
-        notes.append(f"the items do not change with the level: {DEAD_KNOBS[task]}")
+    rules = rules_of(task)
+    if rules.fixed_level:
+        notes.append(f"the items do not change with the level: {rules.fixed_level}")
     elif len(steps) == 1:
         notes.append("the items do not change with the level: one step is usable")
-    if task in REPAIRS:
-        notes.append(f"repaired: {REPAIRS[task].reason}")
+    if rules.level_repair:
+        notes.append(f"repaired: {rules.level_repair.reason}")
     if default_level is None:
         notes.append("the default config is no point of the curriculum")
     return "; ".join(notes)
@@ -219,7 +219,7 @@ def build_scale(
         task=task,
         steps=tuple(steps),
         skipped=tuple(sorted(skipped, key=lambda skip: skip.level)),
-        is_dead_knob=task in DEAD_KNOBS,
+        is_dead_knob=bool(rules_of(task).fixed_level),
     )
     places = [scale.level_of(n) for n, step in enumerate(steps) if not step.params]
     default_level = places[0] if places else None
@@ -244,7 +244,7 @@ async def probe_task(
     Returns:
         The steps that can be used, easiest first, and the levels that cannot.
     """
-    repair = REPAIRS.get(task)
+    repair = rules_of(task).level_repair
     overrides = repair.overrides if repair is not None else {}
     levels = await pool.run(
         worker_jobs.curriculum_levels, task, overrides, deadline_s=LIBRARY_DEADLINE_S

@@ -16,7 +16,7 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import scores_of
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
 from rg_env.workers.pool_errors import JobFailed, PoolError
 from rg_env.workers.worker_pool import WorkerPool

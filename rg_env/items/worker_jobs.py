@@ -14,7 +14,7 @@ from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
 from rg_env.scoring.score import Score, ScoreRow, as_row, better_form, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.guards import refusal, source_task
+from rg_env.task_rules.table import rejection, source_task
 from rg_env.tasks import library
 
 T = TypeVar("T")
@@ -61,7 +61,9 @@ def _is_refused(
     gold = entry.get("answer")
     if len(answer) > rules.longest_answer(gold):
         return True
-    return refusal(guarded, answer, gold if isinstance(gold, str) else None) is not None
+    return (
+        rejection(guarded, answer, gold if isinstance(gold, str) else None) is not None
+    )
 
 
 def _score_all(

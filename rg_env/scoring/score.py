@@ -2,7 +2,7 @@
 
 An answer is scored in its plain form, without its dress and in the task's own spelling,
 and, if that is another text and not right, as it stands as well; the higher counts. See
-rg_env.scoring.normalization and rg_env.task_rules.spellings.
+rg_env.scoring.normalization and rg_env.task_rules.reading.
 
 Pure: the library's scorer is passed in as a function. It may raise, return anything
 and be fooled; what comes out is a number in [0, 1] and a word that says why.

@@ -7,16 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from rg_env.scoring.normalization import undressing
-from rg_env.task_rules.spellings.own_forms import OWN_FORMS
-from rg_env.task_rules.spellings.spelling_table import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 AnswerForms = Literal["exact", "undressed"]
 
 MAX_ANSWER_CHARS = 20_000
 """The longest gold answer of the library has 5,648 characters."""
-
-MEANINGFUL = {"codeio": "\"'"}
-"""Task to the signs that are no dress in it: "5" is a text in JSON, and 5 a number."""
 
 GOLD_ROOM = 4
 """So many times as long as the gold answer an honest one may be: spaces after commas,
@@ -57,17 +53,13 @@ class ScoringRules:
         if self.answer_forms == "exact":
             return lambda answer: answer
         gold = entry.get("answer")
-        undress = undressing(
-            gold if isinstance(gold, str) else None, MEANINGFUL.get(task, "")
-        )
-        spell = SPELLINGS.get(task)
-        own_form = OWN_FORMS.get(task)
-        if own_form and isinstance(gold, str) and not own_form.fullmatch(gold):
-            own_form = None
+        rules = rules_of(task)
+        undress = undressing(gold if isinstance(gold, str) else None, rules.kept_signs)
+        spell = rules.notation
         longest = self.longest_answer(gold)
 
         def plain(answer: str) -> str:
-            if answer == gold or (own_form and own_form.fullmatch(answer)):
+            if answer == gold:
                 return answer
             bare = undress(answer)
             if spell is None or len(bare) > longest:

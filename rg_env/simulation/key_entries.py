@@ -20,7 +20,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.simulation.policy import KeyEntry
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.item_stream import ItemStream, evaluation_specs
 from rg_env.tasks.library import LibraryDescription

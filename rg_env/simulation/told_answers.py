@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 
 MAX_LINE_BYTES = 16 * 1024**2
 MAX_KNOWN = 20_000

@@ -25,18 +25,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rg_env.task_rules.guard_grammars.costly_json import why_not_compared, why_not_plan
-from rg_env.task_rules.guard_grammars.literal_lists import why_not_list
-from rg_env.task_rules.guard_grammars.propositional_formulas import why_not_proposition
-from rg_env.task_rules.guard_grammars.repeated_moves import (
+from rg_env.task_rules.reading.costly_json import why_not_compared, why_not_plan
+from rg_env.task_rules.reading.literal_lists import why_not_list
+from rg_env.task_rules.reading.propositional_formulas import why_not_proposition
+from rg_env.task_rules.reading.repeated_moves import (
     why_not_car_moves,
     why_not_cube_moves,
 )
-from rg_env.task_rules.guard_grammars.sympy_expressions import (
+from rg_env.task_rules.reading.sympy_expressions import (
     ExpressionBounds,
     why_not_expression,
 )
-from rg_env.task_rules.guard_grammars.written_exponents import why_not_number
+from rg_env.task_rules.reading.written_exponents import why_not_number
 
 Reader = Callable[[str, str | None], str | None]
 """(answer, gold answer or None) to the reason of a refusal, None if admitted."""

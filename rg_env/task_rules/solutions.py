@@ -1,33 +1,21 @@
-"""A full-score answer to an entry, where the library gives one.
-
-The entry's `answer` is one, but in five tasks it is None because many answers are
-right. Three of those keep an example in the metadata, boxnet and rush_hour none.
-"""
+"""Where the examples of correct answers stand in the entries of a task."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from rg_env.task_rules.cube_unscrambling import unscramble
+from rg_env.task_rules.rules import Entry
+
+
+def _of_cube(entry: Entry) -> str | None:
+    if entry["answer"] == "":  # The library solves cubes of 3 alone.
+        return unscramble(entry["metadata"]["scramble_moves"])
+    answer: str | None = entry["metadata"].get("example_correct_answer")
+    return answer
+
 
 IN_METADATA = {
-    "graph_color": "possible_answer",
-    "propositional_logic": "example_answer",
-    "rubiks_cube": "example_correct_answer",
+    "graph_color": lambda entry: entry["metadata"].get("possible_answer"),
+    "propositional_logic": lambda entry: entry["metadata"].get("example_answer"),
+    "rubiks_cube": _of_cube,
 }
-"""Task to the name of the example in its metadata."""
-
-
-def solution(task: str, entry: Mapping[str, Any]) -> str | None:
-    """Return an answer that scores 1.0, None where the entry holds none."""
-    answer = entry["answer"]
-    if answer is None and task in IN_METADATA:
-        answer = entry["metadata"].get(IN_METADATA[task])
-    if answer == "" and task == "rubiks_cube":
-        # The library solves cubes of 3 alone.
-        answer = unscramble(entry["metadata"]["scramble_moves"])
-    if answer is None or isinstance(answer, str):
-        return answer
-    return json.dumps(answer)
+"""Task to its example."""

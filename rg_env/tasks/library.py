@@ -36,7 +36,7 @@ from typing import Any
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.task_rules.faster.replacing import replace
 from rg_env.task_rules.faster.rows import Words
-from rg_env.task_rules.item_checks.check_table import fault_of
+from rg_env.task_rules.table import fault_of
 from rg_env.tasks import broken_library
 from rg_env.tasks.no_plots import no_plots
 from rg_env.tasks.unusable_entry import UnusableEntry

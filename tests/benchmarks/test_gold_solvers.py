@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from benchmarks.gold_answers import SOLVERS
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 from rg_env.tasks import library
 
 QUICK = [

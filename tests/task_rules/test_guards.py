@@ -15,8 +15,7 @@ from jobs_for_conformance import make_asked_entry, scorers_that_evaluate
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.simulation.hostile_texts import FOLDER, HOSTILE, armed
-from rg_env.task_rules.guards import EVALUATED, GUARDS, refusal, source_task
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import EVALUATED, GUARDS, refusal, solution, source_task
 from rg_env.workers.worker_pool import WorkerPool
 
 GUARD_S = 120.0

@@ -10,8 +10,8 @@ import pytest
 
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.scale_repairs import DEAD_KNOBS, REPAIRS, no_scale_reason
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.scale_repairs import DEAD_KNOBS, REPAIRS
+from rg_env.task_rules.table import no_scale_reason, solution
 from rg_env.tasks import library
 from rg_env.tasks.scales import load_shipped
 from rg_env.workers.worker_pool import WorkerPool

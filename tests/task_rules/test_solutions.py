@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 
 
 def test_the_answer_of_an_entry_is_its_solution():

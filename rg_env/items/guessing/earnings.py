@@ -18,7 +18,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.guessing.strategies import PHRASES, answers
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 from rg_env.tasks.sampler import entry_seed
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.workers.worker_pool import WorkerPool

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.fixes.antiderivatives import has_wrong_slope
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
-from rg_env.task_rules.fixes.talk_around_answers import is_talk
 from rg_env.task_rules.guards import FUNCTIONS
+from rg_env.task_rules.reading.antiderivatives import has_wrong_slope
+from rg_env.task_rules.reading.talk_around_answers import is_talk
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 ELEMENTARY = FUNCTIONS | {"C", "E", "pi"}
 """Names an antiderivative may contain, besides its variable."""

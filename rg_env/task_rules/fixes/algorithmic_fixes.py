@@ -17,9 +17,9 @@ from bisect import bisect_left
 from itertools import chain, pairwise
 from typing import Any
 
-from rg_env.task_rules.fixes.base_scorer import digit_behind
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
-from rg_env.task_rules.fixes.talk_around_answers import is_wrapper
+from rg_env.task_rules.base_scorer import digit_behind
+from rg_env.task_rules.reading.talk_around_answers import is_wrapper
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 READABLE = 0.01
 """What the library pays for an answer in the form of one."""

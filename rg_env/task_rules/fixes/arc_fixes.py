@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 _SHAPE_LINE = re.compile(r"Shape: *\d{1,2}x\d{1,2}")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import decimal
 import re
 
-from rg_env.task_rules.fixes.exact_sums import exact_value
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
-from rg_env.task_rules.fixes.talk_around_answers import is_wrapper
+from rg_env.task_rules.reading.exact_sums import exact_value
+from rg_env.task_rules.reading.talk_around_answers import is_wrapper
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 TIME_CREDIT_FROM = 0.9
 """Below this a time interval earns nothing.

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
-from rg_env.task_rules.fixes.talk_around_answers import is_talk, is_wrapper
+from rg_env.task_rules.reading.talk_around_answers import is_talk, is_wrapper
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 MAX_GROWTH = 2
 """How much longer than the gold answer a JSON object may be that is compared with it.

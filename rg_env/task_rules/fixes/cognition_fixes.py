@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 

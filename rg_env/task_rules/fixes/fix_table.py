@@ -22,7 +22,7 @@ from rg_env.task_rules.fixes import (
     logic_fixes,
     probability_fixes,
 )
-from rg_env.task_rules.fixes.scorer_fix import ScorerFix
+from rg_env.task_rules.scorer_fix import ScorerFix
 
 FIXES: Mapping[str, ScorerFix] = {
     fix.task: fix

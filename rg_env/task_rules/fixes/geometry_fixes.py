@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 _NUMBER = r"[+-]?\d+(?:\.\d*)?"
 _POINT = re.compile(rf"\(?\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)?")

@@ -66,20 +66,23 @@ OTHER_SCORES: tuple[OtherScore, ...] = (
         "above 0",
         "What follows a step that is no word is not looked at.",
     ),
-)
-"""Ordered by task; a test of the library for each task."""
-
-PAID_IN_FULL: tuple[tuple[tuple[str, ...], str], ...] = (
-    (
+    OtherScore(
         ("binary_matrix", "n_queens", "spiral_matrix", "string_insertion"),
         "the right answer as a Python list",
+        "a part",
+        "It is right once it is normalized.",
     ),
-    (("calendar_arithmetic",), "`It is Monday`"),
-    (
+    OtherScore(
+        ("calendar_arithmetic",),
+        "`It is Monday`",
+        "a part",
+        "It is right once it is normalized.",
+    ),
+    OtherScore(
         ("group_anagrams", "palindrome_partitioning"),
         "the right lists without the brackets around them",
+        "nothing",
+        "It is right once it is normalized.",
     ),
-    (("tsumego",), "`move: H5`"),
 )
-"""Tasks to a normalized answer that is right here, and a part or nothing in the tests
-of the library."""
+"""Ordered by task; a test of the library for each task."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.fixes.conclusions import premises_joined, score_conclusion
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
-from rg_env.task_rules.fixes.talk_around_answers import is_talk
+from rg_env.task_rules.logic.propositional_logic import (
+    premises_joined,
+    score_conclusion,
+)
+from rg_env.task_rules.reading.talk_around_answers import is_talk
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 FILLERS = frozenset({"is", "a", "an", "and"})
 """Words of a claim that are neither a name nor a role."""

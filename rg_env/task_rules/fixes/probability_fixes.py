@@ -6,7 +6,7 @@ import itertools
 import re
 from fractions import Fraction
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 _PROBABILITY = re.compile(
     r"\+?(?:\d{0,9}\.\d{1,40}|\d{1,9}\.?)(?:[eE][+-]?\d{1,2})?"

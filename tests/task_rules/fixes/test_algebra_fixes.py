@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fixed_scores import fixed_score
 
-from rg_env.task_rules.guards import refusal
+from rg_env.task_rules.table import rejection
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_an_antiderivative_of_elementary_functions_is_right(
     task: str, answer: str, integrand: str
 ) -> None:
     entry = {"metadata": {"variable": "x", "integrand": integrand}}
-    assert refusal(task, answer) is None
+    assert rejection(task, answer) is None
     assert fixed_score(task, entry, answer) == 1.0
 
 

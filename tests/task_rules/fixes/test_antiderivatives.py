@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fixed_scores import entries, library_score
 
-from rg_env.task_rules.fixes.antiderivatives import has_wrong_slope
+from rg_env.task_rules.reading.antiderivatives import has_wrong_slope
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from fixed_scores import BASE_TASKS, both_scores, entries, entry_of, fixed_score
 
-from rg_env.task_rules.fixes.base_scorer import WITHOUT_UNITS, base_fix
+from rg_env.task_rules.base_scorer import WITHOUT_UNITS, base_fix
 from rg_env.tasks import library
 
 SECOND_ANSWERS: Mapping[str, str] = {

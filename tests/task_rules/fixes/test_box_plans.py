@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fixed_scores import both_scores, entries, fixed_score
 
-from rg_env.task_rules.fixes.box_plans import agent_at
+from rg_env.task_rules.games.boxnet import agent_at
 
 
 def box_by_box(entry: dict[str, Any], boxes: int) -> str:

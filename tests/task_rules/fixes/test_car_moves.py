@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fixed_scores import both_scores, fixed_score
 
-from rg_env.task_rules.fixes.car_moves import SIDE, UNSOLVED, read_board
+from rg_env.task_rules.games.rush_hour import SIDE, UNSOLVED, read_board
 from rg_env.tasks import library
 
 

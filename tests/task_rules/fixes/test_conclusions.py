@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fixed_scores import entry_of, fixed_score, mean_score
 
-from rg_env.task_rules.fixes.conclusions import read_formula
+from rg_env.task_rules.logic.propositional_logic import read_formula
 
 OR = "\N{LOGICAL OR}"
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from rg_env.task_rules.fixes.exact_sums import exact_value, read_sum
+from rg_env.task_rules.reading.exact_sums import exact_value, read_sum
 
 
 @pytest.mark.parametrize(

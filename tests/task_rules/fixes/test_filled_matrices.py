@@ -2,7 +2,7 @@
 
 import pytest
 
-from rg_env.task_rules.fixes.filled_matrices import score_filled_matrix
+from rg_env.task_rules.games.survo import score_filled_matrix
 
 ENTRY = {
     "metadata": {

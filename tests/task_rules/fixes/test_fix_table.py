@@ -22,7 +22,7 @@ from fixed_scores import (
 
 from rg_env.task_rules.fixes.arithmetic_fixes import TIMES
 from rg_env.task_rules.fixes.fix_table import FIXES
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 from rg_env.tasks import library
 
 pytestmark = pytest.mark.slow

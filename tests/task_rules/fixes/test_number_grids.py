@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fixed_scores import entry_of, fixed_score
 
-from rg_env.task_rules.fixes.number_grids import score_number_grid
+from rg_env.task_rules.reading.number_grids import score_number_grid
 
 
 def first_that_fits(entry: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from rg_env.task_rules.fixes.talk_around_answers import is_talk, is_wrapper, lead_end
+from rg_env.task_rules.reading.talk_around_answers import is_talk, is_wrapper, lead_end
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fixed_scores import entries, fixed_score
 
-from rg_env.task_rules.fixes.walks import MAX_WALKS, walks_of
+from rg_env.task_rules.games.sokoban import MAX_WALKS, walks_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rg_env.task_rules.guard_grammars.sympy_expressions import (
+from rg_env.task_rules.reading.sympy_expressions import (
     ExpressionBounds,
     why_not_expression,
 )

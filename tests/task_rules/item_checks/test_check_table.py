@@ -1,11 +1,11 @@
 """An entry with a fault that is known is found, and the fault is named."""
 
-from rg_env.task_rules.item_checks.check_table import CHECKS, fault_of
+from rg_env.task_rules.table import fault_of, rules_of
 
 
 def test_a_faulty_entry_has_the_fault_of_its_task():
     entry = {"question": "", "answer": '["No solution"]', "metadata": {}}
-    assert fault_of("jugs", entry) == CHECKS["jugs"][0].fault
+    assert fault_of("jugs", entry) == rules_of("jugs").item_checks[0].fault
 
 
 def test_an_entry_without_a_fault_has_none():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rg_env.task_rules.spellings.spelling_table import SPELLINGS
+from rg_env.task_rules.spelling_table import SPELLINGS
 
 PEOPLE = {
     "answer": "Joseph is an angel, and Zoey is a devil.",

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.items.worker_jobs import score_answers
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.spellings.spelled_moves import SPELLINGS
+from rg_env.task_rules.reading.spelled_moves import SPELLINGS
 from rg_env.tasks.library import make_entry
 
 plain_form = ScoringRules().plain_form

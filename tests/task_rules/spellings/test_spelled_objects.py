@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.spellings.spelled_objects import SPELLINGS
+from rg_env.task_rules.reading.spelled_objects import SPELLINGS
 
 plain_form = ScoringRules().plain_form
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.spellings.spelled_paths import SPELLINGS
+from rg_env.task_rules.reading.spelled_paths import SPELLINGS
 
 plain_form = ScoringRules().plain_form
 

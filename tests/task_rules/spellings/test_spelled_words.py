@@ -3,8 +3,8 @@
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.spellings.spelled_words import in_any_case
-from rg_env.task_rules.spellings.spelling_table import SPELLINGS
+from rg_env.task_rules.reading.spelled_words import in_any_case
+from rg_env.task_rules.spelling_table import SPELLINGS
 
 
 @pytest.mark.parametrize("answer", ["yes", "YES", "Yes"])

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.solutions import solution
-from rg_env.task_rules.spellings import spelling_table
-from rg_env.task_rules.spellings.spelling_table import SPELLINGS
+from rg_env.task_rules.reading import spelling_table
+from rg_env.task_rules.spelling_table import SPELLINGS
+from rg_env.task_rules.table import solution
 from rg_env.tasks import library
 
 ENTRIES = 6

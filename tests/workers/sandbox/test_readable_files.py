@@ -4,7 +4,7 @@ import pytest
 from worker_attacks import LONG_S, execute
 
 from rg_env.items import worker_jobs
-from rg_env.task_rules.solutions import solution
+from rg_env.task_rules.table import solution
 from rg_env.tasks.fallback_tasks import TASKS
 
 pytestmark = pytest.mark.processes

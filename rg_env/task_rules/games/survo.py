@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
-from rg_env.task_rules.fixes.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")
 _SHORT_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")

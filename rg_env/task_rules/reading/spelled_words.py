@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.spellings.spelled_numbers import as_number
-from rg_env.task_rules.spellings.spelling import Spelling, of_short_text
+from rg_env.task_rules.reading.notation import Spelling, of_short_text
+from rg_env.task_rules.reading.spelled_numbers import as_number
 
 
 def in_any_case(answer: str, entry: Mapping[str, Any]) -> str:

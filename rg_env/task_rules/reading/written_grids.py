@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.spellings.written_lists import plain
-from rg_env.task_rules.spellings.written_values import read_rows
+from rg_env.task_rules.reading.written_lists import plain
+from rg_env.task_rules.reading.written_values import read_rows
 
 Rows = list[list[str]]
 

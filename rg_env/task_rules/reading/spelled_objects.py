@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.spellings.spelling import Spelling
-from rg_env.task_rules.spellings.written_grids import read_any_rows
-from rg_env.task_rules.spellings.written_lists import (
+from rg_env.task_rules.reading.notation import Spelling
+from rg_env.task_rules.reading.written_grids import read_any_rows
+from rg_env.task_rules.reading.written_lists import (
     plain,
     read_sequence,
 )
-from rg_env.task_rules.spellings.written_values import read_value
+from rg_env.task_rules.reading.written_values import read_value
 
 _LETTER_AND_DIGIT = re.compile(
     r"([A-Z])\s*(?:=|:|\u2192|\bis\b)\s*([0-9])(?!\w|\.[0-9])"

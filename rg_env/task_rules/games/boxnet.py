@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 READABLE = 0.05
 """What the library pays for a plan that brings no box to its target."""

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
-from rg_env.task_rules.fixes.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 MAX_WALKS = 100
 """An honest answer is one walk, perhaps in lines of some dozen letters."""

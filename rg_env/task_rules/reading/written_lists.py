@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rg_env.task_rules.spellings.written_values import read_list
+from rg_env.task_rules.reading.written_values import read_list
 
 _ARROW = re.compile(
     "[-=\u2013\u2014\u2212]{1,4}>|[\u2192\u21d2\u21e8\u27f6\u27f9\u279c\u279d\u279e\u27a1"

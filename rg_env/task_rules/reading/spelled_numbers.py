@@ -15,9 +15,9 @@ from fractions import Fraction
 from math import gcd
 from typing import Any
 
-from rg_env.task_rules.fixes.talk_around_answers import is_talk, words_of_numbers
-from rg_env.task_rules.spellings.spelling import Spelling, of_short_text
-from rg_env.task_rules.spellings.written_numbers import (
+from rg_env.task_rules.reading.notation import Spelling, of_short_text
+from rg_env.task_rules.reading.talk_around_answers import is_talk, words_of_numbers
+from rg_env.task_rules.reading.written_numbers import (
     WrittenNumber,
     is_whole_as_written,
     read_number,

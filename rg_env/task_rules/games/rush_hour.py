@@ -14,8 +14,8 @@ import random
 import re
 import string
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
-from rg_env.task_rules.fixes.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 Cell = tuple[int, int]
 Cars = dict[str, list[Cell]]

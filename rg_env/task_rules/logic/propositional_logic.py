@@ -27,7 +27,7 @@ import operator
 import string
 from collections.abc import Iterable, Iterator, Sequence
 
-from rg_env.task_rules.fixes.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 TRIVIAL = 0.25
 """What the library pays for a single letter or a tautology."""

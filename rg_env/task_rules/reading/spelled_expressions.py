@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.spellings.spelling import Spelling, of_short_text
-from rg_env.task_rules.spellings.written_numbers import read_number
+from rg_env.task_rules.reading.notation import Spelling, of_short_text
+from rg_env.task_rules.reading.written_numbers import read_number
 
 MAX_CHARS = 2_000
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.spellings.spelling import Spelling
-from rg_env.task_rules.spellings.written_lists import (
+from rg_env.task_rules.reading.notation import Spelling
+from rg_env.task_rules.reading.written_lists import (
     BETWEEN_STEPS,
     plain,
     read_sequence,

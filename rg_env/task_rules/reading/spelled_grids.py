@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.spellings.spelling import Spelling
-from rg_env.task_rules.spellings.written_grids import Rows, read_grid
+from rg_env.task_rules.reading.notation import Spelling
+from rg_env.task_rules.reading.written_grids import Rows, read_grid
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _DECIMAL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from rg_env.task_rules.spellings import (
+from rg_env.task_rules.reading import (
     spelled_expressions,
     spelled_grids,
     spelled_lists,
@@ -16,7 +16,7 @@ from rg_env.task_rules.spellings import (
     spelled_paths,
     spelled_words,
 )
-from rg_env.task_rules.spellings.spelling import Spelling
+from rg_env.task_rules.reading.notation import Spelling
 
 _MODULES = (
     spelled_expressions,

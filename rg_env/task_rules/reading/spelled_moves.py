@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from rg_env.task_rules.fixes.walks import walks_of
-from rg_env.task_rules.spellings.spelling import Spelling, of_short_text
-from rg_env.task_rules.spellings.written_lists import (
+from rg_env.task_rules.games.sokoban import walks_of
+from rg_env.task_rules.reading.notation import Spelling, of_short_text
+from rg_env.task_rules.reading.written_lists import (
     BETWEEN_MOVES,
     BETWEEN_STEPS,
     plain,
     read_sequence,
 )
-from rg_env.task_rules.spellings.written_values import read_value
+from rg_env.task_rules.reading.written_values import read_value
 
 _CAR_MOVE = re.compile(
     r"(?:(?:move|car)\s+)*([A-Z])\1{0,2}(?:\s*:)?\s*([+-])\s*([0-9]+)", re.IGNORECASE

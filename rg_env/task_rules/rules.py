@@ -1,0 +1,177 @@
+"""What is known of one task: the row that a module of a task holds.
+
+The folders and modules of `task_rules` are those of reasoning-gym:
+`task_rules/games/countdown.py` is about `reasoning_gym/games/countdown.py`. A module
+holds `RULES = TaskRules(...)` and the functions that it names; a task with nothing
+but a common notation is a line of `rg_env.task_rules.common_notations`.
+
+Pure: nothing here knows workers or the framework, and only faster functions touch the
+library, when they take the place of one of its functions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LIBRARY_VERSION = "0.1.25"
+"""The version of reasoning-gym that the rules were written for."""
+
+Entry = Mapping[str, Any]
+"""An entry of the library: question, answer and metadata."""
+
+LibraryScore = Callable[[str], float]
+"""The library's own score of an answer to the same entry, in [0, 1]; may raise."""
+
+FixedScore = Callable[[str, Entry, LibraryScore], float]
+"""(answer, entry, library's score) to the corrected score in [0, 1]."""
+
+Notation = Callable[[str, Entry], str]
+"""(answer without formatting, entry) to the answer as the task's scorer reads it.
+
+Where a question leaves open how its answer is written, people and models write it in
+several ways: `Yes` and `yes`, `U-U-L` and `UUL`, `5.0` and `5`. A notation changes no
+meaning: what it returns says the same to everybody who has read the question, and what
+it does not know it returns as it stands. It never chooses between two readings, never
+computes what the question asks for, takes time linear in the text, and evaluates
+nothing.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Guard:
+    """Which answers must not reach the library's scorer.
+
+    Attributes:
+        danger: What the scorer does with text.
+        admitted: What a correct answer holds.
+        why_not: (answer, gold answer or None) to the reason of a rejection, None where
+            it is admitted; pure, never raises, evaluates nothing.
+        evaluates: Whether the scorer runs the text of an answer.
+    """
+
+    danger: str
+    admitted: str
+    why_not: Callable[[str, str | None], str | None]
+    evaluates: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ScorerFix:
+    """One corrected scorer.
+
+    It is applied where the installed scorer is the one it was written for (same
+    source). Where the source differs, the fault is looked for again with the proof.
+
+    Attributes:
+        scorer_sha256: Digest of the source of the faulty `score_answer`.
+        fault: What it does wrong, as one sentence.
+        proof: Entry to an answer that is wrong and that the faulty scorer scores.
+        proof_scores: What the faulty scorer gives for it at least, in (0, 1].
+        score: The corrected score.
+    """
+
+    scorer_sha256: str
+    fault: str
+    proof: Callable[[Entry], str]
+    proof_scores: float
+    score: FixedScore
+
+
+@dataclasses.dataclass(frozen=True)
+class ItemCheck:
+    """Something that is wrong with some entries of a task.
+
+    Attributes:
+        fault: What is wrong with them, in the words of a sentence "its ...".
+        is_faulty: Whether an entry is one of them; may raise a LookupError, TypeError,
+            ValueError or AttributeError where it is not what the task makes.
+        always: Whether it is looked for also where the library's items are wanted as
+            they are, because an entry with it is another one each time, or nobody can
+            answer it.
+    """
+
+    fault: str
+    is_faulty: Callable[[Entry], bool]
+    always: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class LevelRepair:
+    """Parameters that are set instead of those of the library's curriculum.
+
+    Attributes:
+        overrides: Level of the library's curriculum to parameters and values.
+        reason: What is wrong with the library's, in plain words.
+    """
+
+    overrides: Mapping[int, Mapping[str, Any]]
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FasterFunction:
+    """One function of the library and what takes its place: equal, and faster.
+
+    Attributes:
+        module: Where the function stands, e.g. "bfi".
+        name: Its name there, with its class if it has one, e.g. "Clue.__lt__".
+        digest: Of its source, see `rg_env.task_rules.faster_functions.source_digest`.
+        make: Returns the faster function, given the library's own.
+        stands_on: Digests of other functions whose text it relies on, by module and
+            name, e.g. "bfi:execute".
+    """
+
+    module: str
+    name: str
+    digest: str
+    make: Callable[[Any], Any]
+    stands_on: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherScore:
+    """A score that the library's own tests expect, and that is another one here.
+
+    Attributes:
+        answer: What is answered, in words.
+        expected: What the library's tests expect, as they say it.
+        reason: Why it is another one here, as one sentence.
+    """
+
+    answer: str
+    expected: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskRules:
+    """What is known of one task.
+
+    Attributes:
+        task: The registered task.
+        guard: Which answers must not reach its scorer.
+        notation: How its answers are written as its scorer reads them.
+        kept_signs: Signs that are no formatting in its answers.
+        fix: What its scorer does wrong, and the corrected score.
+        item_checks: Which of its entries are not used.
+        level_repair: Which of its levels are repaired.
+        fixed_level: Why its items do not change with the level, or it has none.
+        faster: Functions of the library that are replaced.
+        solution: Entry to an answer that scores 1.0, where the entry's own answer is
+            none; None where it holds none.
+        other_scores: Where the library's own tests expect another score.
+    """
+
+    task: str
+    guard: Guard | None = None
+    notation: Notation | None = None
+    kept_signs: str = ""
+    fix: ScorerFix | None = None
+    item_checks: tuple[ItemCheck, ...] = ()
+    level_repair: LevelRepair | None = None
+    fixed_level: str = ""
+    faster: tuple[FasterFunction, ...] = ()
+    solution: Callable[[Entry], str | None] | None = None
+    other_scores: tuple[OtherScore, ...] = ()

@@ -1,0 +1,129 @@
+"""The rules of every task, collected from the modules that hold them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+
+import rg_env.task_rules as package
+from rg_env.task_rules import legacy
+from rg_env.task_rules.common_notations import COMMON_NOTATIONS
+from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
+
+CATEGORIES = (
+    *("algebra", "algorithmic", "arc", "arithmetic", "code", "cognition", "games"),
+    *("geometry", "graphs", "induction", "logic", "probability"),
+)
+"""Folders of reasoning-gym with tasks that something is known of."""
+
+
+def _modules() -> Iterator[ModuleType]:
+    for category in CATEGORIES:
+        folders = [f"{folder}/{category}" for folder in package.__path__]
+        for found in pkgutil.iter_modules(folders):
+            name = f"{package.__name__}.{category}.{found.name}"
+            module = importlib.import_module(name)
+            if hasattr(module, "RULES"):  # legacy: functions that have no row yet
+                yield module
+
+
+def _collected() -> dict[str, TaskRules]:
+    common = (TaskRules(task, notation=n) for task, n in COMMON_NOTATIONS.items())
+    rows = {rules.task: rules for rules in common}
+    for module in _modules():
+        rules: TaskRules = module.RULES
+        if rules.task in rows:
+            raise ValueError(f"two rows say something of the task {rules.task}")
+        rows[rules.task] = rules
+    for task in legacy.TASKS:
+        rows.setdefault(task, legacy.legacy_row(task))
+    return rows
+
+
+TABLE: Mapping[str, TaskRules] = _collected()
+"""Task to its rules; a task that nothing is known of has no row."""
+
+_NOTHING_KNOWN = TaskRules("")
+
+
+def rules_of(task: str) -> TaskRules:
+    """Return the rules of a task; empty ones where nothing is known of it."""
+    return TABLE.get(task, _NOTHING_KNOWN)
+
+
+def source_task(task: str, entry: Entry) -> str:
+    """Return the task whose rules the answers to an entry have.
+
+    It is the entry's task, except in a mixture, whose entries name their source.
+    """
+    metadata = entry.get("metadata")
+    if task == "composite" and isinstance(metadata, Mapping):
+        return str(metadata.get("source_dataset", task))
+    return task
+
+
+EVALUATED = tuple(
+    task for task, rules in TABLE.items() if rules.guard and rules.guard.evaluates
+)
+"""Tasks whose scorers run the text of an answer."""
+
+
+def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
+    """Say why an answer must not reach the scorer of its task.
+
+    Args:
+        task: The registered task; for a mixture, the task that made the entry.
+        answer: Any text; its length should be limited before.
+        gold: The entry's gold answer where it has one. An answer equal to it is
+            the library's own text and is admitted: one in ten golds of
+            intermediate_integration holds an `Integral(...)`.
+
+    Returns:
+        The reason in a few words, or None where it is admitted.
+    """
+    guard = rules_of(task).guard
+    return None if guard is None or answer == gold else guard.why_not(answer, gold)
+
+
+def fault_of(task: str, entry: Entry, *, checked: bool = True) -> str | None:
+    """Return what is wrong with an entry, None where nothing was found.
+
+    A check that cannot read an entry, because the library is another version, finds
+    nothing.
+
+    Args:
+        task: The registered task that made it.
+        entry: The library's entry.
+        checked: Whether all checks are made, or only those that are made always.
+    """
+    for check in rules_of(task).item_checks:
+        if (checked or check.always) and _has_fault(check, entry):
+            return check.fault
+    return None
+
+
+def _has_fault(check: ItemCheck, entry: Entry) -> bool:
+    try:
+        return check.is_faulty(entry)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return False
+
+
+def solution(task: str, entry: Entry) -> str | None:
+    """Return an answer that scores 1.0, None where the entry holds none."""
+    rules, answer = rules_of(task), entry["answer"]
+    if rules.solution and (answer is None or answer == ""):
+        answer = rules.solution(entry)
+    if answer is None or isinstance(answer, str):
+        return answer
+    return json.dumps(answer)
+
+
+def no_scale_reason(task: str) -> str:
+    """Return why a task has no scale."""
+    return (
+        rules_of(task).fixed_level or "the installed library has no curriculum for it"
+    )
