@@ -58,7 +58,7 @@ _FORMS: Mapping[str, str] = {
     "group_anagrams": _list(_list(_QUOTED_WORD)),
     "jugs": _list(_JUG_MOVE),
     "knight_swap": _list(_KNIGHT_MOVE),
-    "letter_jumble": _several(r"\w+", " "),
+    "letter_jumble": _several(r"[^\W_]+", " "),
     "list_functions": _list(_CELL),
     "modulo_grid": _rows("[\u2705\u274c]", ""),
     "number_filtering": _list(_QUOTED_NUMBER),
@@ -75,8 +75,8 @@ _FORMS: Mapping[str, str] = {
     "string_synthesis": _several("[0-9]{1,6}", " "),
     "tower_of_hanoi": _several(_DISK_MOVE, "\n"),
     "word_ladder": _several("[A-Z]+", ","),
-    "word_sequence_reversal": _several(r"\w+", ", "),
-    "word_sorting": _several(r"\w+", ", "),
+    "word_sequence_reversal": _several(r"[^\W_]+", ", "),
+    "word_sorting": _several(r"[^\W_]+", ", "),
 }
 
 OWN_FORMS: Mapping[str, re.Pattern[str]] = {
