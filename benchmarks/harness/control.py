@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from benchmarks.harness.probe import TICK_S, WRITE_EVERY_S
-from rg_env.simulation.child_process import announce, end_with_parent
+from rg_env.demo.child_process import announce, end_with_parent
 
 
 def main() -> None:

@@ -17,10 +17,10 @@ import psutil
 
 from benchmarks.harness.children import Watched, own_cpu_s, start_watched
 from benchmarks.harness.setting import Contestant, Setting, command_line
-from rg_env.simulation.child_process import running_program
-from rg_env.simulation.group_counter import COUNTS_PATH
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
-from rg_env.simulation.trained_api import WITHOUT_END, trained_api
+from rg_env.demo.child_process import running_program
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.demo.trained_api import WITHOUT_END, trained_api
+from tests.support.group_counter import COUNTS_PATH
 
 LOOK_EVERY_S = 1.0
 POLL_S = 0.05
@@ -152,7 +152,7 @@ async def set_up(
         )
         server = await start(
             running_program(
-                "rg_env.simulation.inference_server",
+                "rg_env.demo.inference_server",
                 *_server_options(setting, folder, tell),
                 log_path=folder / "server.log",
             )

@@ -33,18 +33,18 @@ from transformers import AutoTokenizer
 
 from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.sampler import Sample, Sampler
-from rg_env.off_loop import off_loop
-from rg_env.simulation.child_process import announce, end_with_parent
-from rg_env.simulation.generation import Generation
-from rg_env.simulation.inference_server import (
+from rg_env.demo.child_process import announce, end_with_parent
+from rg_env.demo.generation import Generation
+from rg_env.demo.inference_server import (
     MAX_BODY_BYTES,
     catch_signals,
     explain_bad_requests,
     read_body,
     serve_app,
 )
-from rg_env.simulation.protocols.openai import COMPLETION
-from rg_env.simulation.protocols.protocol import Answer, BadRequest, Body
+from rg_env.demo.protocols.openai import COMPLETION
+from rg_env.demo.protocols.protocol import Answer, BadRequest, Body
+from rg_env.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
 

@@ -30,6 +30,17 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.listening import host_option, listen, port_option
 from rg_env.cli.main import main
+from rg_env.demo import key_entries
+from rg_env.demo.answer_key import AnswerKey
+from rg_env.demo.child_process import end_with_parent
+from rg_env.demo.inference_server import (
+    InferenceServer,
+    Pace,
+    build_app,
+    serve_app,
+)
+from rg_env.demo.policy import PolicyProfile
+from rg_env.demo.policy_model import PolicyModel
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
@@ -37,17 +48,6 @@ from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.simulation import key_entries
-from rg_env.simulation.answer_key import AnswerKey
-from rg_env.simulation.child_process import end_with_parent
-from rg_env.simulation.inference_server import (
-    InferenceServer,
-    Pace,
-    build_app,
-    serve_app,
-)
-from rg_env.simulation.policy import PolicyProfile
-from rg_env.simulation.policy_model import PolicyModel
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool

@@ -13,14 +13,14 @@ import threading
 import uuid
 
 import pytest
-from faulty import faulty_server, listed
-from parts import GUARD_S, build_env, until
-from world import World
 
 from rg_env.rollouts import dump_writer as dumps_module
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.run_dumps import Dumps
+from tests.support.faulty import faulty_server, listed
+from tests.support.parts import GUARD_S, build_env, until
+from tests.support.world import World
 
 LANES = 8
 LINE_BYTES = 5000

@@ -14,8 +14,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from faulty import always, faulty_server, listed
-from parts import (
+
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.rollouts.dump_writer import read_groups
+from tests.support.faulty import always, faulty_server, listed
+from tests.support.parts import (
     GUARD_S,
     NOWHERE,
     descendants,
@@ -27,10 +30,7 @@ from parts import (
     start_entry,
     until,
 )
-from world import World
-
-from rg_env.rollouts.dump_writer import read_groups
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+from tests.support.world import World
 
 pytestmark = pytest.mark.processes
 

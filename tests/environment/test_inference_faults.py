@@ -10,8 +10,20 @@ import logging
 import aiohttp
 import pytest
 from aiohttp import web
-from faulty import FaultyServer, always, faulty_server, listed
-from parts import (
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import patience
+from rg_env.demo import faults
+from rg_env.demo.inference_server import serve_app
+from rg_env.demo.stand_in_trainer import find_faults
+from rg_env.inference import circuit, clients
+from rg_env.inference import connection as connection_module
+from rg_env.inference.circuit import FAILURES_IN_A_ROW
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import InferenceFailed, NoServer
+from rg_env.rollouts.dump_writer import read_groups
+from tests.support.faulty import FaultyServer, always, faulty_server, listed
+from tests.support.parts import (
     ENTRY_OF_FOUR,
     FAST_TASKS,
     Exact,
@@ -21,18 +33,6 @@ from parts import (
     server_config,
     until,
 )
-
-from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
-from rg_env.inference import circuit, clients
-from rg_env.inference import connection as connection_module
-from rg_env.inference.circuit import FAILURES_IN_A_ROW
-from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import InferenceFailed, NoServer
-from rg_env.rollouts.dump_writer import read_groups
-from rg_env.simulation import faults
-from rg_env.simulation.inference_server import serve_app
-from rg_env.simulation.stand_in_trainer import find_faults
 
 pytestmark = pytest.mark.slow
 

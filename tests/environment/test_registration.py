@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from faulty import faulty_api, listed
-from parts import build_env, options_of, run_main, until
-from real_api import LIMIT, SIZE, Ends, group, hangs, in_time, registered
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.errors import SettingError
+from tests.support.faulty import faulty_api, listed
+from tests.support.parts import build_env, options_of, run_main, until
+from tests.support.real_api import LIMIT, SIZE, Ends, group, hangs, in_time, registered
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

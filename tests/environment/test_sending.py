@@ -6,12 +6,12 @@ import urllib.error
 from pathlib import Path
 
 import pytest
-from faulty import always, faulty_api, listed
-from real_api import SIZE, Ends, group, in_time, registered
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.rollouts.dump_writer import read_groups
+from tests.support.faulty import always, faulty_api, listed
+from tests.support.real_api import SIZE, Ends, group, in_time, registered
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
