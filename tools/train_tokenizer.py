@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from rg_env.demo.chatml import CHAT_TEMPLATE, END, PAD, SPECIAL_TOKENS
+from rg_env.demo.chat_tokenizer import CHAT_TEMPLATE, END, PAD, SPECIAL_TOKENS
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.tasks.library import describe, usable_entries
 

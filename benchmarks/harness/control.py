@@ -21,7 +21,7 @@ def main() -> None:
     """Sleep and write until the standard input closes."""
     end_with_parent()
     with Path(sys.argv[1]).open("w", encoding="utf-8") as report:
-        announce("http:")  # it is ready; there is no URL
+        announce("http:", "control")  # it is ready; there is no URL
         while True:
             delays, written = [], time.monotonic()
             while time.monotonic() - written < WRITE_EVERY_S:

@@ -52,8 +52,8 @@ LINE_EVERY_S = 3.0
 
 def _telling(env_cls: Any, session: aiohttp.ClientSession, server: str) -> Any:
     """Return the class of an environment that tells the simulated model the answers."""
+    from rg_env.demo.answer_key import build_entry
     from rg_env.demo.inference_server import TELL
-    from rg_env.demo.key_entries import build_entry
 
     class Telling(env_cls):  # type: ignore[misc]
         async def get_next_item(self) -> Any:
@@ -177,9 +177,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api(is_quick=True))
         server = await stack.enter_async_context(
-            running_program(
-                SERVER_PROGRAM, "--policy", f"--latency_ms={options.latency_ms}"
-            )
+            running_program(SERVER_PROGRAM, f"--latency_ms={options.latency_ms}")
         )
         session = await stack.enter_async_context(aiohttp.ClientSession())
         print(f"API {api}, simulated inference server {server}", flush=True)

@@ -75,7 +75,7 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def announce(url: str, what: str = "simulation") -> None:
+def announce(url: str, what: str) -> None:
     """Tell the parent where this process listens; what it prints later goes to the log.
 
     Nobody reads the pipe to the parent after that, and a full one would stop us.

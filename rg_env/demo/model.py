@@ -1,29 +1,64 @@
-"""What plays the model behind a simulated inference server."""
+"""What plays the model behind a simulated inference server, and what it generates."""
 
 from __future__ import annotations
 
-import functools
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rg_env.demo.chat_tokenizer import ChatTokenizer
-from rg_env.demo.chatml import extract_last_user_message
-from rg_env.demo.generation import Generation, throw_logprobs
+import orjson
 
-MAX_KNOWN_TEXTS = 512
+from rg_env.demo.chat_tokenizer import ChatTokenizer
 
 TRIAL_TOKENS = 8
 """A limit up to here is of somebody who tries whether a model answers, and how."""
 
-TextSource = Callable[[str, int], Sequence[str]]
-"""From a question and a number of completions to their texts."""
+MEAN_NEGATIVE_LOGPROB = 0.5
+
+TokenEncoder = Callable[["int | str", "float | None"], bytes]
+"""From a token and its log-probability to the JSON that a protocol has for the two."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One simulated completion.
+
+    Attributes:
+        text: Its text without the end token.
+        token_ids: Its tokens, shape (T,), the end token included.
+        logprobs: One finite value <= 0 per token, shape (T,). Only a server that
+            misbehaves on purpose has other values and other tokens.
+        finish_reason: "stop", or "length" when it was cut at `max_tokens`.
+    """
+
+    text: str
+    token_ids: Sequence[int | str]
+    logprobs: Sequence[float | None]
+    finish_reason: str
+
+    @property
+    def num_tokens(self) -> int:
+        """All its tokens."""
+        return len(self.token_ids)
+
+    def encode_tokens(self, encode: TokenEncoder) -> orjson.Fragment:
+        """Return the list of all tokens in the form of a protocol."""
+        scored = zip(self.token_ids, self.logprobs, strict=True)
+        return orjson.Fragment(b"[%s]" % b",".join([encode(*pair) for pair in scored]))
+
+    def encode_text(self) -> orjson.Fragment:
+        """Return the whole text; it may hold what is no Unicode."""
+        return orjson.Fragment(json.dumps(self.text).encode())
 
 
 class Model(Protocol):
     """Answers prompts. There is no model behind it: it is simulated."""
 
-    async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
+    async def generate(
+        self, prompt: str, n: int, max_tokens: int
+    ) -> Sequence[Generation]:
         """Answer one prompt n times.
 
         Args:
@@ -36,6 +71,11 @@ class Model(Protocol):
         """Return what else it counts, for `GET /stats`."""
 
 
+def throw_logprobs(count: int, rng: random.Random) -> list[float]:
+    """Throw finite negative log-probabilities, which are no model's, shape (count,)."""
+    return [round(-rng.expovariate(1 / MEAN_NEGATIVE_LOGPROB), 4) for _ in range(count)]
+
+
 def cut_text(
     tokenizer: ChatTokenizer, text: str, max_tokens: int
 ) -> tuple[str, list[int], str]:
@@ -45,32 +85,3 @@ def cut_text(
     ids = ids[:max_tokens]
     readable = tokenizer.decode(ids[:-1] if is_whole else ids)
     return readable, ids, "stop" if is_whole else "length"
-
-
-class TextModel:
-    """A model whose texts somebody else writes.
-
-    Args:
-        texts: Writes them; one that comes often is encoded once.
-        seed: Decides the log-probabilities, by which a completion can be told from
-            every other one.
-    """
-
-    def __init__(self, texts: TextSource, seed: int = 0) -> None:
-        self._texts = texts
-        self._rng = random.Random(seed)
-        cut = functools.partial(cut_text, ChatTokenizer())
-        self._cut = functools.lru_cache(maxsize=MAX_KNOWN_TEXTS)(cut)
-
-    async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
-        """Return the texts of a question as completions."""
-        made = []
-        for text in self._texts(extract_last_user_message(prompt), n):
-            readable, ids, reason = self._cut(text, max_tokens)
-            logprobs = throw_logprobs(len(ids), self._rng)
-            made.append(Generation(readable, ids, logprobs, reason))
-        return made
-
-    def counts(self) -> Mapping[str, Any]:
-        """Return nothing: the server counts all there is."""
-        return {}

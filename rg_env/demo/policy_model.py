@@ -18,10 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.demo.answer_key import AnswerKey
-from rg_env.demo.chat_tokenizer import ChatTokenizer
-from rg_env.demo.chatml import extract_last_user_message
-from rg_env.demo.generation import Generation, throw_logprobs
-from rg_env.demo.model import TRIAL_TOKENS, cut_text
+from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
+from rg_env.demo.model import TRIAL_TOKENS, Generation, cut_text, throw_logprobs
 from rg_env.demo.policy import (
     PolicyProfile,
     SimulatedCompletion,

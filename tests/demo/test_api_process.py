@@ -13,7 +13,6 @@ import pytest
 
 from rg_env.demo.api_process import running_api
 from rg_env.demo.child_process import ChildError
-from tests.support.group_counter import COUNTS_PATH
 
 pytestmark = pytest.mark.processes
 
@@ -73,16 +72,6 @@ def test_the_log_is_written_where_it_was_asked_for(tmp_path):
 
     asyncio.run(run())
     assert (tmp_path / "api.log").exists()
-
-
-def test_groups_are_counted_where_it_is_asked_for():
-    async def run(**options):
-        async with running_api(**options) as url:
-            return await get_json(url + COUNTS_PATH)
-
-    counts = asyncio.run(run(is_counted=True))
-    assert counts["accepted"] == counts["buffered"] == counts["rejected"] == 0
-    assert counts["first"] is None
 
 
 def test_a_killed_owner_leaves_no_api_behind(repo_root):

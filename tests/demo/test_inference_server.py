@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import math
 import os
 import signal
@@ -20,16 +21,18 @@ from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.chat_tokenizer import (
     TOKENIZER_FOLDER,
     ChatTokenizer,
+    build_prompt,
     load_tokenizer,
 )
-from rg_env.demo.chatml import build_prompt
-from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
-from rg_env.demo.model import TextModel
+from rg_env.demo.child_process import running_program
+from rg_env.demo.inference_server import TELL, InferenceServer, build_app, serve_app
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.demo.policy_model import PolicyModel
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.readers import read_completions
 from rg_env.inference.replies import MissingInReplyError
+from tests.support.parts import run_main
+from tests.support.text_models import TextModel
 
 QUESTION = "What is 6 times 7?\nAnswer with a number."
 MESSAGES = [
@@ -278,7 +281,29 @@ def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
         line = server.stdout.readline()
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
-    assert line.startswith("simulation ready on http://127.0.0.1:")
+    assert line.startswith("simulated inference server ready on http://127.0.0.1:")
+
+
+@pytest.mark.processes
+def test_the_program_gives_at_times_the_answer_that_it_was_told():
+    told = dataclasses.replace(ENTRY, answer="a rare answer")
+
+    async def run():
+        program = running_program("rg_env.demo.inference_server")
+        async with program as url, aiohttp.ClientSession(url) as session:
+            await session.post(TELL, json=dataclasses.asdict(told))
+            body = {"messages": [{"role": "user", "content": QUESTION}], "n": 20}
+            async with session.post("/v1/chat/completions", json=body) as reply:
+                choices = (await reply.json())["choices"]
+        return [choice["message"]["content"] for choice in choices]
+
+    texts = asyncio.run(run())
+    assert any("<answer>a rare answer</answer>" in text for text in texts)
+
+
+def test_the_server_that_draws_its_answers_refuses_a_curriculum(capsys):
+    assert run_main(["simulated-server", "--complexity_mode", "curriculum"]) == 2
+    assert "--complexity_mode" in capsys.readouterr().err
 
 
 # -- questions that are none of an item ------------------------------------------------

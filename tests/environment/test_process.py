@@ -9,7 +9,8 @@ import pytest
 
 from rg_env.reports import group_page
 from rg_env.rollouts.dump_writer import read_groups
-from tests.support.faulty import LONE, NASTY, always, faulty_server
+from tests.support.faults import LONE, NASTY, always
+from tests.support.inference_server import faulty_server
 from tests.support.parts import (
     FAST_TASKS,
     GUARD_S,

@@ -10,7 +10,8 @@ import signal
 import pytest
 
 from rg_env.rollouts.dump_writer import read_groups
-from tests.support.faulty import always, faulty_server
+from tests.support.faults import always
+from tests.support.inference_server import faulty_server
 from tests.support.parts import NOWHERE, end_of, options_of
 from tests.support.terminals import CTRL_C, Terminal
 from tests.support.world import World

@@ -16,7 +16,16 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer
-from rg_env.demo.generation import Generation, throw_logprobs
+from rg_env.demo.model import Generation, throw_logprobs
+from rg_env.demo.protocols import (
+    CHAT,
+    COMPLETION,
+    SGLANG,
+    VLLM,
+    Answer,
+    Ask,
+    InferenceProtocol,
+)
 
 LONGEST_HANG_S = 30.0
 SLOW_S = 0.4
@@ -69,6 +78,26 @@ NASTY = [
 
 LONE = "\ud800 half a pair \udfff <answer>1</answer>"
 """What only servers of text can send: no token decodes to it."""
+
+_SGLANG_WITHOUT_TOKENS = [
+    {"text": "", "meta_info": {"finish_reason": {"type": "stop"}}}
+]
+BROKEN = {
+    (VLLM, "wrong_shape"): {"logprobs": "none", "finish_reasons": 3},
+    (VLLM, "empty_object"): {},
+    (VLLM, "no_logprobs"): {"logprobs": None, "finish_reasons": ["stop"]},
+    (SGLANG, "wrong_shape"): _SGLANG_WITHOUT_TOKENS,
+    (SGLANG, "empty_object"): _SGLANG_WITHOUT_TOKENS,
+    (SGLANG, "no_logprobs"): _SGLANG_WITHOUT_TOKENS,
+    (COMPLETION, "wrong_shape"): {"choices": 3},
+    (COMPLETION, "empty_object"): {},
+    (COMPLETION, "no_logprobs"): {
+        "choices": [
+            {"text": "", "token_ids": [1], "logprobs": None, "finish_reason": "stop"}
+        ]
+    },
+}
+"""Replies that no client can use, by protocol and the fault that calls for them."""
 
 ENDLESS_TEXT = "<answer>" + "on " * 1_000_000
 
@@ -156,8 +185,23 @@ async def send_half(request: web.Request, body: bytes) -> web.StreamResponse:
     return cut_connection(request)
 
 
-def bend(fault: str, made: Sequence[Generation]) -> list[Generation]:
-    """Return the completions of a reply with what a fault changes in them."""
+def bend(
+    fault: str,
+    protocol: InferenceProtocol,
+    ask: Ask,
+    answer: Answer,
+    tokenizer: ChatTokenizer,
+    rng: random.Random,
+) -> Answer:
+    """Return an answer with what a fault changes in its completions."""
+    made = _bend_completions(fault, answer.generations)
+    if fault in ("nasty_text", "endless_text"):
+        encoding = None if protocol is CHAT else tokenizer
+        made = [_write_bad_text(fault, encoding, ask.max_tokens, rng), *made[1:]]
+    return dataclasses.replace(answer, generations=made)
+
+
+def _bend_completions(fault: str, made: Sequence[Generation]) -> list[Generation]:
     first, *others = made
     if fault == "no_choices":
         return []
@@ -193,7 +237,7 @@ def _with_first_logprob(generation: Generation, value: float | None) -> Generati
     return dataclasses.replace(generation, logprobs=[value, *generation.logprobs[1:]])
 
 
-def write_bad_text(
+def _write_bad_text(
     fault: str, tokenizer: ChatTokenizer | None, max_tokens: int, rng: random.Random
 ) -> Generation:
     """Write the completion of a fault of texts: nasty ones, and ones without an end.

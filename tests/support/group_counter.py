@@ -1,5 +1,7 @@
 """A counter in front of the Atropos API: groups taken and refused.
 
+    python -m tests.support.group_counter --port 8000 --quick
+
 `GET /simulation/counts` tells how many there were, when the first one came, and which
 process it is. Nothing else of the API is touched.
 """
@@ -8,15 +10,19 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+
+from rg_env.demo import api_process
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
+PROGRAM = "tests.support.group_counter"
 COUNTS_PATH = "/simulation/counts"
 GROUP_PATHS = ("/scored_data", "/scored_data_list")
 JSON = [(b"content-type", b"application/json")]
@@ -81,3 +87,7 @@ class GroupCounter:
         counts["accepted"] += total - buffered
         if counts["first"] is None and counts["accepted"]:
             counts["first"] = time.monotonic()
+
+
+if __name__ == "__main__":
+    sys.exit(api_process.main(GroupCounter))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from rg_env.demo.generation import Generation
+from rg_env.demo.model import Generation
 
 
 @dataclasses.dataclass

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import gzip
 import sys
 from collections.abc import Sequence
@@ -17,9 +18,9 @@ from collections.abc import Sequence
 import aiohttp
 from aiohttp import web
 
-from rg_env.demo import faults
-from rg_env.demo.child_process import announce, end_with_parent
-from rg_env.demo.inference_server import catch_signals, serve_app
+from rg_env.demo.child_process import end_with_parent
+from rg_env.demo.inference_server import serve_app, serve_as_child
+from tests.support import faults
 
 MAX_BODY_BYTES = 64 * 1024**2
 TIMEOUT_S = 20.0
@@ -118,11 +119,17 @@ async def _read_as_sent(request: web.Request) -> bytes:
     return body
 
 
+@contextlib.asynccontextmanager
+async def faulty_api(script: faults.Script, url: str, only: str | None = None):
+    """Serve in this process; yield the door, with its `url`."""
+    api = SpoiltApi(script, url, only)
+    async with serve_app(api.app()) as api.url:
+        yield api
+
+
 async def _serve(api: SpoiltApi, port: int) -> None:
-    stopped = catch_signals()
-    async with serve_app(api.app(), port=port) as url:
-        announce(url)
-        await stopped.wait()
+    what = "spoilt API"
+    await serve_as_child(api.app(), port, what, notices_departures=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

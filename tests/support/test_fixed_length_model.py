@@ -6,13 +6,9 @@ import json
 import orjson
 import pytest
 
-from rg_env.demo.chat_tokenizer import ChatTokenizer
-from rg_env.demo.chatml import build_prompt
-from rg_env.demo.protocols.protocol import Answer
-from rg_env.demo.protocols.sglang import SGLANG
-from rg_env.demo.protocols.vllm import VLLM
-from tests.support.fixed_length_model import FixedLengthModel
-from tests.support.told_answers import ToldAnswers
+from rg_env.demo.chat_tokenizer import ChatTokenizer, build_prompt
+from rg_env.demo.protocols import SGLANG, VLLM, Answer
+from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
 
 QUESTION = "2 + 2?"
 PROMPT = build_prompt([("user", QUESTION)])
@@ -29,7 +25,7 @@ def generate(tokens, n=3, max_tokens=10_000, told=None):
 
 def shape(protocol, made):
     answer = Answer(PROMPT, TOKENIZER.encode(PROMPT), made)
-    return json.loads(orjson.dumps(protocol.shape({}, [answer])))
+    return json.loads(orjson.dumps(protocol.shape({}, answer)))
 
 
 @pytest.mark.parametrize("tokens", [10, 40, 300, 1500])

@@ -5,15 +5,12 @@ import contextlib
 
 import aiohttp
 
-from rg_env.demo import request_counts
-from rg_env.demo.inference_server import (
-    InferenceServer,
-    Pace,
-    build_app,
-    serve_app,
-)
-from rg_env.demo.model import TextModel
+from rg_env.demo.inference_server import serve_app
+from tests.support import request_counts
+from tests.support.faults import listed
+from tests.support.inference_server import HOLD, FaultyServer
 from tests.support.request_counts import RequestCounts
+from tests.support.text_models import TextModel
 
 
 def test_idle_time_is_the_time_without_a_request(monkeypatch):
@@ -31,12 +28,12 @@ def test_idle_time_is_the_time_without_a_request(monkeypatch):
 async def serving(latency_ms=0.0):
     """Yield a session, the URL of a server, and what it counts."""
     model = TextModel(lambda question, n: ["one two"] * n)
-    server = InferenceServer(model, Pace(latency_ms))
+    server = FaultyServer(listed(), model, latency_ms)
     async with (
-        serve_app(build_app(server), notices_departures=True) as url,
+        serve_app(server.app(), notices_departures=True) as url,
         aiohttp.ClientSession() as session,
     ):
-        yield session, url, server.counts
+        yield session, url, server.served
 
 
 async def ask(session, url):
@@ -69,7 +66,7 @@ def test_a_held_server_answers_and_counts_nothing_more():
     async def hold():
         async with serving() as (session, url, counts):
             made = await ask(session, url)
-            async with session.post(f"{url}/simulation/hold") as reply:
+            async with session.post(url + HOLD) as reply:
                 held = await reply.json()
             asking = asyncio.create_task(ask(session, url))
             await until_in_flight(1, counts)

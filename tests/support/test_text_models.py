@@ -5,9 +5,8 @@ import unicodedata
 
 import pytest
 
-from rg_env.demo.model import TextModel
 from tests.support.hostile_texts import FOLDER, HOSTILE
-from tests.support.text_models import Arithmetic, Hostile, solve
+from tests.support.text_models import Arithmetic, Hostile, TextModel, solve
 
 
 @pytest.mark.parametrize(

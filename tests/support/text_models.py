@@ -1,4 +1,4 @@
-"""Writers of a simulated model's texts that need no answer key.
+"""A simulated model whose texts are written without an answer key, and two writers.
 
 One can add and find greatest common divisors, so it meets two tasks without knowing
 their items; the other writes nothing but hostile answers.
@@ -6,15 +6,49 @@ their items; the other writes nothing but hostile answers.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
+from rg_env.demo.model import Generation, cut_text, throw_logprobs
 from tests.support.hostile_texts import HOSTILE, armed
 
 LONGEST_HOSTILE_CHARS = 40_000
 UNUSED_PORT = 9
+MAX_KNOWN_TEXTS = 512
+
+TextSource = Callable[[str, int], Sequence[str]]
+"""From a question and a number of completions to their texts."""
+
+
+class TextModel:
+    """A model whose texts somebody else writes.
+
+    Args:
+        texts: Writes them; one that comes often is encoded once.
+        seed: Decides the log-probabilities, by which a completion can be told from
+            every other one.
+    """
+
+    def __init__(self, texts: TextSource, seed: int = 0) -> None:
+        self._texts = texts
+        self._rng = random.Random(seed)
+        cut = functools.partial(cut_text, ChatTokenizer())
+        self._cut = functools.lru_cache(maxsize=MAX_KNOWN_TEXTS)(cut)
+
+    async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
+        made = []
+        for text in self._texts(extract_last_user_message(prompt), n):
+            readable, ids, reason = self._cut(text, max_tokens)
+            logprobs = throw_logprobs(len(ids), self._rng)
+            made.append(Generation(readable, ids, logprobs, reason))
+        return made
+
+    def counts(self):
+        return {}
 
 
 def solve(question: str) -> str:

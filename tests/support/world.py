@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 
+from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.stand_in_trainer import TrainerConfig
-from rg_env.demo.trained_api import WITHOUT_END, trained_api
 from rg_env.rollouts.dump_writer import read_groups
 from tests.support.parts import (
     ENTRY,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.demo import make_pictures
+from tools import make_pictures
 
 
 def test_the_picture_has_the_size_that_is_taken() -> None:

@@ -5,8 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
-from rg_env.demo.chatml import build_prompt, extract_last_user_message
+from rg_env.demo.chat_tokenizer import (
+    TOKENIZER_FOLDER,
+    build_prompt,
+    extract_last_user_message,
+    load_tokenizer,
+)
 from tools.train_tokenizer import train, write_tokenizer
 
 TOKENIZER = AutoTokenizer.from_pretrained(str(TOKENIZER_FOLDER))
