@@ -96,6 +96,7 @@ from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.atropos.server_settings import server_list
 from rg_env.atropos.steps_due import steps_due
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
 from rg_env.inference.clients import client_of, close_clients
 from rg_env.inference.extras import sampling_extra_of, template_kwargs_of
@@ -111,7 +112,6 @@ from rg_env.reports.metrics import Metrics
 from rg_env.reports.run_numbers import run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
 

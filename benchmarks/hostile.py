@@ -40,15 +40,15 @@ from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.simulation.hostile_texts import (
+from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.worker_pool import WorkerPool
+from tests.support.hostile_texts import (
     ENVIRONMENT_MARK,
     HOSTILE,
     PROCESS_MARK,
     HostileText,
     armed,
 )
-from rg_env.workers.pool_errors import JobFailed
-from rg_env.workers.worker_pool import WorkerPool
 
 DEADLINE_S = 5.0
 MAKING_DEADLINE_S = 60.0

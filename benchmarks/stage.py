@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import findings
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.simulation.child_process import PROJECT, running_program
-from rg_env.simulation.stand_in_trainer import (
+from rg_env.demo.api_process import WITHOUT_END, trained_api
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.child_process import PROJECT, running_program
+from rg_env.demo.stand_in_trainer import (
     StandInTrainer,
     TrainerConfig,
     TrainerStep,
 )
-from rg_env.simulation.trained_api import WITHOUT_END, trained_api
 
 GROUP = 4
 GROUPS_A_BATCH = 16
@@ -59,7 +59,7 @@ async def get_json(url: str) -> Any:
 
 
 class Restartable:
-    """A program of the simulation on a port that it keeps when restarted.
+    """A program on a port that it keeps when restarted.
 
     Attributes:
         url: Where it is.
@@ -248,7 +248,7 @@ class Stage:
         self.api = RestartableApi(folder, save_every)
         self.servers = [
             Restartable(
-                "rg_env.simulation.inference_server",
+                "tests.support.inference_server",
                 f"--rate={options.rate}",
                 f"--seed={i}",
                 f"--latency_ms={latency_ms}",
@@ -256,7 +256,7 @@ class Stage:
             for i in range(NUM_SERVERS)
         ]
         self.door = Restartable(
-            "rg_env.simulation.spoilt_api",
+            "tests.support.spoilt_api",
             f"--of={self.api.url}",
             f"--rate={options.api_rate}",
         )

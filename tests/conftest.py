@@ -27,11 +27,11 @@ REPO_ROOT = Path(__file__).resolve().parents[1]
 
 # The project is a folder and not an installed package.
 sys.path.insert(0, str(REPO_ROOT))
-# For `parts`, what tests are put together from.
-sys.path.append(str(REPO_ROOT / "tests"))
+# What workers import by name; they can read no other folder of the tests.
+sys.path.append(str(REPO_ROOT / "tests" / "support" / "jobs"))
 
-from shared_fork_server import SharedForkServers  # noqa: E402
-from started_processes import StartedProcesses  # noqa: E402
+from tests.support.shared_fork_server import SharedForkServers  # noqa: E402
+from tests.support.started_processes import StartedProcesses  # noqa: E402
 
 # Set before anything imports these libraries, and inherited by every child process.
 os.environ.update(
@@ -214,8 +214,8 @@ def make_asked_entry(pool: Any) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def simulated() -> Iterator[Any]:
-    """A simulated inference server that knows the items of `parts.FAST_TASKS`."""
-    from parts import FAST_TASKS, Simulated
+    """A simulated inference server that knows the items of `FAST_TASKS`."""
+    from tests.support.parts import FAST_TASKS, Simulated
 
     server = Simulated("--tasks", ",".join(FAST_TASKS))
     yield server
@@ -225,7 +225,7 @@ def simulated() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def only_api() -> Iterator[str]:
     """The address of the Atropos API of this pytest process."""
-    from rg_env.simulation.api_process import running_api
+    from rg_env.demo.api_process import running_api
 
     loop = asyncio.new_event_loop()
     api = running_api()
@@ -237,7 +237,7 @@ def only_api() -> Iterator[str]:
 @pytest.fixture
 def api_url(only_api: str) -> str:
     """The address of a real Atropos API that knows of no trainer and of no group."""
-    from parts import empty_api
+    from tests.support.parts import empty_api
 
     empty_api(only_api)
     return only_api

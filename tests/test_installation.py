@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from parts import ENTRY, GUARD_S
 
 from rg_env import installation
 from rg_env.cli.main import COMMANDS
+from tests.support.parts import ENTRY, GUARD_S
 
 SEEN_BY_AN_OLD_PYTHON = (
     "reasoning_gym_environment.py",

@@ -6,11 +6,11 @@ import logging
 import sys
 
 import pytest
-from parts import (
-    build_env,
-)
 
 from rg_env import logs
+from tests.support.parts import (
+    build_env,
+)
 
 
 @pytest.mark.parametrize(("quiet", "level"), [(True, "WARNING"), (False, "DEBUG")])

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from rg_env.simulation.child_process import read_log_end
+from rg_env.demo.child_process import read_log_end
 
 MIB = 1024**2
 

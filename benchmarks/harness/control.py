@@ -14,14 +14,14 @@ import time
 from pathlib import Path
 
 from benchmarks.harness.probe import TICK_S, WRITE_EVERY_S
-from rg_env.simulation.child_process import announce, end_with_parent
+from rg_env.demo.child_process import announce, end_with_parent
 
 
 def main() -> None:
     """Sleep and write until the standard input closes."""
     end_with_parent()
     with Path(sys.argv[1]).open("w", encoding="utf-8") as report:
-        announce("http:")  # it is ready; there is no URL
+        announce("http:", "control")  # it is ready; there is no URL
         while True:
             delays, written = [], time.monotonic()
             while time.monotonic() - written < WRITE_EVERY_S:

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 
 PROMPT_ROOM_TOKENS = 4096
 

@@ -17,10 +17,11 @@ import psutil
 
 from benchmarks.harness.children import Watched, own_cpu_s, start_watched
 from benchmarks.harness.setting import Contestant, Setting, command_line
-from rg_env.simulation.child_process import running_program
-from rg_env.simulation.group_counter import COUNTS_PATH
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
-from rg_env.simulation.trained_api import WITHOUT_END, trained_api
+from rg_env.demo.api_process import WITHOUT_END, trained_api
+from rg_env.demo.child_process import running_program
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from tests.support import group_counter
+from tests.support.inference_server import HOLD
 
 LOOK_EVERY_S = 1.0
 POLL_S = 0.05
@@ -54,7 +55,7 @@ class Stage:
 
     async def ask_api(self) -> dict[str, Any]:
         """Return the counts of the API."""
-        return await self._ask("GET", self.api + COUNTS_PATH)
+        return await self._ask("GET", self.api + group_counter.COUNTS_PATH)
 
     async def ask_server(self) -> dict[str, Any]:
         """Return the counts of the inference server."""
@@ -62,7 +63,7 @@ class Stage:
 
     async def hold_server(self) -> dict[str, Any]:
         """Let the inference server answer nothing any more; return its counts."""
-        return await self._ask("POST", f"{self.server}/simulation/hold")
+        return await self._ask("POST", self.server + HOLD)
 
     async def _ask(self, method: str, url: str) -> dict[str, Any]:
         async with self.session.request(method, url) as reply:
@@ -146,13 +147,13 @@ async def set_up(
             trained_api(
                 _trainer_config(setting),
                 log_path=folder / "api.log",
-                is_counted=True,
+                program=group_counter.PROGRAM,
                 is_quick=contestant.is_api_quick,
             )
         )
         server = await start(
             running_program(
-                "rg_env.simulation.inference_server",
+                "tests.support.inference_server",
                 *_server_options(setting, folder, tell),
                 log_path=folder / "server.log",
             )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples.vllm_on_cpu import end_with_us
+from rg_env.demo.child_process import PROJECT, read_log_end
 from rg_env.errors import RunFailed
-from rg_env.simulation.child_process import PROJECT, read_log_end
 
 ENTRY = PROJECT / "reasoning_gym_environment.py"
 

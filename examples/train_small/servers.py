@@ -11,7 +11,7 @@ from pathlib import Path
 from examples.train_small.recipe import MODEL_NAME
 from examples.trainer.vllm_weights import VllmWeights
 from examples.vllm_on_cpu import Vllm
-from rg_env.simulation.child_process import ChildProgram
+from rg_env.demo.child_process import ChildProgram
 
 SMALL_SERVER = "examples.train_small.small_server"
 

@@ -33,18 +33,16 @@ from transformers import AutoTokenizer
 
 from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.sampler import Sample, Sampler
-from rg_env.off_loop import off_loop
-from rg_env.simulation.child_process import announce, end_with_parent
-from rg_env.simulation.generation import Generation
-from rg_env.simulation.inference_server import (
+from rg_env.demo.child_process import end_with_parent
+from rg_env.demo.inference_server import (
     MAX_BODY_BYTES,
-    catch_signals,
     explain_bad_requests,
     read_body,
-    serve_app,
+    serve_as_child,
 )
-from rg_env.simulation.protocols.openai import COMPLETION
-from rg_env.simulation.protocols.protocol import Answer, BadRequest, Body
+from rg_env.demo.model import Generation
+from rg_env.demo.protocols import COMPLETION, Answer, BadRequest, Body
+from rg_env.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +103,7 @@ def read_request(body: Body, vocabulary: int) -> Request:
             raise BadRequest(f"`{name}`: the small server cannot do {value!r}")
     if body.get("model") not in (None, MODEL_NAME):
         raise BadRequest(f"`model`: there is only {MODEL_NAME!r} here")
-    (ask,) = COMPLETION.read(body, DEFAULT_MAX_TOKENS)
+    ask = COMPLETION.read(body, DEFAULT_MAX_TOKENS)
     temperature = body.get("temperature", 1.0)
     if isinstance(ask.prompt, str):
         raise BadRequest("`prompt`: the small server takes a list of token ids")
@@ -265,7 +263,7 @@ class SmallServer:
         except Exception as error:  # noqa: BLE001 - as many kinds as policies
             return _failure("the policy could not sample", error)
         answer = Answer("", asked.prompt, [self._generation(*s) for s in samples])
-        encoded = orjson.dumps(COMPLETION.shape(body, [answer]))
+        encoded = orjson.dumps(COMPLETION.shape(body, answer))
         return web.Response(body=encoded, content_type="application/json")
 
     def _generation(self, ids: list[int], logprobs: list[float]) -> Generation:
@@ -332,14 +330,6 @@ def _torch_sampler(folder: Path) -> Sampler:
     return TorchSampler(folder)
 
 
-async def _serve(server: SmallServer, port: int) -> None:
-    stopped = catch_signals()
-    app = build_app(server)
-    async with serve_app(app, port=port, notices_departures=True) as url:
-        announce(url, "small server")
-        await stopped.wait()
-
-
 def main(
     argv: Sequence[str] | None = None,
     make_policy: Callable[[Path], Sampler] = _torch_sampler,
@@ -361,7 +351,7 @@ def main(
     options = parser.parse_args(argv)
     end_with_parent()
     server = SmallServer(make_policy(options.folder), options.folder)
-    asyncio.run(_serve(server, options.port))
+    asyncio.run(serve_as_child(build_app(server), options.port, "small server"))
     return 0
 
 

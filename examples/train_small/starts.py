@@ -19,8 +19,8 @@ from examples.train_small.tokenizer import make_tokenizer
 from examples.train_small.torch_sampler import TorchSampler
 from examples.train_small.work_folder import WorkFolder
 from examples.trainer.checkpoints import write_whole
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import RunFailed
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 
 logger = logging.getLogger("rg_env.train_small")
 

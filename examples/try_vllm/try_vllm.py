@@ -34,9 +34,9 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from examples.vllm_on_cpu import VLLM, Vllm, VllmFailed, make_python
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.simulation.stand_in_trainer import TrainerConfig, TrainerStep
-from rg_env.simulation.trained_api import WITHOUT_END, trained_api
+from rg_env.demo.api_process import WITHOUT_END, trained_api
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.stand_in_trainer import TrainerConfig, TrainerStep
 
 GROUP_SIZE = 4
 BATCH_GROUPS = 4

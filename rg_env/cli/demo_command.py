@@ -30,16 +30,16 @@ from rg_env.cli.demo_report import (
     progress_line,
     write_dumps_page,
 )
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.simulation.child_process import running_program
 
 if TYPE_CHECKING:
-    from rg_env.simulation.stand_in_trainer import StandInTrainer
+    from rg_env.demo.stand_in_trainer import StandInTrainer
 
 logger = logging.getLogger(__name__)
 
-SERVER_PROGRAM = "rg_env.simulation.inference_server"
+SERVER_PROGRAM = "rg_env.demo.inference_server"
 PROJECT = Path(__file__).resolve().parents[2]
 ROLLOUTS = click.IntRange(2, 4096)
 """Of a group and of a batch, which are held in memory at once."""
@@ -52,8 +52,8 @@ LINE_EVERY_S = 3.0
 
 def _telling(env_cls: Any, session: aiohttp.ClientSession, server: str) -> Any:
     """Return the class of an environment that tells the simulated model the answers."""
-    from rg_env.simulation.inference_server import TELL
-    from rg_env.simulation.key_entries import build_entry
+    from rg_env.demo.answer_key import build_entry
+    from rg_env.demo.inference_server import TELL
 
     class Telling(env_cls):  # type: ignore[misc]
         async def get_next_item(self) -> Any:
@@ -170,16 +170,14 @@ def _say_ending(number: signal.Signals) -> None:
 async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:
     """Run all parts; return what was counted, once they have ended."""
     # A second of imports, which --help does without.
-    from rg_env.simulation.api_process import running_api
-    from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+    from rg_env.demo.api_process import running_api
+    from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(running_api(is_quick=True))
         server = await stack.enter_async_context(
-            running_program(
-                SERVER_PROGRAM, "--policy", f"--latency_ms={options.latency_ms}"
-            )
+            running_program(SERVER_PROGRAM, f"--latency_ms={options.latency_ms}")
         )
         session = await stack.enter_async_context(aiohttp.ClientSession())
         print(f"API {api}, simulated inference server {server}", flush=True)

@@ -16,7 +16,7 @@ from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
 from rg_env.scoring.extraction import FormatFailure
 
 if TYPE_CHECKING:
-    from rg_env.simulation.stand_in_trainer import StandInTrainer
+    from rg_env.demo.stand_in_trainer import StandInTrainer
 
 RECENT_TASKS = 12
 

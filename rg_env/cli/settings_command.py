@@ -125,8 +125,8 @@ def _run(name: str, env: Any, *, as_json: bool) -> int:
 
 def _process(env: Any) -> None:
     """Run `process`; the page is made of whatever was written."""
+    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
     from rg_env.reports import group_page
-    from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
 
     env.n_groups_to_process = env.config.total_steps
     env.group_size_to_process = env.config.group_size

@@ -30,6 +30,22 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.listening import host_option, listen, port_option
 from rg_env.cli.main import main
+from rg_env.demo.answer_key import (
+    AHEAD,
+    DEADLINE_S,
+    AnswerKey,
+    Run,
+    asked_entries,
+    eval_entries,
+)
+from rg_env.demo.child_process import end_with_parent
+from rg_env.demo.inference_server import (
+    InferenceServer,
+    build_app,
+    serve_app,
+)
+from rg_env.demo.policy import PolicyProfile
+from rg_env.demo.policy_model import PolicyModel
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
@@ -37,17 +53,6 @@ from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import ItemSource
 from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.simulation import key_entries
-from rg_env.simulation.answer_key import AnswerKey
-from rg_env.simulation.child_process import end_with_parent
-from rg_env.simulation.inference_server import (
-    InferenceServer,
-    Pace,
-    build_app,
-    serve_app,
-)
-from rg_env.simulation.policy import PolicyProfile
-from rg_env.simulation.policy_model import PolicyModel
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
@@ -55,7 +60,7 @@ from rg_env.workers.worker_pool import WorkerPool
 READY = "simulated policy server ready on"
 
 
-async def _run(pool: WorkerPool, options: SimpleNamespace) -> key_entries.Run:
+async def _run(pool: WorkerPool, options: SimpleNamespace) -> Run:
     library = await read_library(pool)
     try:
         choices = build_selection(library, tasks=options.tasks)
@@ -69,7 +74,7 @@ async def _run(pool: WorkerPool, options: SimpleNamespace) -> key_entries.Run:
         {},
         Curriculum(0.5),
     )
-    return key_entries.Run(
+    return Run(
         library,
         choices,
         difficulty,
@@ -79,29 +84,27 @@ async def _run(pool: WorkerPool, options: SimpleNamespace) -> key_entries.Run:
     )
 
 
-async def _key(pool: WorkerPool, run: key_entries.Run) -> AnswerKey:
-    evaluated = [entry async for entry in key_entries.eval_entries(pool, run)]
+async def _key(pool: WorkerPool, run: Run) -> AnswerKey:
+    evaluated = [entry async for entry in eval_entries(pool, run)]
     questions = {entry.question for entry in evaluated}
     stream = run.build_stream()
-    maker = EntryMaker(
-        pool, stream, making_at_once=1, deadline_s=key_entries.DEADLINE_S
-    )
+    maker = EntryMaker(pool, stream, making_at_once=1, deadline_s=DEADLINE_S)
     source = ItemSource(
         stream,
         maker,
-        lookahead=key_entries.AHEAD,
-        scoring_deadline_s=key_entries.DEADLINE_S,
+        lookahead=AHEAD,
+        scoring_deadline_s=DEADLINE_S,
         rules=ScoringRules(),
     )
     source.keep_for_evaluation(questions)
-    return AnswerKey(key_entries.asked_entries(run, source), known=evaluated)
+    return AnswerKey(asked_entries(run, source), known=evaluated)
 
 
 async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     run = await _run(pool, options)
     key = await _key(pool, run)
     profile = dataclasses.replace(PolicyProfile(), mean_skill=options.skill)
-    server = InferenceServer(PolicyModel(key, profile), Pace(options.latency_ms))
+    server = InferenceServer(PolicyModel(key, profile), options.latency_ms)
     async with serve_app(build_app(server), options.host, options.port) as url:
         print(f"{READY} {url}", flush=True)
         await asyncio.Event().wait()

@@ -4,7 +4,13 @@ import asyncio
 import re
 
 import pytest
-from odd_servers import (
+
+from rg_env import patience
+from rg_env.atropos.api_client import ApiClient
+from rg_env.atropos.api_look import refuse_another_program
+from rg_env.atropos.api_session import ApiSession
+from rg_env.errors import SettingError
+from tests.support.odd_servers import (
     Odd,
     atropos_api,
     hanging,
@@ -13,13 +19,7 @@ from odd_servers import (
     stock_vllm,
     web_page,
 )
-from parts import NOWHERE
-
-from rg_env import patience
-from rg_env.atropos.api_client import ApiClient
-from rg_env.atropos.api_look import refuse_another_program
-from rg_env.atropos.api_session import ApiSession
-from rg_env.errors import SettingError
+from tests.support.parts import NOWHERE
 
 pytestmark = pytest.mark.slow
 

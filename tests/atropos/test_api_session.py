@@ -3,14 +3,14 @@
 import asyncio
 
 import pytest
-from parts import (
+
+from rg_env.errors import SettingError
+from tests.support.parts import (
     RIGHT,
     WRONG,
     rollout,
 )
-from registered import after_registration
-
-from rg_env.errors import SettingError
+from tests.support.registered import after_registration
 
 pytestmark = pytest.mark.processes
 

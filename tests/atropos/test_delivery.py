@@ -5,12 +5,12 @@ import threading
 
 import pytest
 from aiohttp import web
-from groups import group
-from parts import build_env
 
 from rg_env.atropos import delivery, serve_loop
+from rg_env.demo.inference_server import serve_app
 from rg_env.rollouts.group_json import encode_groups
-from rg_env.simulation.inference_server import serve_app
+from tests.support.groups import group
+from tests.support.parts import build_env
 
 pytestmark = pytest.mark.slow
 

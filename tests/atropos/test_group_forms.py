@@ -1,11 +1,10 @@
 """The forms that a group takes between the rooms."""
 
-from parts import (
+from rg_env.atropos import group_forms
+from tests.support.parts import (
     RIGHT,
     rollout,
 )
-
-from rg_env.atropos import group_forms
 
 
 def test_completion_tokens_are_those_the_masks_leave_unmasked():

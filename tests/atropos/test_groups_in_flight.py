@@ -4,13 +4,14 @@ import asyncio
 import time
 
 import pytest
-from parts import (
+
+from tests.support.parts import (
     RIGHT,
     build_env,
     vllm_reply,
     vllm_server,
 )
-from registered import after_registration
+from tests.support.registered import after_registration
 
 
 @pytest.mark.processes

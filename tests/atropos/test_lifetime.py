@@ -6,10 +6,10 @@ import os
 import signal
 
 import pytest
-from parts import build_env
 
 from rg_env import ending
 from rg_env.atropos.lifetime import EXIT_FAILED, Lifetime
+from tests.support.parts import build_env
 
 
 def test_what_was_imported_is_not_searched_for_garbage_during_a_run():

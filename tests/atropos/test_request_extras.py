@@ -3,8 +3,6 @@
 import asyncio
 
 import pytest
-from odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
-from parts import NOWHERE, TOKENIZER, build_env, env_config, options_of, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import evaluation_run, setting_checks
@@ -13,6 +11,15 @@ from rg_env.errors import SettingError
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.prompts import render_prompt
+from tests.support.odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
+from tests.support.parts import (
+    NOWHERE,
+    TOKENIZER,
+    build_env,
+    env_config,
+    options_of,
+    run_main,
+)
 
 SECRET = "sk-very-secret"
 

@@ -4,14 +4,14 @@ import stat
 
 import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
-from parts import (
+
+from rg_env.atropos.server_settings import server_list, slurm_urls
+from rg_env.errors import SettingError
+from tests.support.parts import (
     NOWHERE,
     TOKENIZER,
     server_config,
 )
-
-from rg_env.atropos.server_settings import server_list, slurm_urls
-from rg_env.errors import SettingError
 
 
 @pytest.fixture

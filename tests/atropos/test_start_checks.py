@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from parts import TOKENIZER, build_env, env_config, run_main
 
 from rg_env.atropos import start_checks
 from rg_env.errors import SettingError
+from tests.support.parts import TOKENIZER, build_env, env_config, run_main
 
 
 def test_a_trainer_is_fed_no_groups_of_one() -> None:

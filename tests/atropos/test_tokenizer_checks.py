@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
-from parts import TOKENIZER, build_env, run_main
 from transformers import AutoTokenizer
 
 from rg_env.atropos import tokenizer_checks
 from rg_env.errors import SettingError
+from tests.support.parts import TOKENIZER, build_env, run_main
 
 FIELD = "env.tokenizer_name"
 NAME = "owner/model"

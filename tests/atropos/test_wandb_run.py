@@ -2,7 +2,7 @@
 
 import asyncio
 
-from parts import (
+from tests.support.parts import (
     RIGHT,
     WRONG,
     build_env,

@@ -10,13 +10,13 @@ import threading
 
 import psutil
 import pytest
-from parts import left_alive, until
 from rich.console import Console
 
 from benchmarks import throughput
 from benchmarks.harness import report, seen
 from benchmarks.harness.children import start_watched
 from benchmarks.harness.setting import Contestant, Setting, command_line
+from tests.support.parts import left_alive, until
 
 # -- the probe and the processes -------------------------------------------------------
 

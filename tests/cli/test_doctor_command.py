@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from parts import run_main
+
+from tests.support.parts import run_main
 
 pytestmark = pytest.mark.processes
 

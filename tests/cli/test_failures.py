@@ -11,14 +11,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from parts import ENTRY
 
 from rg_env.atropos.api_client import ApiRefused
 from rg_env.cli import failures
+from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
 from rg_env.inference.inference import InferenceFailed
-from rg_env.simulation.child_process import ChildError
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from tests.support.parts import ENTRY
 
 IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'
 IN_OURS = 'File "/x/rg_env/items/worker_jobs.py", line 3, in f\n'

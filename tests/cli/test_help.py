@@ -9,7 +9,6 @@ from importlib import metadata
 
 import pytest
 from atroposlib.envs.base import BaseEnvConfig
-from parts import ENTRY, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env import installation
@@ -19,6 +18,7 @@ from rg_env.atropos.checked_settings import CheckedSettings
 from rg_env.atropos.server_settings import ServerSettings
 from rg_env.cli.main import COMMANDS, NAME
 from rg_env.cli.setting_options import FIRST
+from tests.support.parts import ENTRY, run_main
 
 
 def said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:

@@ -14,12 +14,12 @@ from atroposlib.envs.server_handling.server_manager import (
     APIServerConfig,
     ServerBaseline,
 )
-from parts import ENTRY, TOKENIZER, run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.cli import setting_values, settings_command
 from rg_env.cli.setting_values import Given
 from rg_env.errors import SettingError
+from tests.support.parts import ENTRY, TOKENIZER, run_main
 
 
 def parsed(*argv: str, env_cls: Any = ReasoningGymEnv) -> Given:

@@ -18,7 +18,6 @@ import click
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from parts import run_main
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_settings import ServerSettings
@@ -26,6 +25,7 @@ from rg_env.cli import setting_values, settings_command
 from rg_env.cli.main import COMMANDS, PROGRAM
 from rg_env.cli.setting_values import Given
 from rg_env.errors import SettingError
+from tests.support.parts import run_main
 
 MODELS = {"env": ReasoningGymEnvConfig, "openai": ServerSettings}
 FIELDS = [

@@ -9,9 +9,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from parts import run_main
 
 from rg_env.cli.listening import url_of
+from tests.support.parts import run_main
 
 ENTRY = Path(__file__).resolve().parents[2] / "reasoning_gym_environment.py"
 GUARD_S = 60.0

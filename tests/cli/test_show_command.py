@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import get_args
 
 import pytest
-from parts import ENTRY, GUARD_S, descendants, left_alive, run_main, start_entry
 
 from rg_env.cli import answer_input, show_command
 from rg_env.errors import SettingError
@@ -28,6 +27,14 @@ from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.parts import (
+    ENTRY,
+    GUARD_S,
+    descendants,
+    left_alive,
+    run_main,
+    start_entry,
+)
 
 GCD = TaskInfo("gcd", "arithmetic", {"min_numbers": "2", "max_numbers": "2"}, True)
 SCALE = Scale(

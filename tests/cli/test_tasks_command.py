@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 import pytest
-from parts import ENTRY, GUARD_S, run_main
 
 from rg_env import ending
 from rg_env.cli import tasks_command as command
@@ -21,6 +20,7 @@ from rg_env.reports.task_list import TaskFacts
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.scales import Scale, SkippedLevel, Step, load_shipped
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.parts import ENTRY, GUARD_S, run_main
 
 INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)
 SCALE = Scale(

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def api(api_url, tmp_path):
-    from real_api import RealApi
+    from tests.support.real_api import RealApi
 
     real = RealApi(api_url, tmp_path)
     real.forget()

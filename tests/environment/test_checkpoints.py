@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 import pytest
-from parts import GUARD_S, build_env, ready_env
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import BadCheckpoint
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from tests.support.parts import GUARD_S, build_env, ready_env
 
 pytestmark = pytest.mark.processes
 

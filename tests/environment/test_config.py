@@ -1,12 +1,12 @@
 """Settings are checked when they are set, by whichever way."""
 
 import pytest
-from parts import (
-    env_config,
-)
 
 from reasoning_gym_environment import (
     ReasoningGymEnvConfig,
+)
+from tests.support.parts import (
+    env_config,
 )
 
 

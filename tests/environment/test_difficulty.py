@@ -5,13 +5,12 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from parts import FAST_TASKS, GUARD_S, REPO_ROOT, TOKENIZER, ready_env
 
 from rg_env.errors import SettingError
 from rg_env.tasks.scales import load_shipped
+from tests.support.parts import FAST_TASKS, GUARD_S, REPO_ROOT, TOKENIZER, ready_env
 
 pytestmark = pytest.mark.processes
 
@@ -124,7 +123,7 @@ def test_a_level_that_is_set_from_outside_is_that_of_the_next_items():
 
 
 def test_a_level_can_be_set_before_the_tasks_are_known():
-    from parts import build_env
+    from tests.support.parts import build_env
 
     async def run():
         env = build_env(tasks=TASKS, complexity_mode="curriculum")
@@ -261,8 +260,8 @@ def test_no_training_question_is_one_of_the_evaluation():
 
 RUN = """
 import asyncio, json, os, sys
-sys.path[:0] = {folders!r}
-from test_difficulty import begin
+sys.path[:0] = [{root!r}]
+from tests.environment.test_difficulty import begin
 asyncio.run(begin({folder!r}))
 """
 RESUMED = {"complexity_mode": "curriculum", "task_choice": "adaptive", "seed": 5}
@@ -279,9 +278,7 @@ async def begin(folder):
 
 
 def test_a_killed_run_resumes_with_the_item_that_would_have_come(tmp_path):
-    here = Path(__file__).parent
-    folders = list(map(str, (REPO_ROOT, here.parent, here)))
-    code = RUN.format(folders=folders, folder=str(tmp_path))
+    code = RUN.format(root=str(REPO_ROOT), folder=str(tmp_path))
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
     )

@@ -13,14 +13,15 @@ import threading
 import uuid
 
 import pytest
-from faulty import faulty_server, listed
-from parts import GUARD_S, build_env, until
-from world import World
 
 from rg_env.rollouts import dump_writer as dumps_module
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.run_dumps import Dumps
+from tests.support.faults import listed
+from tests.support.inference_server import faulty_server
+from tests.support.parts import GUARD_S, build_env, until
+from tests.support.world import World
 
 LANES = 8
 LINE_BYTES = 5000
@@ -232,7 +233,7 @@ async def served_through_a_full_disk(folder):
     dumps, away = folder / "dumps", folder / "away"
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
     async with (
-        faulty_server(listed(), latency_s=0.2) as server,
+        faulty_server(listed(), latency_ms=200) as server,
         World(folder) as world,
         world.with_api(**saving),
     ):
@@ -240,8 +241,8 @@ async def served_through_a_full_disk(folder):
         await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
         resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (50_000, -1))
         await until(lambda: "takes no groups" in life.said, "the disk is full")
-        before = server.requests
-        await until(lambda: server.requests > before + 30, "it goes on")
+        before = server.faults.requests
+        await until(lambda: server.faults.requests > before + 30, "it goes on")
         resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (-1, -1))
         await until(lambda: "takes groups again" in life.said, "the disk is well")
         dumps.rename(away)
@@ -296,7 +297,7 @@ async def killed_while_groups_wait(folder):
     dumps = folder / "dumps"
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
     async with (
-        faulty_server(listed(), latency_s=0.2) as server,
+        faulty_server(listed(), latency_ms=200) as server,
         World(folder) as world,
         world.with_api(**saving),
     ):
@@ -304,8 +305,8 @@ async def killed_while_groups_wait(folder):
         await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
         resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (50_000, -1))
         await until(lambda: "takes no groups" in life.said, "the disk is full")
-        before = server.requests
-        await until(lambda: server.requests > before + 30, "groups wait")
+        before = server.faults.requests
+        await until(lambda: server.faults.requests > before + 30, "groups wait")
         await life.end(signal.SIGKILL)
         left = newest_ledger(folder)
         life = world.start(server.url)

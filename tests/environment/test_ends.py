@@ -14,8 +14,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from faulty import always, faulty_server, listed
-from parts import (
+
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.rollouts.dump_writer import read_groups
+from tests.support.faults import always, listed
+from tests.support.inference_server import faulty_server
+from tests.support.parts import (
     GUARD_S,
     NOWHERE,
     descendants,
@@ -27,10 +31,7 @@ from parts import (
     start_entry,
     until,
 )
-from world import World
-
-from rg_env.rollouts.dump_writer import read_groups
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+from tests.support.world import World
 
 pytestmark = pytest.mark.processes
 
@@ -56,7 +57,7 @@ async def hanging(folder):
             for server in (first, second)
         }
         for server in lives:
-            await until(lambda server=server: server.requests, "requests hang")
+            await until(lambda server=server: server.faults.requests, "requests hang")
         one = await lives[first].end(signal.SIGTERM)
         two = await lives[second].end(signal.SIGTERM, signal.SIGTERM)
         return one, two, lives[first].said
@@ -84,7 +85,7 @@ async def killed(folder):
     """Kill an instance, start it again, and end that one when its API has died."""
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1}
     async with (
-        faulty_server(listed(), latency_s=0.2) as server,
+        faulty_server(listed(), latency_ms=200) as server,
         World(folder) as world,
     ):
         async with world.with_api(**saving):
@@ -105,7 +106,7 @@ async def killed(folder):
             "killed": ledger,
             "state": world.last_state(),
             # Each of the two lives has probed the server with two.
-            "served": server.choices - 2 * 2,
+            "served": server.served.completions - 2 * 2,
             "dumped": len(world.dumped()),
             "unsent": world.dumped("UNSENT_rollouts"),
             "unfinished": list((folder / "dumps").glob("*.part")),

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parts import TOKENIZER, build_env, env_config, ready_env
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.checkpoint_files import BadCheckpoint
 from rg_env.items.group_scorer import ScoringUnavailable
+from tests.support.parts import TOKENIZER, build_env, env_config, ready_env
 
 pytestmark = pytest.mark.processes
 

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 from aiohttp import web
-from parts import (
+
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.demo.inference_server import serve_app
+from tests.support.parts import (
     FAST_TASKS,
     NOWHERE,
     build_env,
@@ -17,9 +20,6 @@ from parts import (
     vllm_reply,
     vllm_server,
 )
-
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
-from rg_env.simulation.inference_server import serve_app
 
 pytestmark = pytest.mark.processes
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import pickle
 
-from parts import (
+from tests.support.parts import (
     RIGHT,
     WRONG,
     build_env,

@@ -12,11 +12,11 @@ import inspect
 from typing import Any
 
 import pytest
-from parts import GUARD_S, build_env, empty_api
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from rg_env.rollouts.dump_writer import read_groups
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+from tests.support.parts import GUARD_S, build_env, empty_api
 
 pytestmark = pytest.mark.processes
 

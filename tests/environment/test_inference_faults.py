@@ -10,8 +10,21 @@ import logging
 import aiohttp
 import pytest
 from aiohttp import web
-from faulty import FaultyServer, always, faulty_server, listed
-from parts import (
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import patience
+from rg_env.demo.inference_server import serve_app
+from rg_env.demo.stand_in_trainer import find_faults
+from rg_env.inference import circuit, clients
+from rg_env.inference import connection as connection_module
+from rg_env.inference.circuit import FAILURES_IN_A_ROW
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import InferenceFailed, NoServer
+from rg_env.rollouts.dump_writer import read_groups
+from tests.support import faults
+from tests.support.faults import always, listed
+from tests.support.inference_server import FaultyServer, faulty_server
+from tests.support.parts import (
     ENTRY_OF_FOUR,
     FAST_TASKS,
     Exact,
@@ -21,18 +34,6 @@ from parts import (
     server_config,
     until,
 )
-
-from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
-from rg_env.inference import circuit, clients
-from rg_env.inference import connection as connection_module
-from rg_env.inference.circuit import FAILURES_IN_A_ROW
-from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import InferenceFailed, NoServer
-from rg_env.rollouts.dump_writer import read_groups
-from rg_env.simulation import faults
-from rg_env.simulation.inference_server import serve_app
-from rg_env.simulation.stand_in_trainer import find_faults
 
 pytestmark = pytest.mark.slow
 
@@ -164,7 +165,7 @@ def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     fault, kind, logged
 ):
     async def work(env, server):
-        return await ask(env), env._watch, server.requests
+        return await ask(env), env._watch, server.faults.requests
 
     made, watched, requests = beside(work, listed(fault), kind=kind)
     assert len(made) == 4 and requests == 2
@@ -177,7 +178,7 @@ def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
 @pytest.mark.parametrize("fault", HARMLESS)
 def test_what_can_be_used_is_not_asked_for_again(fault, kind):
     async def work(env, server):
-        return len(await ask(env)), env._watch.failures, server.requests
+        return len(await ask(env)), env._watch.failures, server.faults.requests
 
     assert beside(work, listed(fault), kind=kind) == (4, 0, 1)
 
@@ -185,7 +186,7 @@ def test_what_can_be_used_is_not_asked_for_again(fault, kind):
 @pytest.mark.parametrize("fault", ["status_500", "reset", "truncated"])
 def test_an_endpoint_of_text_is_tried_again_as_well(fault):
     async def work(env, server):
-        return len(await ask(env)), env._watch.failures, server.requests
+        return len(await ask(env)), env._watch.failures, server.faults.requests
 
     assert beside(work, listed(fault), kind="openai") == (4, 1, 2)
 
@@ -205,7 +206,7 @@ def test_requests_that_the_server_refuses_do_not_leave_it_out():
         for _ in range(3):
             with pytest.raises(InferenceFailed):
                 await ask(env)
-        return env.server.servers[0].server_healthy, server.requests
+        return env.server.servers[0].server_healthy, server.faults.requests
 
     assert beside(work, always("status_422")) == (True, 3 * patience.COMPLETION_TRIES)
 
@@ -218,7 +219,7 @@ def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
     async def work(env, server):
         item = an_item(env)
         first = await env.collect_trajectories(item)
-        server.script = listed()
+        server.faults.script = listed()
         second = await env.collect_trajectories(first[1][0])
         return item, first, second, env.metrics
 
@@ -254,7 +255,7 @@ def test_an_outage_is_one_line_and_its_end_another(logged):
         env._watch.start(give_up_after_s=None)
         collecting = [asyncio.ensure_future(collect(env)) for _ in range(8)]
         await until(lambda: server.trials > 3, "it is tried")
-        server.script = listed()
+        server.faults.script = listed()
         await asyncio.gather(*collecting)
         return env._watch
 
@@ -301,7 +302,7 @@ def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
         before = of_items(sick)
         made += await ask_often(env, 16)
         during = of_items(sick) - before
-        sick.script = listed()
+        sick.faults.script = listed()
         while env.server.servers[0].circuit.is_open:
             await ask(env)
         taken_back = of_items(sick)
@@ -323,7 +324,7 @@ def test_a_busy_server_rests_while_the_others_are_asked(logged):
 
     async def work(env, busy, free):
         made = await ask_often(env, 40, at_once)
-        return len(made), free.requests, busy.arrivals
+        return len(made), free.faults.requests, busy.arrivals
 
     made, at_free, at_busy = beside(work, always("status_429"), listed())
     assert made == at_free == 40
@@ -339,7 +340,7 @@ def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypa
     async def work(env, gone, there):
         gone.runs.clear()
         await ask_often(env, 16)
-        answered_there = there.choices
+        answered_there = there.served.completions
         gone.runs.set()
         while env.server.servers[0].circuit.is_open:
             await ask(env)
@@ -386,7 +387,7 @@ def test_with_every_server_gone_all_are_named_and_the_first_to_return_is_asked(l
         env._watch.start(give_up_after_s=None)
         collecting = asyncio.ensure_future(collect(env))
         await until(lambda: env._watch.is_down, "both are left out")
-        other.script = listed()
+        other.faults.script = listed()
         await collecting
         return one.url, other.url
 
@@ -482,7 +483,7 @@ def test_an_evaluation_waits_out_an_outage(monkeypatch):
             evaluating = asyncio.ensure_future(env.evaluate())
             waits = env._watch.kinds
             await until(lambda: waits["NoServerError"] > enough, "all wait")
-            server.script = listed()
+            server.faults.script = listed()
             await evaluating
             return dict(env.eval_metrics)
 
@@ -526,4 +527,4 @@ def test_a_completion_that_stays_empty_is_never_sent_and_its_item_is_asked_again
     scored, again, env, server = collected(always("empty_one"))
     assert scored is None and len(again) == 1
     assert env.ledger.fates == {"unanswered": 4}
-    assert server.requests > 1
+    assert server.faults.requests > 1

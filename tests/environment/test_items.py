@@ -3,19 +3,19 @@
 import asyncio
 
 import pytest
-from parts import (
-    FAST_TASKS,
-    build_env,
-    env_config,
-    ready_env,
-    server_config,
-)
 
 from reasoning_gym_environment import (
     ReasoningGymEnv,
     system_prompt,
 )
 from rg_env.tasks import library
+from tests.support.parts import (
+    FAST_TASKS,
+    build_env,
+    env_config,
+    ready_env,
+    server_config,
+)
 
 
 def questions(items):

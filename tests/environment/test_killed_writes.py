@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from parts import REPO_ROOT
 
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_lineage import Lineage
+from tests.support.parts import REPO_ROOT
 
 KILLED_AT_EVERY_LINE = """
 import os, signal, sys

@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 
 import pytest
-from parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
-from real_api import SIZE, Ends, group, hangs
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.rollouts.ledger import Ending
+from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
+from tests.support.real_api import SIZE, Ends, group, hangs
 
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
 

@@ -4,15 +4,15 @@ import asyncio
 import random
 
 import pytest
-from parts import (
+
+from reasoning_gym_environment import ReasoningGymEnv
+from tests.support.parts import (
     RIGHT,
     WRONG,
     build_env,
     ready_env,
     rollout,
 )
-
-from reasoning_gym_environment import ReasoningGymEnv
 
 
 def questions(items):

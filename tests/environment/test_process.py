@@ -6,8 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from faulty import LONE, NASTY, always, faulty_server
-from parts import (
+
+from rg_env.reports import group_page
+from rg_env.rollouts.dump_writer import read_groups
+from tests.support.faults import LONE, NASTY, always
+from tests.support.inference_server import faulty_server
+from tests.support.parts import (
     FAST_TASKS,
     GUARD_S,
     NOWHERE,
@@ -18,9 +22,6 @@ from parts import (
     vllm_reply,
     vllm_server,
 )
-
-from rg_env.reports import group_page
-from rg_env.rollouts.dump_writer import read_groups
 
 pytestmark = pytest.mark.processes
 

@@ -3,12 +3,13 @@
 import asyncio
 
 import pytest
-from faulty import faulty_api, listed
-from parts import build_env, options_of, run_main, until
-from real_api import LIMIT, SIZE, Ends, group, hangs, in_time, registered
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.errors import SettingError
+from tests.support.faults import listed
+from tests.support.parts import build_env, options_of, run_main, until
+from tests.support.real_api import LIMIT, SIZE, Ends, group, hangs, in_time, registered
+from tests.support.spoilt_api import faulty_api
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -81,7 +82,7 @@ def test_one_failed_status_does_not_make_us_register_twice(api):
             registered(front.url) as env,
         ):
             await in_time(env.get_status())
-            return env.env_id, front.requests
+            return env.env_id, front.faults.requests
 
     assert asyncio.run(run()) == (0, 4)
 

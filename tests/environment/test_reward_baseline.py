@@ -4,12 +4,12 @@ import asyncio
 import json
 
 import pytest
-from parts import rollout
-from real_api import LIMIT, SIZE, RealApi, in_time, registered
 
 from rg_env.items import run_baselines
 from rg_env.tasks import library
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
+from tests.support.parts import rollout
+from tests.support.real_api import LIMIT, SIZE, RealApi, in_time, registered
 
 pytestmark = pytest.mark.processes
 

@@ -6,12 +6,13 @@ import urllib.error
 from pathlib import Path
 
 import pytest
-from faulty import always, faulty_api, listed
-from real_api import SIZE, Ends, group, in_time, registered
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.rollouts.dump_writer import read_groups
+from tests.support.faults import always, listed
+from tests.support.real_api import SIZE, Ends, group, in_time, registered
+from tests.support.spoilt_api import faulty_api
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

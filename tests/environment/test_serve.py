@@ -4,7 +4,10 @@ import asyncio
 import dataclasses
 
 import pytest
-from parts import (
+
+from rg_env.demo.api_process import running_api
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from tests.support.parts import (
     GUARD_S,
     Simulated,
     build_env,
@@ -12,9 +15,6 @@ from parts import (
     free_port,
     until,
 )
-
-from rg_env.simulation.api_process import running_api
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
 
 def trainer_of(api, steps=4, groups=4, **changes):

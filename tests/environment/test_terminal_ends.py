@@ -8,12 +8,13 @@ import asyncio
 import signal
 
 import pytest
-from faulty import always, faulty_server
-from parts import NOWHERE, end_of, options_of
-from terminals import CTRL_C, Terminal
-from world import World
 
 from rg_env.rollouts.dump_writer import read_groups
+from tests.support.faults import always
+from tests.support.inference_server import faulty_server
+from tests.support.parts import NOWHERE, end_of, options_of
+from tests.support.terminals import CTRL_C, Terminal
+from tests.support.world import World
 
 pytestmark = pytest.mark.processes
 

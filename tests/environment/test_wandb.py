@@ -5,11 +5,11 @@ import json
 
 import pytest
 import wandb
-from parts import build_env, options_of, ready_env, run_main
 
 from rg_env.atropos import wandb_run
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from rg_env.errors import RunFailed
-from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
+from tests.support.parts import build_env, options_of, ready_env, run_main
 
 pytestmark = pytest.mark.processes
 

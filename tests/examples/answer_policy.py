@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 from examples.train_small import small_server
-from rg_env.simulation.chat_tokenizer import ChatTokenizer
+from rg_env.demo.chat_tokenizer import ChatTokenizer
 
 TOKENIZER = ChatTokenizer()
 BEFORE, AFTER = TOKENIZER.encode("<answer>"), TOKENIZER.encode("</answer><|im_end|>")

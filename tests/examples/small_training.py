@@ -13,7 +13,7 @@ from examples.train_small.recipe import Run
 from examples.train_small.servers import start_small
 from examples.train_small.task_run import TaskRun, to_the_end
 from examples.train_small.work_folder import WorkFolder
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from tests.examples.answer_policy import AnswerPolicy, load_policy
 
 GROUPS, GROUP_SIZE = 8, 8

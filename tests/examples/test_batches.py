@@ -5,10 +5,10 @@ import threading
 
 import numpy as np
 import pytest
-from real_api import SIZE, RealApi, group
 
 from examples.trainer.batches import MASKED, BatchShape, BatchSource, read_group
 from examples.trainer.policy import TrainingFailed
+from tests.support.real_api import SIZE, RealApi, group
 
 SHAPE = BatchShape(group_size=SIZE, groups=1, max_token_len=256)
 

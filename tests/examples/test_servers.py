@@ -15,7 +15,7 @@ from examples.train_small.servers import start_small
 from examples.vllm_on_cpu import Vllm, VllmFailed, make_python
 from rg_env.errors import RunFailed
 from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
-from tests.parts import descendants, left_alive
+from tests.support.parts import descendants, left_alive
 
 (A,) = TOKENIZER.encode("a")
 (B,) = TOKENIZER.encode("b")

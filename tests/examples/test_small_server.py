@@ -10,12 +10,12 @@ from transformers import AutoTokenizer
 
 from examples.train_small import small_server
 from examples.train_small.small_server import SmallServer, build_app
+from rg_env.demo.inference_server import serve_app
 from rg_env.inference.clients import CLIENTS
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.routes import COMPLETIONS
-from rg_env.simulation.inference_server import serve_app
 from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
-from tests.parts import server_config, until
+from tests.support.parts import server_config, until
 
 PROMPT = TOKENIZER.encode("2 + 2?")
 END = TOKENIZER.end_id

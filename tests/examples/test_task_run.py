@@ -13,7 +13,7 @@ from examples.train_small import curve
 from examples.train_small.task_run import to_the_end
 from rg_env.errors import RunFailed
 from tests.examples.small_training import TASK, run_folder, train
-from tests.parts import descendants, left_alive
+from tests.support.parts import descendants, left_alive
 
 STEPS = 40
 GUARD_S = 120.0

@@ -119,7 +119,7 @@ def test_a_model_is_prepared_with_an_output_embedding_of_its_own(folder, tmp_pat
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from examples.trainer.prepare import prepare
-    from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 
     AutoTokenizer.from_pretrained(TOKENIZER_FOLDER).save_pretrained(folder)
     prepare(str(folder), tmp_path / "policy")

@@ -10,13 +10,13 @@ import sys
 import time
 
 import pytest
-from documents import ROOT
 
 from examples.train_small.servers import start_small
 from examples.trainer import train
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from tests.examples.answer_policy import AnswerPolicy, load_policy
-from tests.parts import ENTRY, free_port
+from tests.support.documents import ROOT
+from tests.support.parts import ENTRY, free_port
 
 STEPS, GUARD_S = 30, 120.0
 TASK = "letter_counting"

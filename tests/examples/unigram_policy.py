@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from examples.train_small import small_server
-from rg_env.simulation.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
 
 TOKENIZER = ChatTokenizer()
 VOCABULARY = 4096

@@ -13,7 +13,16 @@ from atroposlib.envs.server_handling.server_manager import ServerManager
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
-from parts import (
+
+from rg_env.demo.inference_server import serve_app
+from rg_env.inference import clients, replies
+from rg_env.inference import prompts as prompts_module
+from rg_env.inference.clients import CLIENTS, Client, OpenAiClient
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import Inference
+from rg_env.inference.prompts import Prompts, render_prompt
+from rg_env.inference.replies import BadReplyError
+from tests.support.parts import (
     RIGHT,
     TOKENIZER,
     WRONG,
@@ -22,15 +31,6 @@ from parts import (
     until,
     vllm_reply,
 )
-
-from rg_env.inference import clients, replies
-from rg_env.inference import prompts as prompts_module
-from rg_env.inference.clients import CLIENTS, Client, OpenAiClient
-from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import Inference
-from rg_env.inference.prompts import Prompts, render_prompt
-from rg_env.inference.replies import BadReplyError
-from rg_env.simulation.inference_server import serve_app
 
 pytestmark = pytest.mark.slow
 

@@ -4,20 +4,20 @@ import asyncio
 import re
 
 import pytest
-from odd_servers import openai_endpoint, serving
-from parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    vllm_reply,
-    vllm_server,
-)
 
 from rg_env import patience
 from rg_env.inference.completions import Sampling, _as_array
 from rg_env.inference.inference import MOST_ENDS, InferenceFailed
 from rg_env.inference.prompts import render_prompt
 from rg_env.inference.replies import BadReplyError
+from tests.support.odd_servers import openai_endpoint, serving
+from tests.support.parts import (
+    RIGHT,
+    WRONG,
+    build_env,
+    vllm_reply,
+    vllm_server,
+)
 
 pytestmark = pytest.mark.slow
 

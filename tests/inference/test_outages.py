@@ -3,14 +3,14 @@
 import asyncio
 
 import pytest
-from parts import (
-    NOWHERE,
-    server_config,
-)
 
 from rg_env import patience
 from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch, kind_of
+from tests.support.parts import (
+    NOWHERE,
+    server_config,
+)
 
 pytestmark = pytest.mark.slow
 

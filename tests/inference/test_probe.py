@@ -5,7 +5,17 @@ import contextlib
 import math
 
 import pytest
-from odd_servers import (
+from transformers import AutoTokenizer
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.inference.clients import client_of
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import Inference
+from rg_env.inference.probe import NoRouteError, ProbeRequest
+from rg_env.inference.prompts import Prompt
+from rg_env.inference.replies import UnusableReplyError
+from rg_env.inference.reply_checks import WrongSettingError
+from tests.support.odd_servers import (
     HTML,
     MODEL,
     Odd,
@@ -17,17 +27,13 @@ from odd_servers import (
     serving,
     stock_vllm,
 )
-from parts import ENTRY_OF_FOUR, TOKENIZER, Exact, env_config, server_config
-from transformers import AutoTokenizer
-
-from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.inference.clients import client_of
-from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import Inference
-from rg_env.inference.probe import NoRouteError, ProbeRequest
-from rg_env.inference.prompts import Prompt
-from rg_env.inference.replies import UnusableReplyError
-from rg_env.inference.reply_checks import WrongSettingError
+from tests.support.parts import (
+    ENTRY_OF_FOUR,
+    TOKENIZER,
+    Exact,
+    env_config,
+    server_config,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,6 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from odd_servers import recorded
 
 from rg_env.inference import readers
 from rg_env.inference.readers import read_atropos, read_completions, read_sglang
@@ -17,6 +16,7 @@ from rg_env.inference.replies import (
     MissingInReplyError,
     why_unusable,
 )
+from tests.support.odd_servers import recorded
 
 
 def as_host_reads_vllm(reply):

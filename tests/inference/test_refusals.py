@@ -3,7 +3,6 @@
 import orjson
 import pytest
 from aiohttp import ClientResponseError
-from odd_servers import HTML, recorded, refusal
 
 from rg_env.inference.refusals import (
     CONTEXT,
@@ -14,6 +13,7 @@ from rg_env.inference.refusals import (
     sentence,
     setting_of,
 )
+from tests.support.odd_servers import HTML, recorded, refusal
 
 URL = "http://h:9004/v1"
 

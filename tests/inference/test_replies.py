@@ -4,7 +4,6 @@ import asyncio
 import json
 
 import pytest
-from odd_servers import HTML, refusal
 
 from rg_env.inference.readers import read_atropos, read_completions, read_sglang
 from rg_env.inference.replies import (
@@ -14,6 +13,7 @@ from rg_env.inference.replies import (
     read_reply,
     why_unusable,
 )
+from tests.support.odd_servers import HTML, refusal
 
 WHOLE = ([5, 6], [-0.5, -1.0])
 

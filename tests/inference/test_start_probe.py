@@ -5,7 +5,15 @@ import functools
 import logging
 
 import pytest
-from odd_servers import (
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import patience
+from rg_env.atropos.server_settings import ServerSettings
+from rg_env.errors import SettingError
+from rg_env.inference import circuit
+from rg_env.inference.clients import VllmClient
+from rg_env.inference.completions import Sampling
+from tests.support.odd_servers import (
     MODEL,
     Odd,
     atropos_api,
@@ -21,7 +29,7 @@ from odd_servers import (
     stock_vllm,
     web_page,
 )
-from parts import (
+from tests.support.parts import (
     ENTRY_OF_FOUR,
     NOWHERE,
     RIGHT,
@@ -36,14 +44,6 @@ from parts import (
     until,
     vllm_reply,
 )
-
-from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
-from rg_env.atropos.server_settings import ServerSettings
-from rg_env.errors import SettingError
-from rg_env.inference import circuit
-from rg_env.inference.clients import VllmClient
-from rg_env.inference.completions import Sampling
 
 pytestmark = pytest.mark.slow
 

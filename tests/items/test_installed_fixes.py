@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fixed_scores import BASE_TASKS
 
 from rg_env.items import installed_fixes
 from rg_env.task_rules.fixes.fix_table import FIXES
 from rg_env.tasks import library
+from tests.support.fixed_scores import BASE_TASKS
 
 TASK = "complex_arithmetic"
 

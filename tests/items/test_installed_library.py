@@ -7,7 +7,6 @@ import itertools
 from pathlib import Path
 
 import pytest
-from parts import TOKENIZER, run_main
 
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
@@ -15,6 +14,7 @@ from rg_env.items.installed_library import read_library
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PreloadFailed
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.parts import TOKENIZER, run_main
 
 pytestmark = pytest.mark.processes
 

@@ -8,11 +8,20 @@ import shlex
 import click
 import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
-from documents import DOCUMENTS, PAGES, ROOT, blocks, codes, prose_of, table, text_of
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import COMMANDS, PROGRAM
+from tests.support.documents import (
+    DOCUMENTS,
+    PAGES,
+    ROOT,
+    blocks,
+    codes,
+    prose_of,
+    table,
+    text_of,
+)
 
 ENTRY = "python reasoning_gym_environment.py"
 ENTRY_CALL = re.compile(r"python reasoning_gym_environment\.py +([a-z][a-z-]*)")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from documents import PAGES, README, ROOT, name_of, prose_of, text_of
 
 from rg_env.cli.main import COMMANDS
-from rg_env.simulation.hostile_texts import HOSTILE
 from rg_env.task_rules.faster.table import REPLACEMENTS
 from rg_env.task_rules.scale_repairs import REPAIRS
 from rg_env.tasks.scales import load_shipped
+from tests.support.documents import PAGES, README, ROOT, name_of, prose_of, text_of
+from tests.support.hostile_texts import HOSTILE
 
 MEASUREMENTS = ROOT / "docs" / "measurements.md"
 ITEM_SPEED = ROOT / "docs" / "item_speed.md"

@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
-from documents import (
+
+from tests.support.documents import (
     CONTRIBUTING,
     DOCUMENTS,
     PAGES,

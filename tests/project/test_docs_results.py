@@ -8,9 +8,6 @@ import json
 import re
 from typing import get_args
 
-from documents import ROOT, blocks, codes, table, text_of
-from parts import build_env
-
 from rg_env.atropos.group_forms import build_record
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import EVENTS
@@ -20,6 +17,8 @@ from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Fate, Ledger
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.tasks.feedback import Feedback
+from tests.support.documents import ROOT, blocks, codes, table, text_of
+from tests.support.parts import build_env
 
 SOURCES = [ROOT / "reasoning_gym_environment.py", *(ROOT / "rg_env").rglob("*.py")]
 
@@ -42,7 +41,7 @@ def words_of_scores(path):
 
 
 def test_the_outcomes_table_has_every_outcome_of_the_code():
-    product = [p for p in SOURCES if "simulation" not in p.parts]
+    product = [p for p in SOURCES if "demo" not in p.parts]
     in_code = set(get_args(FormatFailure)).union(*map(words_of_scores, product))
     assert {codes(row[0])[0] for row in table("Outcome")} == in_code
 

@@ -7,8 +7,6 @@ from enum import Enum
 
 import pytest
 import yaml
-from documents import EXAMPLES, README, ROOT, blocks, codes, name_of, table, text_of
-from parts import GUARD_S
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import defaults
@@ -25,6 +23,17 @@ from rg_env.tasks.level_settings import build_rules
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.documents import (
+    EXAMPLES,
+    README,
+    ROOT,
+    blocks,
+    codes,
+    name_of,
+    table,
+    text_of,
+)
+from tests.support.parts import GUARD_S
 
 SETTINGS = ROOT / "docs" / "settings.md"
 TASKS = ROOT / "docs" / "tasks_and_levels.md"

@@ -11,7 +11,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from parts import (
+
+from tests.support.parts import (
     GUARD_S,
     NOWHERE,
     TOKENIZER,

@@ -48,14 +48,14 @@ def test_unmarked_whose_fixture_has_started_one_earlier(started):
 def test_a_test_that_starts_a_process_and_is_not_marked_so_fails(tmp_path):
     (tmp_path / "test_some.py").write_text(TESTS)
     (tmp_path / "conftest.py").write_text(
-        "from started_processes import StartedProcesses\n"
+        "from tests.support.started_processes import StartedProcesses\n"
         "def pytest_configure(config):\n"
         "    config.addinivalue_line('markers', 'processes: starts processes')\n"
         "    config.pluginmanager.register(StartedProcesses())\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", tmp_path],
-        env={"PYTHONPATH": str(Path(__file__).parents[1])},
+        env={"PYTHONPATH": str(Path(__file__).parents[2])},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from parts import left_alive
 
 from rg_env.workers.pool_errors import PoolClosed
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.parts import left_alive
 
 pytestmark = pytest.mark.processes
 

@@ -18,7 +18,7 @@ from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
 from rg_env.rollouts.dump_writer import encode_line
 from rg_env.rollouts.ledger import Fate
 from rg_env.scoring.extraction import FormatFailure
-from rg_env.simulation.hostile_texts import HOSTILE
+from tests.support.hostile_texts import HOSTILE
 
 ATTACKS = [
     "<script>alert(1)</script>",

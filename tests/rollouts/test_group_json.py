@@ -2,11 +2,11 @@
 
 import json
 
-from groups import GROUPS, decoded, group
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.rollouts.group_json import encode_groups
+from tests.support.groups import GROUPS, decoded, group
 
 
 @given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))

@@ -12,15 +12,15 @@ import time
 from fractions import Fraction
 
 import pytest
-from groups import group
-from parts import (
-    build_env,
-)
 
 from rg_env import ending
 from rg_env.reports import group_page
 from rg_env.rollouts.dump_writer import read_groups
 from rg_env.rollouts.row_writer import RowWriter
+from tests.support.groups import group
+from tests.support.parts import (
+    build_env,
+)
 
 
 def test_rows_without_tokens_have_all_else(tmp_path):

@@ -4,16 +4,16 @@ import asyncio
 import json
 
 import pytest
-from parts import (
+
+from rg_env.atropos import group_forms
+from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.run_dumps import Dumps
+from tests.support.parts import (
     RIGHT,
     WRONG,
     build_env,
     rollout,
 )
-
-from rg_env.atropos import group_forms
-from rg_env.rollouts.dump_writer import read_groups
-from rg_env.rollouts.run_dumps import Dumps
 
 
 def record_of(*texts):

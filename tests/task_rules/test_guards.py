@@ -14,9 +14,9 @@ from jobs_for_conformance import make_asked_entry, scorers_that_evaluate
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS
-from rg_env.simulation.hostile_texts import FOLDER, HOSTILE, armed
 from rg_env.task_rules.table import EVALUATED, GUARDS, refusal, solution, source_task
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.hostile_texts import FOLDER, HOSTILE, armed
 
 GUARD_S = 120.0
 NUM_SEEDS = 40

@@ -5,9 +5,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from learners import Training, run_training
 
 from rg_env.tasks.adaptive import AdaptiveWeights
+from tests.support.learners import Training, run_training
 
 SHARES = st.floats(0.01, 1)
 BASES = st.floats(0.01, 100)

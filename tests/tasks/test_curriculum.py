@@ -6,7 +6,6 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from learners import LEARNERS, OUT_OF_REACH, run_task
 
 from rg_env.errors import SettingError
 from rg_env.tasks.curriculum import (
@@ -20,6 +19,7 @@ from rg_env.tasks.curriculum import (
     Curriculum,
 )
 from rg_env.tasks.task_history import RECENT_GROUPS, TaskHistory
+from tests.support.learners import LEARNERS, OUT_OF_REACH, run_task
 
 LEVELS = st.floats(0, 1)
 MEANS = st.lists(st.floats(0, 1), max_size=40)

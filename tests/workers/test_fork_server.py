@@ -8,7 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from worker_attacks import (
+
+from rg_env.workers.pool_errors import PreloadFailed, WorkerDied
+from rg_env.workers.worker_pool import WorkerPool
+from tests.support.worker_attacks import (
     LONG_S,
     evaluate,
     execute,
@@ -17,9 +20,6 @@ from worker_attacks import (
     start_script,
     wait_until_gone,
 )
-
-from rg_env.workers.pool_errors import PreloadFailed, WorkerDied
-from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 

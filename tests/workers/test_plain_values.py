@@ -14,7 +14,6 @@ import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worker_attacks import LONG_S, evaluate
 
 from rg_env.scoring.score import FormatScores
 from rg_env.workers import plain_values
@@ -28,6 +27,7 @@ from rg_env.workers.plain_values import (
 )
 from rg_env.workers.pool_errors import JobFailed
 from rg_env.workers.wire import MAX_REPLY_BYTES
+from tests.support.worker_attacks import LONG_S, evaluate
 
 SHORT_S = 0.05
 KEYS = st.text() | st.integers(1 - 2**53, 2**53 - 1) | st.just("tuple")

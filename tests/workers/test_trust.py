@@ -3,7 +3,6 @@
 import os
 
 import pytest
-from worker_attacks import LONG_S, evaluate, execute
 
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import MAX_REPLY_BYTES, scores_of
@@ -12,6 +11,7 @@ from rg_env.workers import worker_thread
 from rg_env.workers.plain_values import pack
 from rg_env.workers.pool_errors import WorkerDied
 from rg_env.workers.worker_thread import Trust
+from tests.support.worker_attacks import LONG_S, evaluate, execute
 
 CHANNEL = (
     "import gc\n"

@@ -3,9 +3,9 @@
 import socket
 
 import pytest
-from worker_attacks import LONG_S
 
 from rg_env.workers.wire import MAX_BODY_BYTES, Channel, Frame
+from tests.support.worker_attacks import LONG_S
 
 
 def test_frame_that_is_too_long_or_of_no_kind_is_not_received():

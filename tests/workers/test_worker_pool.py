@@ -10,16 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
-from worker_attacks import (
+
+from rg_env.workers.pool_errors import DeadlineExceeded, PoolClosed, PoolFull
+from rg_env.workers.worker_pool import WorkerPool
+from tests.support.worker_attacks import (
     HANG_IN_C,
     LONG_S,
     find_descendants,
     run_script,
     start_script,
 )
-
-from rg_env.workers.pool_errors import DeadlineExceeded, PoolClosed, PoolFull
-from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 

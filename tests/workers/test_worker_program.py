@@ -6,11 +6,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from worker_attacks import LONG_S, execute
 
 from rg_env.workers.pool_errors import JobFailed
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_program import MAX_GROWTH_KIB
+from tests.support.worker_attacks import LONG_S, execute
 
 pytestmark = pytest.mark.processes
 

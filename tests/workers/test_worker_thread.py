@@ -9,10 +9,10 @@ import signal
 import time
 
 import pytest
-from worker_attacks import HANG_IN_C, LONG_S, execute
 
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.worker_attacks import HANG_IN_C, LONG_S, execute
 
 pytestmark = pytest.mark.processes
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixed_scores import fixed_score
 
 from rg_env.task_rules.table import rejection
+from tests.support.fixed_scores import fixed_score
 
 
 @pytest.mark.parametrize(

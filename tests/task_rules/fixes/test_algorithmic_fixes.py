@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from fixed_scores import entries, entry_of, fixed_score, mean_score
 
 from rg_env.tasks import library
 from rg_env.tasks.scales import load_shipped
+from tests.support.fixed_scores import entries, entry_of, fixed_score, mean_score
 
 
 def test_the_dead_board_is_paid_only_where_it_is_right() -> None:

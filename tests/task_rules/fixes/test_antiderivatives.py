@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from fixed_scores import entries, library_score
 
 from rg_env.task_rules.reading.antiderivatives import has_wrong_slope
+from tests.support.fixed_scores import entries, library_score
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixed_scores import both_scores, entry_of, fixed_score
 
 from rg_env.task_rules.fixes.arithmetic_fixes import TIMES
+from tests.support.fixed_scores import both_scores, entry_of, fixed_score
 
 
 def test_a_number_that_is_wrapped_keeps_the_credit_of_the_library() -> None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from fixed_scores import BASE_TASKS, both_scores, entries, entry_of, fixed_score
 
 from rg_env.task_rules.base_scorer import WITHOUT_UNITS, base_fix
 from rg_env.tasks import library
+from tests.support.fixed_scores import (
+    BASE_TASKS,
+    both_scores,
+    entries,
+    entry_of,
+    fixed_score,
+)
 
 SECOND_ANSWERS: Mapping[str, str] = {
     **dict.fromkeys(BASE_TASKS, "1{gold}"),

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from fixed_scores import both_scores, entries, fixed_score
 
 from rg_env.task_rules.games.boxnet import agent_at
+from tests.support.fixed_scores import both_scores, entries, fixed_score
 
 
 def box_by_box(entry: dict[str, Any], boxes: int) -> str:

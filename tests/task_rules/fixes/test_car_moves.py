@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fixed_scores import both_scores, fixed_score
 
 from rg_env.task_rules.games.rush_hour import SIDE, UNSOLVED, read_board
 from rg_env.tasks import library
+from tests.support.fixed_scores import both_scores, fixed_score
 
 
 def solve_cars(config: str) -> str:

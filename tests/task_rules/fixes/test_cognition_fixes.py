@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixed_scores import fixed_score
 
 from rg_env.tasks import library
+from tests.support.fixed_scores import fixed_score
 
 
 @pytest.mark.parametrize("more", ["2R", "2R'", "U2'", "42", "hello", "0R", "9R"])

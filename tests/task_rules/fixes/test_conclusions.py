@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fixed_scores import entry_of, fixed_score, mean_score
 
 from rg_env.task_rules.logic.propositional_logic import read_formula
+from tests.support.fixed_scores import entry_of, fixed_score, mean_score
 
 OR = "\N{LOGICAL OR}"
 

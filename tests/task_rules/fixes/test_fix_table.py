@@ -10,7 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from fixed_scores import (
+
+from rg_env.task_rules.fixes.arithmetic_fixes import TIMES
+from rg_env.task_rules.fixes.fix_table import FIXES
+from rg_env.task_rules.table import solution
+from rg_env.tasks import library
+from tests.support.fixed_scores import (
     BASE_TASKS,
     both_scores,
     entries,
@@ -19,11 +24,6 @@ from fixed_scores import (
     fixed_score,
     mean_score,
 )
-
-from rg_env.task_rules.fixes.arithmetic_fixes import TIMES
-from rg_env.task_rules.fixes.fix_table import FIXES
-from rg_env.task_rules.table import solution
-from rg_env.tasks import library
 
 pytestmark = pytest.mark.slow
 

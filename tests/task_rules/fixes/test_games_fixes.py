@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fixed_scores import fixed_score
+
+from tests.support.fixed_scores import fixed_score
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fixed_scores import fixed_score
+from tests.support.fixed_scores import fixed_score
 
 BUTTONS = [
     {"name": "A", "type": "add", "value": 5, "active_state": "any"},

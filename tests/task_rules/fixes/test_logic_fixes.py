@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixed_scores import entries, entry_of, fixed_score, mean_score
 
 from rg_env.tasks import library
+from tests.support.fixed_scores import entries, entry_of, fixed_score, mean_score
 
 
 def all_knights(entry: dict[str, Any]) -> str:

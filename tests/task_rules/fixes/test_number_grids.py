@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixed_scores import entry_of, fixed_score
 
 from rg_env.task_rules.reading.number_grids import score_number_grid
+from tests.support.fixed_scores import entry_of, fixed_score
 
 
 def first_that_fits(entry: dict[str, Any]) -> str:

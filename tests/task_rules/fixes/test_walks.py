@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixed_scores import entries, fixed_score
 
 from rg_env.task_rules.games.sokoban import MAX_WALKS, walks_of
+from tests.support.fixed_scores import entries, fixed_score
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from worker_attacks import LAYERS, LONG_S
 
 from rg_env.items import worker_jobs
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.worker_attacks import LAYERS, LONG_S
 
 
 @pytest.fixture(scope="session")

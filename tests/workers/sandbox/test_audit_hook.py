@@ -7,7 +7,8 @@ import os
 import time
 
 import pytest
-from worker_attacks import run_script
+
+from tests.support.worker_attacks import run_script
 
 pytestmark = pytest.mark.processes
 

@@ -3,9 +3,9 @@
 import contextlib
 
 import pytest
-from worker_attacks import LAYERS, evaluate, execute, fails_with
 
 from rg_env.workers.worker_pool import DEFAULT_MEMORY_LIMIT_BYTES, WorkerPool
+from tests.support.worker_attacks import LAYERS, evaluate, execute, fails_with
 
 pytestmark = pytest.mark.processes
 

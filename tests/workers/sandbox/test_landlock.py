@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from worker_attacks import ROOT, execute, fails_with
 
 from rg_env.items import worker_jobs
 from rg_env.workers.pool_errors import JobFailed
+from tests.support.worker_attacks import ROOT, execute, fails_with
 
 pytestmark = pytest.mark.processes
 

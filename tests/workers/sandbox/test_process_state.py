@@ -3,7 +3,8 @@
 import os
 
 import pytest
-from worker_attacks import LONG_S, evaluate, execute, fails_with
+
+from tests.support.worker_attacks import LONG_S, evaluate, execute, fails_with
 
 pytestmark = pytest.mark.processes
 

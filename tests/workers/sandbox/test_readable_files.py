@@ -1,11 +1,11 @@
 """What making and scoring items reads can be read."""
 
 import pytest
-from worker_attacks import LONG_S, execute
 
 from rg_env.items import worker_jobs
 from rg_env.task_rules.table import solution
 from rg_env.tasks.fallback_tasks import TASKS
+from tests.support.worker_attacks import LONG_S, execute
 
 pytestmark = pytest.mark.processes
 

@@ -4,9 +4,9 @@ import contextlib
 import os
 
 import pytest
-from worker_attacks import LONG_S, execute, fails_with
 
 from rg_env.workers.pool_errors import WorkerDied
+from tests.support.worker_attacks import LONG_S, execute, fails_with
 
 pytestmark = pytest.mark.processes
 

@@ -4,9 +4,9 @@ import os
 import socket
 
 import pytest
-from worker_attacks import evaluate, execute, fails_with
 
 from rg_env.workers.sandbox import syscalls
+from tests.support.worker_attacks import evaluate, execute, fails_with
 
 pytestmark = pytest.mark.processes
 

@@ -1,0 +1,146 @@
+"""The real Atropos API as a child process that ends with us, alone or with a trainer.
+
+    async with running_api() as url:
+        ...
+
+The child serves what `run-api` serves, the framework's own or that of this project, but
+on this machine's loopback address and on a free port.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from rg_env import ending
+from rg_env.demo.child_process import (
+    announce,
+    end_with_parent,
+    running_program,
+)
+from rg_env.demo.stand_in_trainer import (
+    StandInTrainer,
+    TrainerConfig,
+    TrainerError,
+    TrainerStep,
+)
+from rg_env.trainer_api import api_server
+
+PROGRAM = "rg_env.demo.api_process"
+WITHOUT_END = 10**9
+"""A number of steps that no run reaches."""
+
+
+@contextlib.asynccontextmanager
+async def running_api(
+    port: int = 0,
+    *,
+    log_path: Path | None = None,
+    is_quick: bool = False,
+    program: str = PROGRAM,
+) -> AsyncIterator[str]:
+    """Run the Atropos API while the context lasts.
+
+    Args:
+        port: Port on the loopback address; 0 for a free one.
+        log_path: File for what the API prints, overwritten; None for one without a
+            name.
+        is_quick: Whether it is this project's `run-api`, not the framework's.
+        program: What serves it.
+
+    Yields:
+        The base URL, without a slash at its end.
+
+    Raises:
+        ChildError: It ended or did not answer in time.
+    """
+    argv = [f"--port={port}"] + ["--quick"] * is_quick
+    async with running_program(program, *argv, log_path=log_path) as url:
+        yield url
+
+
+@contextlib.asynccontextmanager
+async def trained_api(
+    config: TrainerConfig,
+    on_step: Callable[[TrainerStep], None] | None = None,
+    *,
+    port: int = 0,
+    log_path: Path | None = None,
+    is_quick: bool = False,
+    program: str = PROGRAM,
+) -> AsyncIterator[tuple[str, StandInTrainer]]:
+    """Run it and the stand-in trainer, which takes all it gets, inside the context.
+
+    Args:
+        config: The trainer's; its `api_url` is set here.
+        on_step: Told of each of its steps.
+        port: Of the API; 0 for a free one.
+        log_path: For what the API prints.
+        is_quick: Whether the API is this project's, not the framework's.
+        program: What serves the API.
+
+    Yields:
+        The API's URL, and the trainer.
+
+    Raises:
+        ChildError: The API did not start.
+    """
+    async with running_api(
+        port, log_path=log_path, is_quick=is_quick, program=program
+    ) as url:
+        trainer = StandInTrainer(dataclasses.replace(config, api_url=url), on_step)
+        training = asyncio.create_task(trainer.run(WITHOUT_END))
+        try:
+            yield url, trainer
+        finally:
+            training.cancel()
+            with contextlib.suppress(asyncio.CancelledError, TrainerError):
+                await training
+
+
+def listen(port: int) -> socket.socket:
+    """Listen on a port of the loopback address.
+
+    Raises:
+        SystemExit: It is in use.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+    except OSError as error:
+        raise SystemExit(
+            f"cannot listen on 127.0.0.1:{port} for the Atropos API ({error});"
+            " stop what uses the port, or choose another one"
+        ) from error
+    return listener
+
+
+def main(wrapped: Callable[[Any], Any] = lambda application: application) -> int:
+    """Serve until the standard input closes.
+
+    Args:
+        wrapped: From the API's application to the one that is served.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {PROGRAM}")
+    parser.add_argument("--port", type=int, default=0, help="0 for a free one")
+    parser.add_argument("--quick", action="store_true", help="this project's run-api")
+    options = parser.parse_args()
+    end_with_parent()
+    listener = listen(options.port)
+    served = wrapped(api_server.application(is_quick=options.quick))
+    announce(f"http://127.0.0.1:{listener.getsockname()[1]}", "Atropos API")
+    ending.run(api_server.serve(served, listener))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

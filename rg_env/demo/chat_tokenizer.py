@@ -1,0 +1,109 @@
+"""The small tokenizer that is shipped, and the chat format of its prompts.
+
+The format is ChatML without a BOS token. One message is `<|im_start|>role`, a newline,
+the content, `<|im_end|>`, a newline; a prompt ends with an opened assistant message.
+`CHAT_TEMPLATE` is the same in the template language of tokenizers, and a test holds
+the two together.
+
+Contents are not escaped: a message that itself holds `<|im_end|>` is cut there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+TOKENIZER_FOLDER = Path(__file__).resolve().parent / "tokenizer"
+
+START = "<|im_start|>"
+END = "<|im_end|>"
+PAD = "<|pad|>"
+SPECIAL_TOKENS = (START, END, PAD)
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] }}"
+    "{{ '<|im_end|>\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+_USER_HEAD = f"{START}user\n"
+
+
+def build_prompt(messages: Sequence[tuple[str, str]]) -> str:
+    """Write messages as one prompt that ends with an opened assistant message.
+
+    Args:
+        messages: (role, content) of each message, in order.
+    """
+    body = "".join(f"{START}{role}\n{content}{END}\n" for role, content in messages)
+    return f"{body}{START}assistant\n"
+
+
+def extract_last_user_message(prompt: str) -> str:
+    """Cut the last user message out of a prompt.
+
+    Returns:
+        Its content, unchanged; a prompt that is not in this format is taken whole, as a
+        question asked without a template.
+    """
+    head = prompt.rfind(_USER_HEAD)
+    if head < 0:
+        return prompt
+    content = prompt[head + len(_USER_HEAD) :]
+    return content.split(END, 1)[0]
+
+
+def load_tokenizer(folder: Path = TOKENIZER_FOLDER) -> Tokenizer:
+    """Load the tokenizer of a folder that holds a `tokenizer.json`.
+
+    Raises:
+        FileNotFoundError: There is none.
+        ValueError: It has no `<|im_end|>`, so it is not one of the demo's format.
+    """
+    path = folder / "tokenizer.json"
+    advice = "train one with `python -m tools.train_tokenizer --output FOLDER`"
+    if not path.is_file():
+        raise FileNotFoundError(f"no tokenizer at {path}; {advice}")
+    tokenizer = Tokenizer.from_file(str(path))
+    if tokenizer.token_to_id(END) is None:
+        raise ValueError(f"{path}: expected a tokenizer with {END}; {advice}")
+    return tokenizer
+
+
+class ChatTokenizer:
+    """Texts to tokens and back, special tokens included.
+
+    Args:
+        folder: Of the tokenizer.
+
+    Attributes:
+        end_id: The token that ends a completion.
+    """
+
+    def __init__(self, folder: Path = TOKENIZER_FOLDER) -> None:
+        self._tokenizer = load_tokenizer(folder)
+        self._size = self._tokenizer.get_vocab_size()
+        (self.end_id,) = self.encode(END)
+
+    def encode(self, text: str) -> list[int]:
+        """Encode a text; special tokens in it become their own ids."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Decode tokens, special ones included.
+
+        Raises:
+            ValueError: An id is outside the vocabulary.
+        """
+        if token_ids and not 0 <= min(token_ids) <= max(token_ids) < self._size:
+            raise ValueError(
+                f"token ids lie in [0, {self._size}), found {min(token_ids)} to"
+                f" {max(token_ids)}; the prompt was encoded with another tokenizer than"
+                " the simulated server's"
+            )
+        text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
+        return text

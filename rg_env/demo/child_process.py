@@ -1,0 +1,204 @@
+"""Programs of this project as child processes that do not outlive us.
+
+    async with running_program("rg_env.demo.inference_server") as url:
+        ...
+
+Such a program prints where it listens, as the last word of its first line, once it
+does. It watches its standard input: when that closes, because we closed it or because
+we were killed, it ends. So no way of dying leaves an orphan behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO
+
+from rg_env.errors import RunFailed
+
+PROJECT = Path(__file__).resolve().parents[2]
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 5.0
+SHOWN_LOG_LINES = 20
+REFUSAL = "error: "
+"""What a command of ours says before its sentence."""
+
+EXIT_REFUSED = 2
+
+
+class ChildError(RunFailed):
+    """A program did not start; the text holds the end of its log.
+
+    Args:
+        reason: What became of it.
+        log: The end of its log.
+    """
+
+    def __init__(self, reason: str, log: str) -> None:
+        super().__init__(f"{reason}; the end of its log:\n{log}")
+        self._reason = reason
+        *_, self._last = log.splitlines() or [""]
+        if self._has_said_why:
+            self.exit_status = EXIT_REFUSED
+
+    @property
+    def sentence(self) -> str:
+        """Its own sentence if it refused to start, or what became of it and why."""
+        if self._has_said_why:
+            return self._last.removeprefix(REFUSAL)
+        return f"{self._reason} ({self._last})"
+
+    @property
+    def _has_said_why(self) -> bool:
+        return self._last.startswith(REFUSAL)
+
+
+def end_with_parent() -> None:
+    """End this process when its standard input closes; for the child's side."""
+
+    def watch() -> None:
+        # Not sys.stdin: a thread that waits in its lock would block the exit.
+        while os.read(0, 65536):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def announce(url: str, what: str) -> None:
+    """Tell the parent where this process listens; what it prints later goes to the log.
+
+    Nobody reads the pipe to the parent after that, and a full one would stop us.
+
+    Args:
+        url: Where.
+        what: This program is, for people.
+    """
+    print(f"{what} ready on {url}", flush=True)
+    os.dup2(2, 1)
+
+
+def read_log_end(log_path: Path, lines: int = SHOWN_LOG_LINES) -> str:
+    """Return the last lines of a log."""
+    text = log_path.read_text("utf-8", errors="replace").splitlines()
+    return "\n".join(text[-lines:]) or "(its log is empty)"
+
+
+def _open_log(log_path: Path | None) -> BinaryIO:
+    if log_path is not None:
+        return log_path.open("wb", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+class ChildProgram:
+    """A program that is started at once, and ended by `stop`.
+
+    Args:
+        module: What is run with `python -m`.
+        argv: Its command line.
+        log_path: File for what it prints, overwritten; None for one without a name.
+        variables: Of its environment, beside ours.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *argv: str,
+        log_path: Path | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._module = module
+        self._log = _open_log(log_path)
+        paths = [str(PROJECT), os.environ.get("PYTHONPATH", "")]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            # Ctrl-C at the terminal is for us; the child is told by us to end.
+            start_new_session=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+                **variables,
+            },
+        )
+
+    def wait_for_url(self, timeout_s: float = START_TIMEOUT_S) -> str:
+        """Return what it listens on, without a slash at its end.
+
+        Raises:
+            ChildError: It ended, or said nothing in time.
+        """
+        output = self._process.stdout
+        assert output is not None  # noqa: S101 - it was asked for
+        if not select.select([output], [], [], timeout_s)[0]:
+            raise self._error(f"said nothing within {timeout_s:g} s")
+        words = output.readline().decode(errors="replace").split()
+        if words and words[-1].startswith("http"):
+            return words[-1]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_TIMEOUT_S)
+        raise self._error(f"ended with status {self._process.poll()} at its start")
+
+    def _error(self, reason: str) -> ChildError:
+        # Opened anew, since the place in the file is shared with the program.
+        end = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
+        return ChildError(f"{self._module} {reason}", end)
+
+    def check(self) -> None:
+        """Raise `ChildError` if it has ended."""
+        if (status := self._process.poll()) is not None:
+            raise self._error(f"ended with status {status}")
+
+    def stop(self) -> None:
+        """End it, with force if it does not go; returns when it is gone."""
+        process = self._process
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for file in (process.stdin, process.stdout, self._log):
+            if file is not None:
+                file.close()
+
+
+@contextlib.asynccontextmanager
+async def running_program(
+    module: str,
+    *argv: str,
+    log_path: Path | None = None,
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> AsyncIterator[str]:
+    """Run a program while the context lasts.
+
+    Args:
+        module: What is run with `python -m`.
+        argv: Its command line.
+        log_path: File for what it prints, overwritten; None for one without a name,
+            which goes with us however we end.
+        start_timeout_s: How long it may take until it listens, in seconds.
+
+    Yields:
+        What it listens on, without a slash at its end.
+
+    Raises:
+        ChildError: It ended, or did not listen in time.
+    """
+    child = ChildProgram(module, *argv, log_path=log_path)
+    try:
+        yield await asyncio.to_thread(child.wait_for_url, start_timeout_s)
+    finally:
+        await asyncio.shield(asyncio.to_thread(child.stop))

@@ -1,0 +1,267 @@
+"""A simulated inference server: any simulated model behind any protocol, over HTTP.
+
+It speaks to the env as a vLLM, SGLang or OpenAI server does (see
+`rg_env.demo.protocols`); the host and the env cannot tell, the counts at `GET /stats`
+can. Malformed requests get status 400 and a JSON object that says what was expected.
+
+As a program it has the simulated policy as its model, and is told at `POST TELL` what
+that has to know. It is not an inference server: it loads no model, keeps no context
+limit of its own and checks no key.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from rg_env.demo.answer_key import AnswerKey
+from rg_env.demo.chat_tokenizer import ChatTokenizer
+from rg_env.demo.child_process import announce, end_with_parent
+from rg_env.demo.model import TRIAL_TOKENS, Model
+from rg_env.demo.policy import KeyEntry
+from rg_env.demo.policy_model import PolicyModel
+from rg_env.demo.protocols import (
+    CHAT,
+    COMPLETION,
+    Answer,
+    Ask,
+    BadRequest,
+    Body,
+    InferenceProtocol,
+    choose_native,
+)
+
+MAX_BODY_BYTES = 64 * 1024**2
+DEFAULT_MAX_TOKENS = 1024
+MODEL_NAME = "simulated-policy"
+VERSION = "0.0.0+simulated"
+TELL = "/simulation/tell"
+"""Takes what the simulated policy has to know of a question, before that is asked."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class InferenceServer:
+    """The handlers of one server.
+
+    Args:
+        model: What plays the model.
+        latency_ms: How long every answer takes, counted from its request.
+    """
+
+    def __init__(self, model: Model, latency_ms: float = 0.0) -> None:
+        self.model = model
+        self.tokenizer = ChatTokenizer()
+        self._latency_s = latency_ms / 1000
+        self._requests = self._completions = 0
+
+    async def health(self, request: web.Request) -> web.Response:
+        """Say that all is well."""
+        return web.json_response({"status": "ok", "simulated": True})
+
+    async def models(self, request: web.Request) -> web.Response:
+        """Name the one model."""
+        model = {"id": MODEL_NAME, "object": "model"}
+        return web.json_response({"object": "list", "data": [model]})
+
+    async def version(self, request: web.Request) -> web.Response:
+        """Name the version, as vLLM does."""
+        return web.json_response({"version": VERSION})
+
+    async def stats(self, request: web.Request) -> web.Response:
+        """Return everything that is counted."""
+        return web.json_response({"simulated": True, **self.counts()})
+
+    async def generate(self, request: web.Request) -> web.StreamResponse:
+        """Answer as vLLM, or as SGLang if the request is one for SGLang."""
+        return await self.handle(request, None)
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        """Complete a text as an OpenAI server."""
+        return await self.handle(request, COMPLETION)
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        """Answer messages as an OpenAI server."""
+        return await self.handle(request, CHAT)
+
+    def counts(self) -> dict[str, Any]:
+        """Return the requests that were answered, and what the model counts."""
+        served = {"requests": self._requests, "completions": self._completions}
+        return served | dict(self.model.counts())
+
+    async def handle(
+        self, request: web.Request, protocol: InferenceProtocol | None
+    ) -> web.StreamResponse:
+        """Read a request, of a native protocol if none is given, and answer it."""
+        body = await read_body(request)
+        protocol = protocol or choose_native(body)
+        ask = protocol.read(body, DEFAULT_MAX_TOKENS)
+        return await self.serve(request, protocol, body, ask)
+
+    async def serve(
+        self, request: web.Request, protocol: InferenceProtocol, body: Body, ask: Ask
+    ) -> web.StreamResponse:
+        """Answer what was asked."""
+        arrived = time.monotonic()
+        answer = await self.answer(ask)
+        encoded = orjson.dumps(protocol.shape(body, answer))
+        await asyncio.sleep(arrived + self._latency_s - time.monotonic())
+        if ask.max_tokens > TRIAL_TOKENS:
+            self._requests += 1
+            self._completions += len(answer.generations)
+        return web.Response(body=encoded, content_type="application/json")
+
+    async def answer(self, ask: Ask) -> Answer:
+        """Have the model answer one prompt."""
+        if isinstance(ask.prompt, str):
+            text, ids = ask.prompt, self.tokenizer.encode(ask.prompt)
+        else:
+            ids = ask.prompt
+            try:
+                text = self.tokenizer.decode(ids)
+            except ValueError as error:
+                raise BadRequest(str(error)) from error
+        made = await self.model.generate(text, ask.n, ask.max_tokens)
+        return Answer(text, ids, made)
+
+
+async def read_body(request: web.Request) -> Body:
+    """Read a request's JSON object.
+
+    Raises:
+        BadRequest: It is none.
+    """
+    try:
+        body: Any = orjson.loads(await request.read())
+    except json.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise BadRequest("the body is not a JSON object")
+    return body
+
+
+@web.middleware
+async def explain_bad_requests(
+    request: web.Request, handler: Handler
+) -> web.StreamResponse:
+    """Answer a bad request with status 400 and what was expected."""
+    try:
+        return await handler(request)
+    except BadRequest as error:
+        details = {"message": str(error), "type": "invalid_request_error"}
+        return web.json_response({"error": details}, status=400)
+
+
+def build_app(server: InferenceServer) -> web.Application:
+    """Build the application of a simulated inference server."""
+    app = web.Application(
+        middlewares=[explain_bad_requests], client_max_size=MAX_BODY_BYTES
+    )
+    app.add_routes(
+        [
+            web.get("/health", server.health),
+            web.get("/stats", server.stats),
+            web.get("/v1/models", server.models),
+            web.get("/version", server.version),
+            web.post("/generate", server.generate),
+            web.post("/v1/completions", server.complete),
+            web.post("/v1/chat/completions", server.chat),
+        ]
+    )
+    return app
+
+
+@contextlib.asynccontextmanager
+async def serve_app(
+    app: web.Application,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    notices_departures: bool = False,
+) -> AsyncIterator[str]:
+    """Serve an application while the context lasts.
+
+    Args:
+        app: What to serve.
+        host: Address to listen on.
+        port: Port to listen on; 0 for a free one.
+        notices_departures: Whether a handler is cancelled when its client goes away.
+
+    Yields:
+        The base URL, without a slash at its end.
+
+    Raises:
+        OSError: The address cannot be listened on.
+    """
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        # A waiting answer must not hold up the end.
+        shutdown_timeout=1.0,
+        handler_cancellation=notices_departures,
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def serve_as_child(
+    app: web.Application, port: int, what: str, *, notices_departures: bool = True
+) -> None:
+    """Serve an application, announced to the parent, until SIGINT or SIGTERM.
+
+    Args:
+        app: What to serve.
+        port: Port to listen on; 0 for a free one.
+        what: It is, for people.
+        notices_departures: As of `serve_app`.
+    """
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    serving = serve_app(app, port=port, notices_departures=notices_departures)
+    async with serving as url:
+        announce(url, what)
+        await stopped.wait()
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    key = AnswerKey()
+
+    async def take(request: web.Request) -> web.Response:
+        key.remember(KeyEntry(**await request.json()))
+        return web.Response()
+
+    app = build_app(InferenceServer(PolicyModel(key), options.latency_ms))
+    app.router.add_post(TELL, take)
+    await serve_as_child(app, options.port, "simulated inference server")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until the standard input closes or a signal comes."""
+    parser = argparse.ArgumentParser(prog="python -m rg_env.demo.inference_server")
+    parser.add_argument("--port", type=int, default=0, help="0 for a free one")
+    parser.add_argument("--latency_ms", type=float, default=0.0, help="of every answer")
+    options = parser.parse_args(argv)
+    end_with_parent()
+    asyncio.run(_serve(options))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""The real Atropos API as our child: it answers, it ends, it never outlives us."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import aiohttp
+import pytest
+
+from rg_env.demo.api_process import running_api
+from rg_env.demo.child_process import ChildError
+
+pytestmark = pytest.mark.processes
+
+
+async def get_json(url):
+    async with aiohttp.ClientSession() as http, http.get(url) as response:
+        return await response.json()
+
+
+async def is_gone(url):
+    try:
+        await get_json(f"{url}/info")
+    except aiohttp.ClientConnectionError:
+        return True
+    return False
+
+
+def test_it_answers_inside_the_context_and_is_gone_after_it():
+    async def run():
+        async with running_api() as url:
+            inside = await get_json(f"{url}/status")
+        return inside, await is_gone(url)
+
+    inside, gone = asyncio.run(run())
+    assert inside == {"current_step": 0, "queue_size": 0}
+    assert gone
+
+
+def test_a_port_in_use_is_named_with_what_to_do():
+    async def run():
+        async with running_api() as url:
+            port = int(url.rsplit(":", 1)[1])
+            async with running_api(port):
+                pass
+
+    with pytest.raises(ChildError, match="choose another one"):
+        asyncio.run(run())
+
+
+def test_a_failed_start_shows_the_end_of_the_log(monkeypatch, tmp_path):
+    # The child alone sees this: a uvicorn that cannot be imported.
+    (tmp_path / "uvicorn.py").write_text("raise ImportError('no uvicorn here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    async def run():
+        async with running_api():
+            pass
+
+    with pytest.raises(ChildError, match=r"(?s)status 1.*no uvicorn here"):
+        asyncio.run(run())
+
+
+def test_the_log_is_written_where_it_was_asked_for(tmp_path):
+    async def run():
+        async with running_api(log_path=tmp_path / "api.log"):
+            pass
+
+    asyncio.run(run())
+    assert (tmp_path / "api.log").exists()
+
+
+def test_a_killed_owner_leaves_no_api_behind(repo_root):
+    owner_code = textwrap.dedent("""
+        import asyncio
+        from rg_env.demo.api_process import running_api
+
+        async def run():
+            async with running_api() as url:
+                print(url, flush=True)
+                await asyncio.sleep(60)
+
+        asyncio.run(run())
+        """)
+    with subprocess.Popen(
+        [sys.executable, "-c", owner_code],
+        cwd=repo_root,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    ) as owner:
+        url = owner.stdout.readline().strip()
+        owner.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while not asyncio.run(is_gone(url)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

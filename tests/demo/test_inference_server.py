@@ -1,0 +1,359 @@
+"""The simulated policy server, asked over real HTTP by the host's own clients."""
+
+import asyncio
+import contextlib
+import dataclasses
+import math
+import os
+import signal
+import subprocess
+import sys
+
+import aiohttp
+import pytest
+from atroposlib.envs.server_handling.managed_server import ManagedServer
+from atroposlib.envs.server_handling.openai_server import OpenAIServer
+from atroposlib.envs.server_handling.server_baseline import APIServerConfig
+from atroposlib.envs.server_handling.sglang_server import SGLangServer
+from atroposlib.envs.server_handling.vllm_server import VLLMServer
+
+from rg_env.demo.answer_key import AnswerKey
+from rg_env.demo.chat_tokenizer import (
+    TOKENIZER_FOLDER,
+    ChatTokenizer,
+    build_prompt,
+    load_tokenizer,
+)
+from rg_env.demo.child_process import running_program
+from rg_env.demo.inference_server import TELL, InferenceServer, build_app, serve_app
+from rg_env.demo.policy import KeyEntry, PolicyProfile
+from rg_env.demo.policy_model import PolicyModel
+from rg_env.inference.probe import PROBE_TOKENS
+from rg_env.inference.readers import read_completions
+from rg_env.inference.replies import MissingInReplyError
+from tests.support.parts import run_main
+from tests.support.text_models import TextModel
+
+QUESTION = "What is 6 times 7?\nAnswer with a number."
+MESSAGES = [
+    {"role": "system", "content": "Think, then answer."},
+    {"role": "user", "content": QUESTION},
+]
+PROMPT = build_prompt([(m["role"], m["content"]) for m in MESSAGES])
+ENTRY = KeyEntry("products", "arithmetic", QUESTION, "42", 0.1)
+ALWAYS_RIGHT = PolicyProfile(
+    mean_skill=0.9, skill_spread=0, sharpness=40, bad_format=0, unfinished=0, hedged=0
+)
+NEVER_ENDS = PolicyProfile(bad_format=0, unfinished=1, hedged=0)
+TOKENIZER = load_tokenizer()
+END_ID = TOKENIZER.token_to_id("<|im_end|>")
+
+
+@contextlib.asynccontextmanager
+async def serving(profile=ALWAYS_RIGHT, seed=0):
+    model = PolicyModel(AnswerKey(known=[ENTRY]), profile, seed)
+    async with serve_app(build_app(InferenceServer(model))) as url:
+        yield url
+
+
+@contextlib.asynccontextmanager
+async def host_client(kind, url):
+    """Connect one of the host's client classes, and end what it has started."""
+    client = kind(
+        APIServerConfig(
+            base_url=f"{url}/v1",
+            api_key="x",
+            model_name=str(TOKENIZER_FOLDER),
+            # Its own health check would be counted among the completions.
+            health_check=False,
+        )
+    )
+    yield client
+    await client.openai.close()
+
+
+def ask(method, path, body=None, profile=ALWAYS_RIGHT, **settings):
+    """Send one request to a server of its own; returns status and JSON."""
+
+    async def run():
+        async with (
+            serving(profile, **settings) as url,
+            aiohttp.ClientSession() as http,
+            http.request(method, url + path, **(body or {})) as response,
+        ):
+            return response.status, await response.json()
+
+    return asyncio.run(run())
+
+
+def ask_tokens(kind, profile=ALWAYS_RIGHT, **kwargs):
+    """Ask with the host's method for training; returns its four values."""
+
+    async def run():
+        async with serving(profile) as url, host_client(kind, url) as client:
+            return await client.tokens_and_logprobs_completion(
+                prompt=PROMPT, model="m", **kwargs
+            )
+
+    return asyncio.run(run())
+
+
+def reason_name(reason):
+    return reason["type"] if isinstance(reason, dict) else reason
+
+
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+@pytest.mark.parametrize("n", [1, 3])
+def test_the_host_reads_tokens_and_logprobs_of_n_completions(kind, n):
+    prompt, tokens, logprobs, _ = ask_tokens(kind, n=n, max_tokens=500)
+    assert TOKENIZER.decode(prompt, skip_special_tokens=False) == PROMPT
+    assert len(tokens) == len(logprobs) == n
+    for ids, values in zip(tokens, logprobs, strict=True):
+        assert len(ids) == len(values)
+        assert all(math.isfinite(value) and value <= 0 for value in values)
+
+
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+def test_a_finished_completion_ends_with_the_end_token_and_stops(kind):
+    _, tokens, _, reasons = ask_tokens(kind, n=4, max_tokens=2000)
+    assert all(ids[-1] == END_ID and END_ID not in ids[:-1] for ids in tokens)
+    assert [reason_name(reason) for reason in reasons] == ["stop"] * 4
+
+
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+def test_a_long_completion_is_cut_at_the_limit_without_end_token(kind):
+    _, tokens, _, reasons = ask_tokens(kind, NEVER_ENDS, n=2, max_tokens=700)
+    assert [len(ids) for ids in tokens] == [700, 700]
+    assert not any(END_ID in ids for ids in tokens)
+    assert [reason_name(reason) for reason in reasons] == ["length"] * 2
+
+
+def test_both_native_dialects_say_the_same():
+    vllm = ask_tokens(VLLMServer, n=3, max_tokens=400)
+    sglang = ask_tokens(SGLangServer, n=3, max_tokens=400)
+    assert vllm[:3] == sglang[:3]
+
+
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+def test_the_hosts_managed_server_keeps_masks_and_logprobs_apart(kind):
+    async def run():
+        async with serving() as url, host_client(kind, url) as client:
+            managed = ManagedServer(client)
+            await managed.chat_completion(messages=MESSAGES, n=2, max_tokens=400)
+            return managed.get_state()["nodes"]
+
+    prompt_length = len(TOKENIZER.encode(PROMPT).ids)
+    for node in asyncio.run(run()):
+        assert node.full_text.startswith(PROMPT)
+        assert node.masked_tokens[:prompt_length] == [-100] * prompt_length
+        assert node.masked_tokens[prompt_length:] == node.tokens[prompt_length:]
+        assert node.metadata["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
+def test_the_host_reads_n_chat_completions(kind):
+    async def run():
+        async with serving() as url, host_client(kind, url) as client:
+            return await client.chat_completion(
+                messages=MESSAGES, model="m", n=3, max_tokens=500
+            )
+
+    choices = asyncio.run(run()).choices
+    assert [choice.finish_reason for choice in choices] == ["stop"] * 3
+    assert all("<answer>42</answer>" in choice.message.content for choice in choices)
+
+
+@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
+def test_the_host_reads_n_text_completions_cut_at_the_limit(kind):
+    async def run():
+        async with serving() as url, host_client(kind, url) as client:
+            return await client.completion(prompt=PROMPT, model="m", n=2, max_tokens=5)
+
+    choices = asyncio.run(run()).choices
+    assert [choice.finish_reason for choice in choices] == ["length"] * 2
+    assert all(choice.text.startswith("<think>") for choice in choices)
+
+
+def test_usage_counts_prompt_and_completion_tokens():
+    body = {"json": {"model": "m", "messages": MESSAGES, "n": 2, "max_tokens": 5}}
+    _, answer = ask("POST", "/v1/chat/completions", body)
+    prompt_tokens = len(TOKENIZER.encode(PROMPT).ids)
+    assert answer["usage"] == {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": 10,
+        "total_tokens": prompt_tokens + 10,
+    }
+
+
+def test_the_same_seed_and_order_give_the_same_answers():
+    body = {"json": {"prompt": PROMPT, "n": 4, "max_tokens": 400}}
+    assert ask("POST", "/generate", body, seed=1) == ask(
+        "POST", "/generate", body, seed=1
+    )
+
+
+def test_another_seed_gives_other_answers():
+    body = {"json": {"prompt": PROMPT, "n": 4, "max_tokens": 400}}
+    assert ask("POST", "/generate", body, seed=1) != ask(
+        "POST", "/generate", body, seed=2
+    )
+
+
+def test_asking_again_and_the_choices_among_themselves_differ():
+    async def run():
+        body = {"prompt": PROMPT, "n": 4, "max_tokens": 400}
+        async with serving() as url, aiohttp.ClientSession() as http:
+            texts = []
+            for _ in range(2):
+                async with http.post(f"{url}/generate", json=body) as response:
+                    texts += (await response.json())["text"]
+            return texts
+
+    assert len(set(asyncio.run(run()))) == 8
+
+
+def test_the_choice_does_not_depend_on_how_many_are_asked_for():
+    few = {"json": {"prompt": PROMPT, "n": 2, "max_tokens": 400}}
+    many = {"json": {"prompt": PROMPT, "n": 4, "max_tokens": 400}}
+    _, short = ask("POST", "/generate", few)
+    _, long = ask("POST", "/generate", many)
+    assert long["text"][:2] == short["text"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/generate", {"json": {"n": 1}}, "expected `prompt`"),
+        ("/generate", {"json": {"prompt": {"prompt_token_ids": []}}}, "token ids"),
+        ("/generate", {"json": {"prompt": [1, "2"]}}, "token ids"),
+        ("/generate", {"json": {"prompt": [10**6]}}, "another tokenizer"),
+        ("/generate", {"json": {"prompt": "x", "n": 0}}, "`n`: expected an integer"),
+        ("/generate", {"json": {"prompt": "x", "max_tokens": "9"}}, "`max_tokens`"),
+        ("/generate", {"json": {"input_ids": [1], "sampling_params": 3}}, "an object"),
+        ("/generate", {"json": [1]}, "not a JSON object"),
+        ("/generate", {"data": b"{"}, "not JSON"),
+        ("/generate", {"data": b"\xff\xfe\xfa"}, "not JSON"),
+        ("/v1/completions", {"json": {"prompt": "x", "stream": True}}, "`stream`"),
+        ("/v1/chat/completions", {"json": {"messages": []}}, "`messages`"),
+        ("/v1/chat/completions", {"json": {"messages": ["x"]}}, "`role`"),
+    ],
+)
+def test_a_malformed_request_gets_400_and_the_reason(path, body, expected):
+    status, answer = ask("POST", path, body)
+    assert status == 400
+    assert expected in answer["error"]["message"]
+
+
+def test_health_and_models_answer():
+    assert ask("GET", "/health")[0] == 200
+    _, models = ask("GET", "/v1/models")
+    assert [model["id"] for model in models["data"]] == ["simulated-policy"]
+
+
+def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
+    async def run():
+        async with serving() as url, aiohttp.ClientSession() as http:
+            for prompt in (PROMPT, PROMPT, "hi"):
+                body = {"prompt": prompt, "n": 3, "max_tokens": 2000}
+                async with http.post(f"{url}/generate", json=body) as response:
+                    await response.read()
+            async with http.get(f"{url}/stats") as response:
+                return await response.json()
+
+    stats = asyncio.run(run())
+    assert stats["simulated"] is True
+    assert (stats["requests"], stats["completions"]) == (3, 9)
+    assert stats["unknown_questions"] == 1
+    assert stats["kinds"] == {"right": 6, "guess": 3}
+
+
+@pytest.mark.processes
+def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
+    command = [sys.executable, "-m", "rg_env.demo.inference_server"]
+    with subprocess.Popen(
+        command,
+        cwd=repo_root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    ) as server:
+        line = server.stdout.readline()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == 0
+    assert line.startswith("simulated inference server ready on http://127.0.0.1:")
+
+
+@pytest.mark.processes
+def test_the_program_gives_at_times_the_answer_that_it_was_told():
+    told = dataclasses.replace(ENTRY, answer="a rare answer")
+
+    async def run():
+        program = running_program("rg_env.demo.inference_server")
+        async with program as url, aiohttp.ClientSession(url) as session:
+            await session.post(TELL, json=dataclasses.asdict(told))
+            body = {"messages": [{"role": "user", "content": QUESTION}], "n": 20}
+            async with session.post("/v1/chat/completions", json=body) as reply:
+                choices = (await reply.json())["choices"]
+        return [choice["message"]["content"] for choice in choices]
+
+    texts = asyncio.run(run())
+    assert any("<answer>a rare answer</answer>" in text for text in texts)
+
+
+def test_the_server_that_draws_its_answers_refuses_a_curriculum(capsys):
+    assert run_main(["simulated-server", "--complexity_mode", "curriculum"]) == 2
+    assert "--complexity_mode" in capsys.readouterr().err
+
+
+# -- questions that are none of an item ------------------------------------------------
+
+
+def generate_and_count(max_tokens):
+    """Ask a question that is not known; return the key and what the model counted."""
+    key = AnswerKey(known=[ENTRY])
+    model = PolicyModel(key)
+    asyncio.run(model.generate("hi", 1, max_tokens))
+    return key, model.counts()
+
+
+@pytest.mark.parametrize("max_tokens", [1, PROBE_TOKENS])
+def test_a_trial_of_few_tokens_is_no_unknown_question(max_tokens, logged):
+    key, counts = generate_and_count(max_tokens)
+    assert (key.misses, counts["unknown_questions"]) == (0, 0)
+    assert logged.text == ""
+
+
+def test_a_question_that_is_not_known_is_counted_and_said(logged):
+    key, counts = generate_and_count(100)
+    assert (key.misses, counts["unknown_questions"]) == (1, 1)
+    assert "does not know a question" in logged.text
+
+
+# -- completions with token ids, as of vLLM -------------------------------------------
+
+
+def test_completions_hold_the_ids_and_logprobs_that_are_asked_for():
+    model = TextModel(lambda question, n: ["<answer>4</answer>"] * n)
+    asked = {"prompt": [5, 6], "n": 2, "max_tokens": 50, "logprobs": 0}
+    more = {"return_token_ids": True, "return_tokens_as_token_ids": True}
+
+    async def run():
+        async with (
+            serve_app(build_app(InferenceServer(model))) as url,
+            aiohttp.ClientSession() as session,
+        ):
+            replies = []
+            for body in (asked | more, asked | {"logprobs": None}):
+                async with session.post(f"{url}/v1/completions", json=body) as reply:
+                    replies.append(await reply.read())
+            async with session.get(f"{url}/version") as reply:
+                return replies, await reply.json()
+
+    (whole, plain), version = asyncio.run(run())
+    tokens, logprobs, ends = read_completions(whole)
+    assert tokens[0][-1] == ChatTokenizer().end_id and ends == ["stop"] * 2
+    assert [len(row) for row in logprobs] == [len(row) for row in tokens]
+    with pytest.raises(MissingInReplyError):
+        read_completions(plain)
+    assert "simulated" in version["version"]

@@ -1,0 +1,151 @@
+"""The simulated policy: kinds, forms, chances and honest-looking wrong answers."""
+
+import dataclasses
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.demo.policy import (
+    KeyEntry,
+    PolicyProfile,
+    chance_right,
+    sample_completion,
+    spoil_answer,
+    task_skill,
+)
+
+ENTRY = KeyEntry("gcd", "arithmetic", "Find the greatest divisor.", "12", 0.4)
+ONLY = {
+    "bad_format": PolicyProfile(bad_format=1, unfinished=0, hedged=0),
+    "unfinished": PolicyProfile(bad_format=0, unfinished=1, hedged=0),
+    "hedged": PolicyProfile(bad_format=0, unfinished=0, hedged=1),
+}
+NO_FAULTS = PolicyProfile(bad_format=0, unfinished=0, hedged=0)
+
+
+def sample_many(entry, profile, count=200):
+    rng = random.Random(5)
+    return [sample_completion(entry, profile, rng) for _ in range(count)]
+
+
+def answers_outside_thinking(text):
+    return text.split("</think>")[-1].count("<answer>")
+
+
+def test_a_right_completion_holds_the_gold_answer_once_after_the_thinking():
+    right = [c for c in sample_many(ENTRY, NO_FAULTS) if c.kind == "right"]
+    assert right
+    assert all(c.text.endswith("</think>\n<answer>12</answer>") for c in right)
+
+
+def test_a_wrong_completion_holds_another_answer():
+    wrong = [c for c in sample_many(ENTRY, NO_FAULTS) if c.kind == "wrong"]
+    assert wrong
+    assert not any("<answer>12</answer>" in c.text for c in wrong)
+
+
+def test_a_hedged_completion_holds_the_gold_answer_and_another_in_one_tag():
+    for completion in sample_many(ENTRY, ONLY["hedged"], 20):
+        assert "<answer>12 or " in completion.text
+
+
+def test_an_unfinished_completion_never_closes_its_thinking():
+    for completion in sample_many(ENTRY, ONLY["unfinished"], 20):
+        assert "</think>" not in completion.text
+
+
+def test_bad_formats_come_in_all_four_forms():
+    forms = {c.form for c in sample_many(ENTRY, ONLY["bad_format"])}
+    assert forms == {"no_tags", "two_answers", "unclosed_answer", "draft_in_thinking"}
+
+
+def test_no_bad_format_has_exactly_one_closed_answer_after_the_thinking():
+    for completion in sample_many(ENTRY, ONLY["bad_format"]):
+        closed = completion.text.endswith("</answer>")
+        assert not (closed and answers_outside_thinking(completion.text) == 1)
+
+
+def test_an_unknown_question_is_answered_with_a_well_formed_guess():
+    for completion in sample_many(None, ONLY["bad_format"], 20):
+        assert completion.kind == "guess"
+        assert answers_outside_thinking(completion.text) == 1
+
+
+def test_the_kinds_come_as_often_as_the_profile_says():
+    profile = PolicyProfile(bad_format=0.2, unfinished=0.1, hedged=0.1)
+    counts = Counter(c.kind for c in sample_many(ENTRY, profile, 4000))
+    expected = chance_right(profile, "gcd", 0.4) * 0.6
+    assert counts["bad_format"] / 4000 == pytest.approx(0.2, abs=0.03)
+    assert counts["unfinished"] / 4000 == pytest.approx(0.1, abs=0.03)
+    assert counts["right"] / 4000 == pytest.approx(expected, abs=0.03)
+
+
+@given(st.text(max_size=8), st.floats(0, 1), st.floats(0, 1))
+def test_a_harder_level_never_helps(task, one, other):
+    easy, hard = sorted((one, other))
+    profile = PolicyProfile()
+    assert chance_right(profile, task, hard) <= chance_right(profile, task, easy)
+
+
+def test_skills_differ_between_tasks_and_stay_between_seeds():
+    names = [f"task_{number}" for number in range(50)]
+    skills = [task_skill(PolicyProfile(), name) for name in names]
+    assert all(0 < skill < 1 for skill in skills)
+    assert max(skills) - min(skills) > 0.5
+    assert skills == [task_skill(PolicyProfile(), name) for name in names]
+
+
+def test_the_skill_of_a_task_is_the_same_in_every_process():
+    assert task_skill(PolicyProfile(seed=3), "gcd") == pytest.approx(0.507168, abs=1e-6)
+
+
+def test_the_same_dice_write_the_same_completion():
+    profile = PolicyProfile()
+    assert sample_many(ENTRY, profile, 20) == sample_many(ENTRY, profile, 20)
+
+
+@given(st.text(max_size=20), st.integers(0, 100))
+def test_a_spoiled_answer_is_another_answer(answer, seed):
+    spoiled = spoil_answer(answer, random.Random(seed))
+    assert spoiled.strip() != answer.strip()
+
+
+@pytest.mark.parametrize(
+    ("answer", "spoiled"), [("Yes", "No"), ("FALSE", "TRUE"), ("knave", "knight")]
+)
+def test_a_yes_becomes_a_no_in_the_same_case(answer, spoiled):
+    assert spoil_answer(answer, random.Random(0)) == spoiled
+
+
+@given(st.integers(0, 10**12), st.integers(0, 100))
+def test_a_spoiled_number_is_a_number_of_the_same_length(number, seed):
+    spoiled = spoil_answer(str(number), random.Random(seed))
+    assert len(spoiled) == len(str(int(spoiled)))
+    assert len(spoiled) == len(str(number))
+
+
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        ({"mean_skill": 0.0}, "mean_skill"),
+        ({"skill_spread": 0.6}, "skill_spread"),
+        ({"sharpness": 0.0}, "sharpness"),
+        ({"hedged": -0.1}, "chances"),
+        ({"bad_format": 0.6, "unfinished": 0.6}, "must not exceed 1"),
+        ({"thinking_words": 0}, "thinking_words"),
+    ],
+)
+def test_a_profile_outside_its_ranges_is_refused(fault, named):
+    with pytest.raises(ValueError, match=named):
+        dataclasses.replace(PolicyProfile(), **fault)
+
+
+def test_the_mean_length_of_the_thinking_can_be_chosen():
+    for words in (30, 120):
+        profile = dataclasses.replace(NO_FAULTS, thinking_words=words)
+        lengths = [len(c.text.split()) for c in sample_many(ENTRY, profile, 400)]
+        # A sentence is never broken off, so a text is somewhat longer than its target.
+        assert words * 0.9 < sum(lengths) / len(lengths) < words * 1.2 + 15

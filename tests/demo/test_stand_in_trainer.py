@@ -1,0 +1,191 @@
+"""The stand-in trainer against the real API, with groups made by hand."""
+
+import asyncio
+import contextlib
+import copy
+import dataclasses
+import socket
+
+import aiohttp
+import pytest
+
+from rg_env.demo.stand_in_trainer import (
+    StandInTrainer,
+    TrainerConfig,
+    TrainerError,
+    find_faults,
+)
+
+GROUP = {
+    "tokens": [[5, 6, 7, 8], [5, 6, 9]],
+    "masks": [[-100, -100, 7, 8], [-100, -100, 9]],
+    "scores": [1.0, 0.0],
+    "inference_logprobs": [[1.0, 1.0, -0.1, -0.2], [1.0, 1.0, -0.3]],
+    "overrides": [{}, {"set_advantage_to_zero": True}],
+    "group_overrides": {},
+}
+
+
+@pytest.fixture
+def config(api_url):
+    config = TrainerConfig(
+        api_url=api_url, batch_size=4, group_size=2, max_token_len=10, num_steps=3
+    )
+    asyncio.run(reset_api(config))
+    return config
+
+
+async def reset_api(config):
+    """Make the API forget everything.
+
+    It can be reset only once somebody has registered, and what the last test has
+    registered does not matter.
+    """
+    with contextlib.suppress(TrainerError):
+        await StandInTrainer(config).run(0)
+    url = f"{config.api_url}/reset_data"
+    async with aiohttp.ClientSession() as http, http.get(url) as response:
+        response.raise_for_status()
+
+
+async def register_env(http, url):
+    """Register an env of groups of 2, which waits for the trainer; returns its id."""
+    env = {"max_token_length": 9, "desired_name": "e", "weight": 1, "group_size": 2}
+    while True:
+        async with http.post(f"{url}/register-env", json=env) as response:
+            status = await response.json()
+        if status["status"] == "success":
+            return status["env_id"]
+        await asyncio.sleep(0.02)
+
+
+async def post_group(http, url, group):
+    async with http.post(f"{url}/scored_data", json=group) as response:
+        response.raise_for_status()
+
+
+async def post_groups(url, groups):
+    async with aiohttp.ClientSession() as http:
+        env_id = await register_env(http, url)
+        for group in groups:
+            await post_group(http, url, {**group, "env_id": env_id})
+
+
+def train(config, groups, steps=1, on_step=None):
+    async def run():
+        trainer = StandInTrainer(config, on_step)
+        posting = asyncio.create_task(post_groups(config.api_url, groups))
+        counts = await asyncio.wait_for(trainer.run(steps), 30)
+        await posting
+        return counts
+
+    return asyncio.run(run())
+
+
+def changed(**values):
+    return {**copy.deepcopy(GROUP), **values}
+
+
+def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
+    counts = train(config, [GROUP] * 4, steps=2)
+    assert (counts.steps, counts.groups, counts.rollouts) == (2, 4, 8)
+    assert (counts.tokens, counts.trained_tokens) == (28, 12)
+    assert counts.invalid_groups == 0
+    assert counts.faults == {}
+
+
+def test_the_first_request_for_a_batch_lets_the_envs_in(config):
+    counts = train(config, [GROUP] * 2)
+    assert counts.empty_answers >= 1
+    assert counts.steps == 1
+
+
+def test_an_invalid_group_is_counted_with_its_reason(config):
+    counts = train(config, [GROUP, changed(inference_logprobs=None)])
+    assert (counts.groups, counts.invalid_groups) == (2, 1)
+    assert counts.faults == {"no_inference_logprobs": 1}
+
+
+def test_a_batch_that_the_api_loses_to_nan_does_not_end_the_run(config):
+    lost = changed(scores=[float("nan"), 1.0])
+
+    async def run():
+        trainer = StandInTrainer(config)
+        await trainer.run(0)
+        async with aiohttp.ClientSession() as http:
+            # Two batches, of which the API hands out the newer one first.
+            for group in (GROUP, GROUP, lost, GROUP):
+                await post_group(http, config.api_url, group)
+        return await asyncio.wait_for(trainer.run(1), 30)
+
+    counts = asyncio.run(run())
+    assert (counts.steps, counts.invalid_groups, counts.api_errors) == (1, 0, 1)
+
+
+def test_every_step_is_reported_with_its_groups(config):
+    seen = []
+    train(config, [GROUP] * 4, steps=2, on_step=seen.append)
+    assert [step.number for step in seen] == [1, 2]
+    assert [len(step.groups) for step in seen] == [2, 2]
+
+
+def test_an_api_in_use_by_another_trainer_is_refused_with_what_to_do(config):
+    async def run():
+        other = dataclasses.replace(config, batch_size=8)
+        await StandInTrainer(other).run(0)
+        await StandInTrainer(config).run(0)
+
+    with pytest.raises(TrainerError, match="another trainer registered first"):
+        asyncio.run(run())
+
+
+def test_an_unreachable_api_ends_in_an_error_that_names_it():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        unused_port = unused.getsockname()[1]
+    config = TrainerConfig(
+        api_url=f"http://127.0.0.1:{unused_port}",
+        batch_size=2,
+        group_size=2,
+        max_token_len=10,
+        num_steps=1,
+        give_up_s=0.1,
+    )
+    with pytest.raises(TrainerError, match=f":{unused_port}/register failed.*run-api"):
+        asyncio.run(StandInTrainer(config).run(1))
+
+
+def test_a_batch_size_that_no_groups_can_fill_is_refused():
+    with pytest.raises(ValueError, match="never make a batch"):
+        TrainerConfig("http://x", 20, 8, 10, 1)
+
+
+@pytest.mark.parametrize(
+    ("group", "fault"),
+    [
+        (changed(tokens=[[5, 6, 7, 8]]), "group_size"),
+        (changed(tokens=[[5, 6, 7, 8], []]), "empty_sequence"),
+        (changed(tokens=[[5] * 10, [5, 6, 9]]), "too_long"),
+        (changed(masks=[[-100, 7], [-100, -100, 9]]), "masks_shape"),
+        (changed(masks=[[-100] * 4, [-100] * 3]), "masks_differ_from_tokens"),
+        (changed(masks=[[-100, 1, 7, 8], [5, 6, 9]]), "masks_differ_from_tokens"),
+        (changed(inference_logprobs=None), "no_inference_logprobs"),
+        (changed(inference_logprobs=[[0.0], [0.0]]), "inference_logprobs_shape"),
+        (
+            changed(inference_logprobs=[[float("nan")] * 4, [0.0] * 3]),
+            "inference_logprobs_not_finite",
+        ),
+        (changed(scores=[1.0]), "scores_shape"),
+        (changed(scores=[1.0, float("inf")]), "scores_not_finite"),
+        (changed(scores=[1.0, None]), "scores_not_finite"),
+        (changed(overrides=[{}]), "overrides_shape"),
+        (changed(overrides=[{}, None]), "overrides_shape"),
+        ({}, "group_size"),
+    ],
+)
+def test_every_fault_of_a_group_is_named(group, fault):
+    assert fault in find_faults(group, group_size=2, max_token_len=10)
+
+
+def test_a_good_group_has_no_fault():
+    assert find_faults(GROUP, group_size=2, max_token_len=10) == []

@@ -1,0 +1,192 @@
+"""A simulated inference server that misbehaves by a script and counts what it served.
+
+    python -m tests.support.inference_server --tokens 300 --latency_ms 20
+
+The program is for benchmarks. Its model can add and find greatest common divisors if no
+other is chosen; it ends when its standard input closes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+from aiohttp import web
+
+from rg_env.demo.child_process import end_with_parent
+from rg_env.demo.inference_server import (
+    InferenceServer,
+    build_app,
+    serve_app,
+    serve_as_child,
+)
+from rg_env.demo.model import TRIAL_TOKENS, Model
+from rg_env.demo.protocols import Ask, Body, InferenceProtocol
+from tests.support import faults
+from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
+from tests.support.request_counts import RequestCounts
+from tests.support.text_models import Arithmetic, Hostile, TextModel
+
+HOLD = "/simulation/hold"
+"""Has the server answer nothing any more, for ever; returns what is counted."""
+
+
+class FaultyServer(InferenceServer):
+    """The handlers of one server.
+
+    Args:
+        script: Decides what goes wrong with each request.
+        model: What plays the model; one that can add if None.
+        latency_ms: How long an answer takes, counted from its request.
+        jitter: It varies by this share, evenly, to both sides; in [0, 1].
+        seed: Decides jitter and nasty texts.
+
+    Attributes:
+        served: What was asked and answered.
+        faults: What went wrong on purpose.
+        arrivals: When each request for completions came, on the monotonic clock.
+        trials: Requests so far for so few tokens as no item asks for.
+        runs: While it is not set everything hangs, health too, as in a stopped process.
+    """
+
+    def __init__(
+        self,
+        script: faults.Script,
+        model: Model | None = None,
+        latency_ms: float = 0.0,
+        jitter: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(model or TextModel(Arithmetic(seed), seed))
+        self._latency_s, self._jitter = latency_ms / 1000, jitter
+        self._rng = random.Random(seed)
+        self.served = RequestCounts()
+        self.faults = faults.Faults(script)
+        self.arrivals: list[float] = []
+        self.trials = 0
+        self.runs = asyncio.Event()
+        self.runs.set()
+
+    def begin(self, script: faults.Script) -> None:
+        """Misbehave from now on, and count from now on."""
+        self.faults.script, self.faults.requests, self.trials = script, 0, 0
+        self.arrivals.clear()
+
+    def counts(self):
+        injected = {"injected": self.faults.injected}
+        return self.served.snapshot() | dict(self.model.counts()) | injected
+
+    async def health(self, request: web.Request) -> web.Response:
+        await self.runs.wait()
+        return await super().health(request)
+
+    async def hold(self, request: web.Request) -> web.Response:
+        self.runs.clear()
+        return await self.stats(request)
+
+    async def handle(
+        self, request: web.Request, protocol: InferenceProtocol | None
+    ) -> web.StreamResponse:
+        self.served.move(+1)
+        try:
+            return await super().handle(request, protocol)
+        finally:
+            self.served.move(-1)
+
+    async def serve(
+        self, request: web.Request, protocol: InferenceProtocol, body: Body, ask: Ask
+    ) -> web.StreamResponse:
+        self.arrivals.append(time.monotonic())
+        self.trials += ask.max_tokens <= TRIAL_TOKENS
+        try:
+            return await self._serve(request, protocol, body, ask)
+        except asyncio.CancelledError:
+            if self.runs.is_set():
+                self.served.record_departure(ask.n)
+            raise
+
+    async def _serve(
+        self, request: web.Request, protocol: InferenceProtocol, body: Body, ask: Ask
+    ) -> web.StreamResponse:
+        arrived = time.monotonic()
+        await self.runs.wait()
+        fault = self.faults.next_fault()
+        spoilt = await faults.spoil(request, fault)
+        if spoilt is not None:
+            return spoilt
+        answer = await self.answer(ask)
+        if fault:
+            answer = faults.bend(
+                fault, protocol, ask, answer, self.tokenizer, self._rng
+            )
+        broken = faults.BROKEN.get((protocol, fault))
+        shaped = protocol.shape(body, answer) if broken is None else broken
+        encoded = orjson.dumps(shaped)
+        wanted_s = self._latency_s * (1 + self._jitter * self._rng.uniform(-1, 1))
+        await asyncio.sleep(arrived + wanted_s - time.monotonic())
+        await self.runs.wait()
+        if fault == "truncated":
+            return await faults.send_half(request, encoded)
+        if ask.max_tokens > TRIAL_TOKENS:
+            self.served.record_reply(answer.generations)
+        return web.Response(body=encoded, content_type="application/json")
+
+    def app(self) -> web.Application:
+        app = build_app(self)
+        app.router.add_post(HOLD, self.hold)
+        return app
+
+
+@contextlib.asynccontextmanager
+async def faulty_server(script: faults.Script, **settings):
+    """Serve in this process; yield the server, with its `url`."""
+    server = FaultyServer(script, **settings)
+    async with serve_app(server.app()) as server.url:
+        yield server
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    told = ToldAnswers()
+    model: Model | None = None
+    if options.hostile is not None:
+        model = TextModel(Hostile(options.hostile, options.seed), options.seed)
+    elif options.tokens is not None:
+        model = FixedLengthModel(options.tokens, told)
+    if options.tell is not None:
+        await told.listen(options.tell)
+    script = faults.dice(options.seed, options.rate, faults.SERVER_FAULTS)
+    server = FaultyServer(
+        script, model, options.latency_ms, options.jitter, options.seed
+    )
+    await serve_as_child(server.app(), options.port, "simulated inference server")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.support.inference_server",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--port", type=int, default=0, help="0 for a free one")
+    add("--tokens", type=int, help="a model whose completions all have this length")
+    add("--tell", type=Path, help="its Unix socket for answers to questions")
+    add("--hostile", metavar="FOLDER", help="a model that writes hostile texts")
+    add("--latency_ms", type=float, default=0.0, help="wait before every answer")
+    add("--jitter", type=float, default=0.0, help="it varies by this share")
+    add("--rate", type=float, default=0.0, help="of requests that suffer a fault")
+    add("--seed", type=int, default=0, help="decides faults and completions")
+    options = parser.parse_args(argv)
+    end_with_parent()
+    asyncio.run(_serve(options))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""Servers that are not what the settings say: each answers as the real one does."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import socket
+import ssl
+import subprocess
+import tempfile
+from pathlib import Path
+
+from aiohttp import web
+
+from rg_env.demo.inference_server import serve_app
+
+MODEL = "Qwen/Qwen3-8B"
+NOT_FOUND = (404, {"detail": "Not Found"})
+HTML = "<!doctype html><html><head><title>Welcome</title></head><body>Hi</body></html>"
+
+
+def answered(answer):
+    """Return a reply: of a body with status 200, of a status and a body, or a place."""
+    status, body = answer if isinstance(answer, tuple) else (200, answer)
+    if 300 <= status < 400:
+        return web.Response(status=status, headers={"Location": body})
+    if isinstance(body, str):
+        kind = "text/html" if body.startswith("<") else "text/plain"
+        return web.Response(status=status, text=body, content_type=kind)
+    return web.json_response(body, status=status)
+
+
+class Odd:
+    """A server of fixed replies.
+
+    Args:
+        replies: "GET /path" to an answer, or to a function of the request's body.
+        otherwise: The answer to everything else.
+        key: What requests to the paths below /v1 have to carry.
+
+    Attributes:
+        asked: "POST /path" and so on, in their order.
+        bodies: Of those that were posted to a route.
+    """
+
+    def __init__(self, replies, otherwise=NOT_FOUND, key=None):
+        self.replies, self.otherwise, self._key = replies, otherwise, key
+        self.asked, self.bodies = [], []
+
+    async def answer(self, request):
+        name = f"{request.method} {request.path}"
+        self.asked.append(name)
+        wrong = request.headers.get("Authorization") != f"Bearer {self._key}"
+        if self._key is not None and wrong:
+            return answered((401, wrong_key(request)))
+        answer = self.replies.get(name)
+        if answer is None:
+            others = {path.split()[1] for path in self.replies}
+            is_known = request.path in others
+            answer = (
+                (405, {"detail": "Method Not Allowed"}) if is_known else self.otherwise
+            )
+        if callable(answer):
+            body = await request.json() if request.can_read_body else None
+            self.bodies.append(body)
+            answer = answer(body)
+        return answered(answer)
+
+    def app(self):
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.answer)
+        return app
+
+
+def wrong_key(request):
+    """Return what OpenAI says to a key, which it repeats in part; others in full."""
+    sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    said = f"Incorrect API key provided: {sent}. You can find yours in your account."
+    return refusal(said, "invalid_api_key")
+
+
+def refusal(message, code=None, param=None):
+    kind = "invalid_request_error"
+    error = {"message": message, "type": kind, "param": param, "code": code}
+    return {"error": error}
+
+
+def chat(body):
+    """Answer a chat request as an endpoint of the OpenAI kind, or refuse it."""
+    if "messages" not in body:
+        return 400, refusal("you must provide a messages parameter")
+    message = {"role": "assistant", "content": "<answer>x</answer>"}
+    choices = [
+        {"index": i, "message": message, "finish_reason": "stop"}
+        for i in range(body.get("n", 1))
+    ]
+    told = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL}
+    return {**told, "choices": choices}
+
+
+def models(owner="openai", *names):
+    rows = [{"id": n, "object": "model", "owned_by": owner} for n in names or [MODEL]]
+    return {"object": "list", "data": rows}
+
+
+RECORDED = json.loads(
+    (Path(__file__).parents[1] / "inference/recorded/vllm-0.32.0.json").read_text()
+)
+"""Request to what a stock vLLM 0.32.0 answered; recorded/record.py asked it."""
+
+
+def recorded(name):
+    """Return the status and the reply of a recorded request."""
+    return RECORDED[name]["status"], copy.deepcopy(RECORDED[name]["reply"])
+
+
+def completions(body, name="ids", **changes):
+    """Answer a request for token ids as the recorded server did, with `n` choices.
+
+    Args:
+        body: Of the request.
+        name: Which recorded reply.
+        changes: Fields of every choice, or of its `logprobs`, that are other.
+    """
+    if "prompt" not in body:
+        return recorded("no prompt")
+    if body["model"] != MODEL:
+        return recorded("unknown model")
+    _, reply = recorded(name)
+    choices = reply["choices"]
+    reply["choices"] = [copy.deepcopy(choices[i % 2]) for i in range(body["n"])]
+    for choice in reply["choices"]:
+        if choice["prompt_token_ids"] is not None:
+            choice["prompt_token_ids"] = body["prompt"]
+        for field, value in changes.items():
+            is_inner = field in (choice["logprobs"] or {})
+            (choice["logprobs"] if is_inner else choice)[field] = value
+    return reply
+
+
+def stock_vllm(answer=chat, complete=completions, **more):
+    pages = {
+        "GET /health": (200, ""),
+        "GET /version": recorded("version"),
+        "GET /v1/models": models("vllm"),
+        "POST /v1/chat/completions": answer,
+        "POST /v1/completions": complete,
+        "POST /inference/v1/generate": lambda body: recorded("tokens in, tokens out"),
+    }
+    return Odd(pages, **more)
+
+
+def openai_endpoint(answer=chat, *names, **more):
+    pages = {
+        "GET /v1/models": models("openai", *names),
+        "POST /v1/chat/completions": answer,
+    }
+    unknown = "Unknown request URL. Please check the URL for typos"
+    return Odd(pages, otherwise=(404, refusal(unknown, "unknown_url")), **more)
+
+
+def atropos_vllm(answer=(500, "Internal Server Error")):
+    pages = {
+        "GET /health": (200, ""),
+        "GET /bridge/is_paused": {"paused": False},
+        "POST /generate": lambda body: answer,
+    }
+    return Odd(pages)
+
+
+def atropos_api():
+    pages = {
+        "GET /": {"message": "AtroposLib API"},
+        "GET /info": {"batch_size": -1, "max_token_len": -1},
+    }
+    return Odd(pages)
+
+
+def web_page():
+    """A page for every path, as of an application in the browser."""
+    return Odd({}, otherwise=(200, HTML))
+
+
+def moved(to="https://elsewhere.example/v1"):
+    return Odd({}, otherwise=(301, to))
+
+
+@contextlib.asynccontextmanager
+async def serving(odd, port=0):
+    """Serve in this process; yield the base URL, without /v1."""
+    async with serve_app(odd.app(), port=port) as url:
+        yield url
+
+
+def certificate(folder):
+    """Make a certificate that nobody has signed; return its file and its key's."""
+    names = [Path(folder) / name for name in ("certificate.pem", "key.pem")]
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    subprocess.run(
+        [*command.split(), "-out", names[0], "-keyout", names[1]],
+        capture_output=True,
+        check=True,
+    )
+    return names
+
+
+@contextlib.asynccontextmanager
+async def serving_tls(odd, port=0):
+    """Serve with TLS; yield host and port."""
+    with tempfile.TemporaryDirectory() as folder:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate(folder))
+    runner = web.AppRunner(odd.app())
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
+    try:
+        yield f"127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def hanging(port=0):
+    """Take connections and say nothing."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", port))
+        listening.listen(64)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"

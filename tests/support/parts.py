@@ -1,0 +1,325 @@
+"""What the tests of the host's side are put together from: settings, children, HTTP.
+
+Everything here is real: processes, sockets, files. The model alone is simulated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import functools
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from aiohttp import web
+from atroposlib.envs.server_handling.server_manager import APIServerConfig
+from transformers import AutoTokenizer
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.cli.main import main
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
+from rg_env.demo.child_process import ChildProgram
+from rg_env.demo.inference_server import serve_app
+from rg_env.inference.probe import PROBE_TOKENS
+
+REPO_ROOT = Path(__file__).resolve().parents[2]
+ENTRY = REPO_ROOT / "reasoning_gym_environment.py"
+TOKENIZER = str(TOKENIZER_FOLDER)
+FAST_TASKS = ["basic_arithmetic", "chain_sum", "gcd", "leg_counting", "spell_backward"]
+"""Tasks whose items cost nothing and whose workers start fast."""
+
+NOWHERE = "http://127.0.0.1:9/v1"
+"""A server that is not there."""
+
+GUARD_S = 120
+"""Against hanging; no test takes nearly as long."""
+
+
+# -- read once -------------------------------------------------------------------------
+
+# Nearly every test builds an environment, and each would read all certificates for its
+# clients and its tokenizer twice, which is most of what it takes.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
+_tokenizer_as_read = functools.cache(AutoTokenizer.from_pretrained)
+
+
+def _own_tokenizer(*args, **kwargs):
+    return copy.deepcopy(_tokenizer_as_read(*args, **kwargs))
+
+
+AutoTokenizer.from_pretrained = _own_tokenizer
+
+
+# -- settings --------------------------------------------------------------------------
+
+
+def dumps_folder():
+    """Return where dump files go that no test looks at; it is removed at the end."""
+    return str(Path(tempfile.gettempdir()) / "dumps")
+
+
+def env_config(**changes):
+    """Return settings of a small run without W&B."""
+    given = {
+        "tokenizer_name": TOKENIZER,
+        "use_wandb": False,
+        "tasks": FAST_TASKS,
+        "num_eval_samples_per_task": 1,
+        "group_size": 4,
+        "max_token_length": 2048,
+        "num_workers": 1,
+        "steps_per_eval": 0,
+        "seed": 1918,
+        "data_dumps_dir": dumps_folder(),
+    }
+    return ReasoningGymEnvConfig(**(given | changes))
+
+
+def server_config(url=NOWHERE, kind="vllm", **changes):
+    given = {
+        "base_url": url if url.endswith("/v1") else f"{url}/v1",
+        "model_name": "simulated-policy",
+        "api_key": "x",
+        "server_type": kind,
+        "tokenizer_name": TOKENIZER,
+        "health_check": kind not in ("openai", "trl"),
+    }
+    return APIServerConfig(**(given | changes))
+
+
+def build_env(url=NOWHERE, kind="vllm", cls=ReasoningGymEnv, **changes):
+    return cls(env_config(**changes), [server_config(url, kind)])
+
+
+@contextlib.asynccontextmanager
+async def ready_env(*args, **changes):
+    """Yield an environment after its setup, and close it."""
+    env = build_env(*args, **changes)
+    try:
+        await env.setup()
+        yield env
+    finally:
+        await env.close()
+
+
+# -- the command line ------------------------------------------------------------------
+
+
+def options_of(url=NOWHERE, kind="vllm", **changes):
+    """Return the command line of the settings of a small run."""
+    env = {
+        "tokenizer_name": TOKENIZER,
+        "use_wandb": "false",
+        "tasks": ",".join(FAST_TASKS),
+        "num_eval_samples_per_task": 1,
+        "group_size": 4,
+        "max_token_length": 2048,
+        "num_workers": 1,
+        "steps_per_eval": 0,
+        "complexity_mode": "None",
+        "data_dumps_dir": dumps_folder(),
+    }
+    server = {
+        "base_url": url if url.endswith("/v1") else f"{url}/v1",
+        "model_name": "simulated-policy",
+        "server_type": kind,
+        "tokenizer_name": TOKENIZER,
+    }
+    return [f"--env.{name}={value}" for name, value in (env | changes).items()] + [
+        f"--openai.{name}={value}" for name, value in server.items()
+    ]
+
+
+def run_main(argv, env_cls=ReasoningGymEnv):
+    """Run a command line in this process; return its status, SystemExit's included."""
+    try:
+        return main(env_cls, argv)
+    except SystemExit as end:
+        return end.code
+
+
+def start_entry(*argv, **popen):
+    """Start the plugin as a user does."""
+    return subprocess.Popen(
+        [sys.executable, str(ENTRY), *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **popen,
+    )
+
+
+# -- processes -------------------------------------------------------------------------
+
+
+def descendants(pid):
+    """Return the processes that a process started, and theirs."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            parents[int(stat.parent.name)] = int(fields[1])
+    found = {pid}
+    while True:
+        more = {child for child, parent in parents.items() if parent in found} - found
+        if not more:
+            return found - {pid}
+        found |= more
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def left_alive(pids, patience_s=10):
+    """Return which processes are still there, after some patience."""
+    deadline = time.monotonic() + patience_s
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return [pid for pid in pids if is_alive(pid)]
+
+
+async def until(condition, what):
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + GUARD_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        await asyncio.sleep(0.05)
+
+
+def end_of(ends, name):
+    """Return what a life came to that a fixture has lived, or raise its error."""
+    if isinstance(ends[name], BaseException):
+        raise ends[name]
+    return ends[name]
+
+
+# -- HTTP ------------------------------------------------------------------------------
+
+
+def free_port():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return unused.getsockname()[1]
+
+
+def get_json(url):
+    with urllib.request.urlopen(url, timeout=30) as reply:
+        return json.load(reply)
+
+
+def empty_api(url):
+    """Have an Atropos API forget all that it knows, as a restart does."""
+    with contextlib.suppress(urllib.error.HTTPError):  # it knew nothing yet
+        urllib.request.urlopen(f"{url}/reset_data", timeout=30).close()
+
+
+class Simulated:
+    """A simulated inference server in a process of its own."""
+
+    def __init__(self, *argv):
+        folder = Path(tempfile.mkdtemp())
+        self._program = ChildProgram(
+            "rg_env.cli.simulated_server_command",
+            "--port=0",
+            "--complexity_mode=None",
+            *argv,
+            log_path=folder / "simulated_server.log",
+        )
+        self.url = self._program.wait_for_url()
+
+    @property
+    def completions(self):
+        return get_json(f"{self.url}/stats")["completions"]
+
+    def stop(self):
+        self._program.stop()
+
+
+def vllm_reply(texts, finish_reason="stop", logprob=-0.5):
+    """Return what a vLLM server answers, with these completions."""
+    tokenizer = ChatTokenizer()
+    encoded = [tokenizer.encode(text) for text in texts]
+    return {
+        "text": list(texts),
+        "logprobs": [[[{str(i): logprob}] for i in ids] for ids in encoded],
+        "finish_reasons": [finish_reason for _ in texts],
+    }
+
+
+@contextlib.asynccontextmanager
+async def vllm_server(reply):
+    """Serve vLLM's protocol with replies that the test makes itself.
+
+    Args:
+        reply: From a request's body to a reply's body, or to a status; a probe's is
+            well.
+    """
+
+    async def health(request):
+        return web.json_response({})
+
+    async def generate(request):
+        body = await request.json()
+        is_probe = body["max_tokens"] == PROBE_TOKENS
+        answer = vllm_reply([RIGHT] * body["n"]) if is_probe else reply(body)
+        if isinstance(answer, int):
+            return web.Response(status=answer)
+        return web.Response(text=json.dumps(answer), content_type="application/json")
+
+    app = web.Application()
+    app.add_routes([web.get("/health", health), web.post("/generate", generate)])
+    async with serve_app(app) as url:
+        yield url
+
+
+# -- rollouts --------------------------------------------------------------------------
+
+
+class Exact:
+    """A dataset object that is not the library's: 1 for the answer, else 0."""
+
+    def score_answer(self, answer, entry):
+        return float(answer == entry["answer"])
+
+
+ENTRY_OF_FOUR = {
+    "question": "2 + 2?",
+    "answer": "4",
+    "metadata": {"source_dataset": "sums"},
+}
+
+
+def rollout(text, *, dataset=None, entry=None, length=3, finish="stop", prompt=2):
+    """Return a rollout as `score` takes it, of `length` completion tokens."""
+    tokens = [*range(10, 10 + prompt), *range(50, 50 + length)]
+    return {
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": "2 + 2?"},
+            {"role": "assistant", "content": text},
+        ],
+        "rg_item": ENTRY_OF_FOUR if entry is None else entry,
+        "dataset_obj": Exact() if dataset is None else dataset,
+        "finish_reason": finish,
+        "tokens": tokens,
+        "masks": [-100] * prompt + tokens[prompt:],
+        "logprobs": [1.0] * prompt + [-0.5] * length,
+    }
+
+
+RIGHT, WRONG = "<answer>4</answer>", "<answer>5</answer>"

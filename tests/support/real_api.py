@@ -1,0 +1,110 @@
+"""A real Atropos API as a trainer uses it, and an environment that it knows.
+
+It needs no worker process and no model to register, to send a group and to take leave.
+"""
+
+import asyncio
+import contextlib
+import json
+import urllib.request
+
+from reasoning_gym_environment import ReasoningGymEnv
+from tests.support.parts import GUARD_S, build_env, empty_api
+
+SIZE = 2
+"""Rollouts of a group; a batch is one group, so that the trainer gets it at once."""
+
+LIMIT = 256
+"""The trainer's limit of length, in tokens."""
+
+
+class RealApi:
+    """A real API, emptied, and what a trainer does with it."""
+
+    def __init__(self, url, folder):
+        self.url = url
+        self._folder = folder
+
+    def ask(self, method, path, payload=None):
+        body = None if payload is None else json.dumps(payload).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, body, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            text = reply.read()
+        return json.loads(text) if text.startswith(b"{") else text
+
+    def forget(self):
+        """Lose all that it knows, as a restart does."""
+        empty_api(self.url)
+
+    def start_trainer(self, max_token_len=LIMIT, batch_size=SIZE):
+        given = {
+            "wandb_group": "g",
+            "wandb_project": "p",
+            "batch_size": batch_size,
+            "max_token_len": max_token_len,
+            "checkpoint_dir": str(self._folder),
+            "save_checkpoint_interval": 0,
+            "starting_step": 0,
+            "num_steps": 10**6,
+        }
+        self.ask("POST", "/register", given)
+        self.ask("GET", "/batch")
+
+    def batches(self):
+        """Take all groups that it holds, as the trainer does."""
+        taken = []
+        while batch := self.ask("GET", "/batch")["batch"]:
+            taken += batch
+        return taken
+
+    def connected(self):
+        """Return how many environments it counts in, by a probe's equal share."""
+        probe = {
+            "max_token_length": 2048,
+            "desired_name": "probe",
+            "weight": 1.0,
+            "group_size": SIZE,
+        }
+        me = {"env_id": self.ask("POST", "/register-env", probe)["env_id"]}
+        share = self.ask("GET", "/status-env", me)["env_weight"]
+        self.ask("POST", "/disconnect-env", me)
+        return round(1 / share) - 1
+
+
+def group(text="x"):
+    return {
+        "tokens": [[1, 2, 3]] * SIZE,
+        "masks": [[-100, 2, 3]] * SIZE,
+        "scores": [0.0, 1.0],
+        "inference_logprobs": [[1.0, -0.25, -0.5]] * SIZE,
+        "messages": [[{"role": "assistant", "content": text}]] * SIZE,
+        "overrides": [{}, {}],
+        "task": "gcd",
+    }
+
+
+@contextlib.asynccontextmanager
+async def registered(url, cls=ReasoningGymEnv, **changes):
+    """Yield an environment that the API knows, without workers; close it."""
+    given = {"group_size": SIZE, "rollout_server_url": url} | changes
+    env = build_env(cls=cls, **given)
+    try:
+        await env.register_env()
+        await env.get_server_info()
+        await env.get_status()
+        yield env
+    finally:
+        await env.close()
+
+
+async def in_time(work):
+    return await asyncio.wait_for(work, GUARD_S)
+
+
+class Ends(RuntimeError):
+    """What ends a run in a test."""
+
+
+async def hangs():
+    await asyncio.sleep(GUARD_S)

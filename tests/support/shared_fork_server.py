@@ -1,0 +1,80 @@
+"""Fork servers that import the library once and lend their workers to many pools.
+
+A fork server takes a second to import reasoning-gym, and nearly every test of an
+environment makes a pool. It runs no job itself: what it forks for one test knows
+nothing of another.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from rg_env.workers.fork_server import ForkServer
+from rg_env.workers.pool_errors import PoolClosed
+from tests.support.started_processes import POOL_STARTED
+
+Kind = tuple[tuple[str, ...], int | None]
+
+
+class LentForkServer:
+    """What one pool has of a fork server that other pools have as well.
+
+    Args:
+        lender: The fork server itself.
+
+    Attributes:
+        closed: Whether the pool has ended its use of it.
+    """
+
+    def __init__(self, lender: ForkServer) -> None:
+        self._lender = lender
+        self._lock = threading.Lock()
+        self._workers: list[Any] = []
+        self.closed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lender, name)
+
+    def fork(self) -> Any:
+        """Return a worker, which ends when this is closed."""
+        if not self.closed:
+            if not self._workers:
+                sys.audit(POOL_STARTED)
+            worker = self._lender.fork()
+            with self._lock:
+                self._workers.append(worker)
+                if not self.closed:
+                    return worker
+            worker.close()
+        raise PoolClosed("the pool is closed")
+
+    def close(self) -> None:
+        """End the workers of this pool; may be called twice."""
+        with self._lock:
+            self.closed = True
+        for worker in self._workers:
+            worker.kill()
+
+
+class SharedForkServers:
+    """A fork server for every set of preloaded modules and limit of memory."""
+
+    def __init__(self) -> None:
+        self._servers: dict[Kind, ForkServer] = {}
+
+    def lend(
+        self, preload: Sequence[str], memory_limit_bytes: int | None
+    ) -> LentForkServer:
+        """Return a fork server for a new pool, in the place of `ForkServer`."""
+        kind = (tuple(preload), memory_limit_bytes)
+        if kind not in self._servers:
+            self._servers[kind] = ForkServer(preload, memory_limit_bytes)
+        return LentForkServer(self._servers[kind])
+
+    def close(self) -> None:
+        """End all of them, at the end of the tests."""
+        for server in self._servers.values():
+            server.close()

@@ -1,0 +1,150 @@
+"""A door to the Atropos API that spoils requests on purpose, by a script.
+
+    python -m tests.support.spoilt_api --of http://127.0.0.1:8000 --rate 0.05
+
+Every request is handed on to a real API, before or after a fault. Only environments go
+through it and suffer; the trainer asks the real one. What it did is at `GET /stats`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import gzip
+import sys
+from collections.abc import Sequence
+
+import aiohttp
+from aiohttp import web
+
+from rg_env.demo.child_process import end_with_parent
+from rg_env.demo.inference_server import serve_app, serve_as_child
+from tests.support import faults
+
+MAX_BODY_BYTES = 64 * 1024**2
+TIMEOUT_S = 20.0
+KEPT_HEADERS = ("Content-Type", "Content-Encoding")
+
+
+class SpoiltApi:
+    """The handlers of one door.
+
+    Args:
+        script: Decides what each request suffers.
+        url: The real API.
+        only: The path of the requests that suffer and are counted; None for all.
+
+    Attributes:
+        faults: What went wrong on purpose.
+        accepted: Groups that the real API took.
+        acknowledged: Those of them of which the environment was told.
+    """
+
+    def __init__(
+        self, script: faults.Script, url: str, only: str | None = None
+    ) -> None:
+        self._url = url
+        self._only = only
+        self._http: aiohttp.ClientSession | None = None
+        self.faults = faults.Faults(script)
+        self.accepted = self.acknowledged = 0
+
+    async def stats(self, request: web.Request) -> web.Response:
+        """Return everything that is counted."""
+        return web.json_response(
+            {
+                "simulated": True,
+                "requests": self.faults.requests,
+                "injected": self.faults.injected,
+                "accepted": self.accepted,
+                "acknowledged": self.acknowledged,
+            }
+        )
+
+    async def hand_on(self, request: web.Request) -> web.StreamResponse:
+        """Hand a request on, unless its fault is one that comes before."""
+        is_chosen = self._only in (None, request.path)
+        fault = self.faults.next_fault() if is_chosen else ""
+        reply = await faults.spoil(request, fault)
+        if reply is not None:
+            return reply
+        try:
+            body = await _read_as_sent(request)
+        except ConnectionResetError:  # the environment was killed
+            return web.Response(status=400)
+        try:
+            status, body = await self._ask(request, body)
+        except (aiohttp.ClientError, asyncio.TimeoutError):
+            return web.Response(status=502)
+        is_group = request.path == "/scored_data" and status == 200
+        self.accepted += is_group
+        if fault == "reply_lost":
+            return faults.cut_connection(request)
+        if fault == "faulted_after":
+            return web.Response(status=500)
+        self.acknowledged += is_group
+        return web.Response(body=body, status=status, content_type="application/json")
+
+    async def _ask(self, request: web.Request, body: bytes) -> tuple[int, bytes]:
+        if self._http is None:
+            timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+            self._http = aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
+        url = self._url + request.path_qs
+        headers = {k: request.headers[k] for k in KEPT_HEADERS if k in request.headers}
+        async with self._http.request(
+            request.method, url, data=body, headers=headers
+        ) as served:
+            return served.status, await served.read()
+
+    async def close(self, app: web.Application) -> None:
+        """Let the connections to the real API go."""
+        if self._http is not None:
+            await self._http.close()
+
+    def app(self) -> web.Application:
+        """Build the application."""
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app.router.add_get("/stats", self.stats)
+        app.router.add_route("*", "/{path:.*}", self.hand_on)
+        app.on_cleanup.append(self.close)
+        return app
+
+
+async def _read_as_sent(request: web.Request) -> bytes:
+    """Return a body, unpacked by aiohttp, packed again as its header says."""
+    body = await request.read()
+    if request.headers.get("Content-Encoding") == "gzip":
+        return gzip.compress(body, 1)
+    return body
+
+
+@contextlib.asynccontextmanager
+async def faulty_api(script: faults.Script, url: str, only: str | None = None):
+    """Serve in this process; yield the door, with its `url`."""
+    api = SpoiltApi(script, url, only)
+    async with serve_app(api.app()) as api.url:
+        yield api
+
+
+async def _serve(api: SpoiltApi, port: int) -> None:
+    what = "spoilt API"
+    await serve_as_child(api.app(), port, what, notices_departures=False)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until the standard input closes or a signal comes."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.spoilt_api")
+    parser.add_argument("--of", required=True, help="URL of the real API")
+    parser.add_argument("--port", type=int, default=0, help="0 for a free one")
+    parser.add_argument("--rate", type=float, default=0.0, help="of spoilt requests")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(argv)
+    end_with_parent()
+    script = faults.dice(options.seed, options.rate, faults.API_FAULTS)
+    asyncio.run(_serve(SpoiltApi(script, options.of), options.port))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

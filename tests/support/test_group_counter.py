@@ -1,0 +1,54 @@
+"""Groups that the API took, refused and stranded are told apart."""
+
+import asyncio
+import json
+
+import aiohttp
+import pytest
+
+from rg_env.demo.api_process import running_api
+from tests.support.group_counter import COUNTS_PATH, PROGRAM, GroupCounter
+
+
+def test_groups_taken_refused_and_stranded_are_told_apart():
+    replies = iter(
+        [
+            (200, {"status": "received"}),
+            (200, {"status": "received", "groups_processed": 3, "buffered": 1}),
+            (200, {"status": "buffered", "buffer_size": 5}),
+            (422, {"detail": []}),
+        ]
+    )
+
+    async def inner(scope, receive, send):
+        status, body = next(replies)
+        await send({"type": "http.response.start", "status": status})
+        await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+
+    async def send(message):
+        pass
+
+    async def post_all(counted):
+        for _ in range(4):
+            await counted({"path": "/scored_data"}, None, send)
+
+    counted = GroupCounter(inner)
+    asyncio.run(post_all(counted))
+    first = counted.counts.pop("first")
+    assert first is not None
+    assert counted.counts == {"accepted": 3, "buffered": 2, "rejected": 1}
+
+
+@pytest.mark.processes
+def test_it_stands_before_an_api_of_its_own():
+    async def run():
+        async with (
+            running_api(program=PROGRAM) as url,
+            aiohttp.ClientSession() as session,
+            session.get(url + COUNTS_PATH) as reply,
+        ):
+            return await reply.json()
+
+    counts = asyncio.run(run())
+    assert counts["accepted"] == counts["buffered"] == counts["rejected"] == 0
+    assert counts["first"] is None

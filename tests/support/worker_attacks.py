@@ -1,0 +1,86 @@
+"""What the tests of the pool and of the sandbox share: jobs, scripts, processes.
+
+Jobs are `exec` and `eval` of the standard library, so that each attack is read where
+it is made and no worker has to import a file of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.worker_pool import WorkerPool
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG_S = 60.0
+HANG_IN_C = "pow(9, 9**9)"
+LAYERS = ("limits", "landlock", "seccomp")
+"""Of the sandbox, on a kernel that has them all."""
+
+
+def execute(
+    pool: WorkerPool, source: str, deadline_s: float = LONG_S, **names: object
+) -> None:
+    pool.call(exec, source, names, deadline_s=deadline_s)
+
+
+def evaluate(pool: WorkerPool, source: str, **names: object) -> Any:
+    return pool.call(eval, source, names, deadline_s=LONG_S)
+
+
+def fails_with(pool: WorkerPool, kind: str, source: str, **names: object) -> None:
+    with pytest.raises(JobFailed) as caught:
+        execute(pool, source, **names)
+    assert caught.value.kind == kind, str(caught.value)
+
+
+def start_script(folder: Path, source: str, **variables: str) -> subprocess.Popen[str]:
+    script = folder / "script.py"
+    script.write_text(source)
+    return subprocess.Popen(
+        [sys.executable, str(script)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_script(folder: Path, source: str, **variables: str) -> str:
+    with start_script(folder, source, **variables) as script:
+        output = script.communicate(timeout=LONG_S)[0]
+    assert script.returncode == 0, output
+    return output
+
+
+def read_parent(pid: int) -> int | None:
+    """Return the parent of a process that runs; None for a zombie or none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    state, parent = stat.rpartition(")")[2].split()[:2]
+    return None if state == "Z" else int(parent)
+
+
+def find_descendants(ancestor: int) -> set[int]:
+    parents = {
+        int(p.name): read_parent(int(p.name)) for p in Path("/proc").glob("[0-9]*")
+    }
+    found = {ancestor}
+    while new := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= new
+    return found - {ancestor}
+
+
+def wait_until_gone(pids: set[int]) -> None:
+    end = time.monotonic() + 10
+    while any(read_parent(pid) is not None for pid in pids):
+        assert time.monotonic() < end, "processes are left"
+        time.sleep(0.02)

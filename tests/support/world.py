@@ -1,0 +1,153 @@
+"""A world to end in: an API with a trainer, and environments as real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import time
+
+from rg_env.demo.api_process import WITHOUT_END, trained_api
+from rg_env.demo.stand_in_trainer import TrainerConfig
+from rg_env.rollouts.dump_writer import read_groups
+from tests.support.parts import (
+    ENTRY,
+    GUARD_S,
+    NOWHERE,
+    descendants,
+    is_alive,
+    options_of,
+    until,
+)
+
+LEFT_PATIENCE_S = 10.0
+
+
+class Life:
+    """One process of the environment, with what it says in a file.
+
+    Attributes:
+        pid: Its number.
+        url: The API that it knows.
+    """
+
+    def __init__(self, folder, argv):
+        folder.mkdir(parents=True, exist_ok=True)
+        self._said = folder / "said"
+        # A pipe that nobody reads would fill and hold it up.
+        with self._said.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, str(ENTRY), *argv],
+                cwd=folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self.pid = self._process.pid
+
+    @property
+    def said(self):
+        return self._said.read_text()
+
+    @property
+    def status(self):
+        """The exit status, None while it lives."""
+        return self._process.poll()
+
+    def has_workers(self):
+        """Say whether one of its children, the fork server, has forked a worker."""
+        return len(descendants(self.pid)) > 1
+
+    async def end(self, *signals, pause_s=0.5):
+        """Send signals and wait for the end.
+
+        Returns:
+            The exit status, the seconds it took, and the processes it left behind.
+        """
+        began = time.monotonic()
+        started = descendants(self.pid)
+        for i, number in enumerate(signals):
+            await asyncio.sleep(pause_s if i else 0)
+            self._process.send_signal(number)
+        await until(lambda: self.status is not None, f"{self.pid} ends")
+        seconds = time.monotonic() - began
+        return self.status, seconds, await left_of(started)
+
+    def kill(self):
+        """Make sure that it is gone."""
+        self._process.kill()
+        self._process.wait(GUARD_S)
+
+
+async def left_of(pids):
+    """Return which processes are still there, after some patience."""
+    deadline = time.monotonic() + LEFT_PATIENCE_S
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    return [pid for pid in pids if is_alive(pid)]
+
+
+class World:
+    """Environments, which do not outlive it, and their API.
+
+    Attributes:
+        folder: Of checkpoints, dump files and what is said.
+        api: The URL of the newest API.
+    """
+
+    def __init__(self, folder):
+        self.folder, self.api = folder, NOWHERE
+        self.lives = []
+
+    @contextlib.asynccontextmanager
+    async def with_api(self, **trainer):
+        """Have an API, with a trainer that takes all it gets."""
+        config = TrainerConfig(
+            api_url="",
+            batch_size=16,
+            group_size=4,
+            max_token_len=2048,
+            num_steps=WITHOUT_END,
+            **trainer,
+        )
+        async with trained_api(config) as (self.api, _):
+            yield
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *error):
+        for life in self.lives:
+            life.kill()
+
+    def start(self, server_url, name="env", **changes):
+        """Start `serve` as a user does."""
+        settings = {
+            "rollout_server_url": self.api,
+            "total_steps": 10**6,
+            "dump_rollouts": "true",
+            "rollout_save_score_threshold": 0.0,
+            "data_dumps_dir": self.folder / "dumps",
+            "min_batch_allocation": 0.1,
+            "max_batches_offpolicy": 0,
+            "tasks": "gcd,chain_sum",
+        }
+        options = options_of(server_url, **settings | changes)
+        self.lives.append(Life(self.folder / name, ["serve", *options]))
+        return self.lives[-1]
+
+    def checkpoints(self):
+        """Return the checkpoints, oldest first."""
+        found = self.folder.rglob("step-*.json")
+        return sorted(found, key=lambda path: path.stat().st_mtime_ns)
+
+    def last_state(self):
+        """Return what the newest checkpoint holds."""
+        return json.loads(self.checkpoints()[-1].read_text())
+
+    def dumped(self, kind="rollouts", folder="dumps"):
+        """Return the groups in the complete dump files."""
+        pattern = f"{folder}/reasoning_gym_environment_{kind}_*.jsonl"
+        paths = self.folder.glob(pattern)
+        return [group for path in paths for group in read_groups(path)]

@@ -1,0 +1,120 @@
+"""Train the small tokenizer that the demo ships.
+
+    python -m tools.train_tokenizer --output rg_env/demo/tokenizer
+
+It is a byte-level BPE of our own, so that the demo and the tests download nothing: any
+text comes back exactly, and special tokens aside no text is out of its vocabulary. The
+corpus is made here from a fixed seed: questions and answers of every task of the
+library, and completions of the simulated policy. Two runs with the same library give
+the same files.
+
+What it is not: a tokenizer to train a model with. Its vocabulary knows the puzzles of
+this library and little of any language.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from rg_env.demo.chat_tokenizer import CHAT_TEMPLATE, END, PAD, SPECIAL_TOKENS
+from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
+from rg_env.tasks.library import describe, usable_entries
+
+VOCABULARY_SIZE = 4096
+ENTRIES_PER_TASK = 12
+SEED = 7
+
+# Boards and grids repeat the same few signs; beyond this they would only crowd out the
+# words of the other tasks.
+LONGEST_TEXT = 1500
+
+
+def corpus() -> Iterator[str]:
+    """Yield the texts to train on: question, answer and a completion for each entry."""
+    rng = random.Random(SEED)
+    for task, info in describe().tasks.items():
+        entries = usable_entries(task, {}, itertools.count(SEED))
+        for made in itertools.islice(entries, ENTRIES_PER_TASK):
+            question, answer = str(made["question"]), str(made["answer"])
+            entry = KeyEntry(task, info.category, question, answer, None)
+            yield question[:LONGEST_TEXT]
+            yield answer[:LONGEST_TEXT]
+            completion = sample_completion(entry, PolicyProfile(), rng)
+            yield completion.text[:LONGEST_TEXT]
+
+
+def train(texts: Iterator[str]) -> Tokenizer:
+    """Train a byte-level BPE; every byte is in its alphabet, every digit a token."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY_SIZE,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write `tokenizer.json` and `tokenizer_config.json` into an existing folder."""
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "chat_template": CHAT_TEMPLATE,
+        "eos_token": END,
+        "pad_token": PAD,
+        "bos_token": None,
+        "unk_token": None,
+        "model_max_length": 1_000_000,
+        "clean_up_tokenization_spaces": False,
+    }
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    config = folder / "tokenizer_config.json"
+    config.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.train_tokenizer",
+        description="Train the demo's byte-level BPE tokenizer, always the same.",
+    )
+    parser.add_argument("--output", type=Path, required=True, help="folder to write to")
+    output: Path = parser.parse_args().output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    # codeio writes into the working folder while it makes an entry.
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        tokenizer = train(corpus())
+        os.chdir(output)
+    write_tokenizer(tokenizer, output)
+    print(f"{tokenizer.get_vocab_size()} tokens written to {output}")
+    return 0
+
+
+if __name__ == "__main__":
+    # Some tasks go by the hash of strings, which Python salts at its start.
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        again = [
+            sys.executable,
+            "-m",
+            "tools.train_tokenizer",
+            *sys.argv[1:],
+        ]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
+    raise SystemExit(main())
