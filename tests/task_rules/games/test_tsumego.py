@@ -1,6 +1,6 @@
 """The moves of Black that capture at once."""
 
-from rg_env.task_rules.item_checks.stone_captures import stones_captured_at
+from rg_env.task_rules.games.tsumego import stones_captured_at
 
 
 def board(text):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rg_env.task_rules.item_checks.cube_turns import SIDES, possible_colors
+from rg_env.task_rules.cognition.color_cube_rotation import SIDES, possible_colors
 
 CUBE = {side: side for side in SIDES}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.task_rules.item_checks.rectangle_drawings import may_show_another_count
+from rg_env.task_rules.cognition.rectangle_count import may_show_another_count
 
 
 def drawing(*rectangles: tuple[int, int, int, int]) -> str:

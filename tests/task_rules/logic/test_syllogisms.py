@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from rg_env.task_rules.item_checks.categorical_syllogisms import follows
+from rg_env.task_rules.logic.syllogisms import follows
 
 TERMS = ("a", "b", "c")
 

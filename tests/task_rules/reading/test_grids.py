@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.reading.spelled_grids import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 plain_form = ScoringRules().plain_form
 
@@ -66,11 +66,13 @@ def test_a_grid_is_written_with_spaces(task, drawn):
     ],
 )
 def test_what_is_no_grid_stays_as_it_is(task, text):
-    assert SPELLINGS[task](text, {}) == text
+    assert rules_of(task).notation(text, {}) == text
 
 
 def test_two_grids_are_not_one():
-    assert SPELLINGS["arc_agi"]("1 2\n3 4\n\n1 2\n3 5", {}) == "1 2\n3 4\n1 2\n3 5"
+    assert (
+        rules_of("arc_agi").notation("1 2\n3 4\n\n1 2\n3 5", {}) == "1 2\n3 4\n1 2\n3 5"
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,12 +100,12 @@ def test_two_grids_are_not_one():
     ],
 )
 def test_cells_of_one_sign_may_stand_together(task, text, right):
-    assert SPELLINGS[task](text, {}) == right
-    assert SPELLINGS[task](right, {}) == right
+    assert rules_of(task).notation(text, {}) == right
+    assert rules_of(task).notation(right, {}) == right
 
 
 def test_numbers_of_more_digits_stay_whole():
-    assert SPELLINGS["binary_matrix"]("12\n34", {}) == "12\n34"
+    assert rules_of("binary_matrix").notation("12\n34", {}) == "12\n34"
 
 
 FUTOSHIKI = {
@@ -117,15 +119,17 @@ FUTOSHIKI = {
     ["1 2\n2 1", "| 1 | 2 |\n| 2 | 1 |", "1 < 2\n^\n2 1", "[[1, 2], [2, 1]]", "12\n21"],
 )
 def test_the_rules_between_numbers_may_be_left_out(text):
-    assert SPELLINGS["futoshiki"](text, FUTOSHIKI) == FUTOSHIKI["answer"]
+    assert rules_of("futoshiki").notation(text, FUTOSHIKI) == FUTOSHIKI["answer"]
 
 
 @pytest.mark.parametrize(
     "text", ["1 > 2\nv\n2 1", "1 2\n2", "1 2 3\n2 1 3", "1 2\n2 x"]
 )
 def test_other_rules_or_another_size_stay_as_they_are(text):
-    assert SPELLINGS["futoshiki"](text, FUTOSHIKI) == text
+    assert rules_of("futoshiki").notation(text, FUTOSHIKI) == text
 
 
 def test_another_number_stays_another():
-    assert SPELLINGS["futoshiki"]("1 2\n1 2", FUTOSHIKI).split("\n")[2] == "1   2"
+    assert (
+        rules_of("futoshiki").notation("1 2\n1 2", FUTOSHIKI).split("\n")[2] == "1   2"
+    )

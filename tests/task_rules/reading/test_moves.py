@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.items.worker_jobs import score_answers
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.reading.spelled_moves import SPELLINGS
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks.library import make_entry
 
 plain_form = ScoringRules().plain_form
@@ -148,7 +148,7 @@ def test_moves_are_written_as_the_scorer_reads_them(task, answer, right):
 def test_turns_of_the_outer_two_layers_are_written_without_numbers(
     turns, without_numbers
 ):
-    assert SPELLINGS["rubiks_cube"](turns, {}) == without_numbers
+    assert rules_of("rubiks_cube").notation(turns, {}) == without_numbers
 
 
 def test_the_way_back_of_a_big_cube_is_paid():
@@ -165,7 +165,7 @@ def test_the_way_back_of_a_big_cube_is_paid():
 @pytest.mark.parametrize("task", SPELLED)
 def test_what_the_scorer_reads_stays(task):
     right, _ = SPELLED[task]
-    assert SPELLINGS[task](right, {}) == right
+    assert rules_of(task).notation(right, {}) == right
 
 
 UNREAD = {
@@ -196,7 +196,7 @@ OTHERS = [(task, answer) for task, answers in UNREAD.items() for answer in answe
 
 @pytest.mark.parametrize(("task", "answer"), OTHERS)
 def test_what_is_not_only_moves_stays_as_it_is(task, answer):
-    assert SPELLINGS[task](answer, {}) == answer
+    assert rules_of(task).notation(answer, {}) == answer
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_what_is_not_only_moves_stays_as_it_is(task, answer):
     ],
 )
 def test_walks_that_may_be_two_stay_two(answer, walks):
-    assert SPELLINGS["sokoban"](answer, {}) == walks
+    assert rules_of("sokoban").notation(answer, {}) == walks
 
 
 @pytest.mark.parametrize(
@@ -230,4 +230,4 @@ def test_a_point_is_written_as_its_letter_and_number(answer):
 
 @pytest.mark.parametrize("answer", ["White B4", "B4 or C4", "B4 C4", "not B4", "B444"])
 def test_what_is_no_point_or_two_stays_as_it_is(answer):
-    assert SPELLINGS["tsumego"](answer, {}) == answer
+    assert rules_of("tsumego").notation(answer, {}) == answer

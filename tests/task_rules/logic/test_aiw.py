@@ -1,30 +1,12 @@
-"""What the questions of aiw and the stories of family_relationships tell."""
+"""What the questions of aiw tell."""
 
-from rg_env.task_rules.item_checks.kinship import is_parent_in_law
-from rg_env.task_rules.item_checks.told_colleagues import (
-    has_no_such_brother,
-    women_around_matilda,
-)
+from rg_env.task_rules.logic.aiw import has_no_such_brother, women_around_matilda
 
-STORY = (
-    "Noah is married to Mary. They have a child called Finn. Finn is married to Sky."
-    " They have children called Rain and Kai."
-)
 COLLEAGUES = (
     "Alice has 4 male colleagues and she also has 6 female colleagues. Bob has 1 male"
     " colleagues and 4 female colleagues in total. She is colleague of Bob. How many"
     " female colleagues does Matilda have?"
 )
-
-
-def test_who_is_parent_of_a_spouse_is_a_parent_in_law():
-    assert is_parent_in_law(STORY, "Mary", "Sky")
-    assert is_parent_in_law(STORY, "Noah", "Sky")
-
-
-def test_a_spouse_of_a_child_is_none():
-    assert not is_parent_in_law(STORY, "Sky", "Mary")
-    assert not is_parent_in_law(STORY, "Mary", "Finn")
 
 
 def test_matilda_is_counted_in_no_circle_and_alice_in_hers():

@@ -1,19 +1,17 @@
-"""What every spelling keeps to, whichever task it is for."""
+"""What every notation keeps to, whichever task it is for."""
 
 import functools
 import itertools
-from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.reading import spelling_table
-from rg_env.task_rules.spelling_table import SPELLINGS
-from rg_env.task_rules.table import solution
+from rg_env.task_rules.table import TABLE, rules_of, solution
 from rg_env.tasks import library
 
+NOTATIONS = sorted(task for task, rules in TABLE.items() if rules.notation)
 ENTRIES = 6
 LONG = 20_000
 
@@ -83,36 +81,29 @@ def _entries(task):
     return list(itertools.islice(asked, ENTRIES))
 
 
-def test_a_task_has_one_spelling():
-    modules = spelling_table._MODULES
-    tasks = Counter(task for module in modules for task in module.SPELLINGS)
-    assert max(tasks.values()) == 1
-    assert tasks.keys() <= library.describe().tasks.keys()
-
-
-@pytest.mark.parametrize("task", sorted(SPELLINGS))
+@pytest.mark.parametrize("task", NOTATIONS)
 def test_the_right_answer_is_spelled_as_it_is(task):
     for entry in _entries(task):
         gold = solution(task, entry) or entry["answer"]
         if isinstance(gold, str):
-            assert SPELLINGS[task](gold, entry) == gold
+            assert rules_of(task).notation(gold, entry) == gold
 
 
-@pytest.mark.parametrize("task", sorted(SPELLINGS))
+@pytest.mark.parametrize("task", NOTATIONS)
 @settings(max_examples=30, deadline=None)
 @given(text=st.text(max_size=200))
 def test_any_text_is_spelled_without_an_error(task, text):
     entry = _entries(task)[0]
-    assert isinstance(SPELLINGS[task](text, entry), str)
+    assert isinstance(rules_of(task).notation(text, entry), str)
 
 
-@pytest.mark.parametrize("task", sorted(SPELLINGS))
+@pytest.mark.parametrize("task", NOTATIONS)
 @settings(max_examples=60, deadline=None)
 @given(parts=st.lists(PARTS, max_size=12))
 def test_what_is_spelled_is_spelled_as_it_is(task, parts):
     entry = _entries(task)[0]
-    once = SPELLINGS[task](" ".join(parts), entry)
-    assert SPELLINGS[task](once, entry) == once
+    once = rules_of(task).notation(" ".join(parts), entry)
+    assert rules_of(task).notation(once, entry) == once
 
 
 def test_an_answer_that_is_too_long_is_not_spelled():
@@ -138,14 +129,14 @@ LONG_PARTS += [
 ]
 
 
-@pytest.mark.parametrize("task", sorted(SPELLINGS))
+@pytest.mark.parametrize("task", NOTATIONS)
 @pytest.mark.parametrize("end", ["", "?"])
 def test_no_text_keeps_it_long(task, end):
     """It would take minutes if a spelling were more than linear."""
     entry = _entries(task)[0]
     for part in LONG_PARTS:
         text = (part * LONG)[:LONG] + end
-        assert isinstance(SPELLINGS[task](text, entry), str)
+        assert isinstance(rules_of(task).notation(text, entry), str)
 
 
 AWKWARD = (
@@ -163,8 +154,8 @@ AWKWARD = (
 )
 
 
-@pytest.mark.parametrize("task", sorted(SPELLINGS))
+@pytest.mark.parametrize("task", NOTATIONS)
 def test_no_run_of_signs_keeps_it_long(task):
     entry = _entries(task)[0]
     for text in AWKWARD:
-        assert isinstance(SPELLINGS[task](text, entry), str)
+        assert isinstance(rules_of(task).notation(text, entry), str)

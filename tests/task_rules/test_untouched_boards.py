@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from rg_env.task_rules.item_checks.untouched_boards import (
-    boxes_stand_at_targets,
-    ends_as_it_began,
-    has_few_edges,
-    is_filled_by_one_sign,
-)
+from rg_env.task_rules.cognition.modulo_grid import is_filled_by_one_sign
+from rg_env.task_rules.table import fault_of
 
 
 def boxes(*squares: list[str]) -> dict[str, Any]:
@@ -32,7 +28,7 @@ def boxes(*squares: list[str]) -> dict[str, Any]:
 def test_boxes_at_their_targets_are_counted(
     squares: list[list[str]], is_faulty: bool
 ) -> None:
-    assert boxes_stand_at_targets(boxes(*squares)) == is_faulty
+    assert bool(fault_of("boxnet", boxes(*squares))) == is_faulty
 
 
 @pytest.mark.parametrize(
@@ -47,7 +43,7 @@ def test_a_last_board_that_is_empty_or_the_first_is_found(
     first: str, last: str, is_faulty: bool
 ) -> None:
     entry = {"question": f"What becomes of it?\n\n{first}.", "answer": last}
-    assert ends_as_it_began(entry) == is_faulty
+    assert bool(fault_of("game_of_life", entry)) == is_faulty
 
 
 @pytest.mark.parametrize(("edges", "is_faulty"), [(0, True), (4, True), (6, False)])
@@ -57,7 +53,7 @@ def test_a_graph_of_few_edges_is_colored_by_chance(edges: int, is_faulty: bool) 
         "edges": [(0, n + 1) for n in range(edges)],
         "color_options": [1, 2, 3],
     }
-    assert has_few_edges({"metadata": {"puzzle": puzzle}}) == is_faulty
+    assert bool(fault_of("graph_color", {"metadata": {"puzzle": puzzle}})) == is_faulty
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.reading.spelled_paths import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 plain_form = ScoringRules().plain_form
 
@@ -37,7 +37,7 @@ ENTRY = {"metadata": {"end_word": "COG"}}
 )
 def test_a_path_is_written_as_the_scorer_reads_it(task, answer, right):
     assert plain_form(task, ENTRY)(answer) == right
-    assert SPELLINGS[task](right, ENTRY) == right
+    assert rules_of(task).notation(right, ENTRY) == right
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_a_path_is_written_as_the_scorer_reads_it(task, answer, right):
     ],
 )
 def test_what_is_not_only_a_path_stays_as_it_is(task, answer):
-    assert SPELLINGS[task](answer, ENTRY) == answer
+    assert rules_of(task).notation(answer, ENTRY) == answer
 
 
 def test_a_word_between_is_a_rung_like_any_other():
-    assert SPELLINGS["word_ladder"]("CAT and COG", ENTRY) == "CAT,AND,COG"
+    assert rules_of("word_ladder").notation("CAT and COG", ENTRY) == "CAT,AND,COG"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.reading.spelled_objects import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 plain_form = ScoringRules().plain_form
 
@@ -37,7 +37,7 @@ GROUPS = '[["eat", "tea"], ["tan", "nat"]]'
 )
 def test_an_object_is_written_as_the_scorer_reads_it(task, answer, right):
     assert plain_form(task, {})(answer) == right
-    assert SPELLINGS[task](right, {}) == right
+    assert rules_of(task).notation(right, {}) == right
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_an_object_is_written_as_the_scorer_reads_it(task, answer, right):
     ],
 )
 def test_what_says_two_things_stays_as_it_is(task, answer):
-    assert SPELLINGS[task](answer, {}) == answer
+    assert rules_of(task).notation(answer, {}) == answer
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_says_two_things_stays_as_it_is(task, answer):
 def test_the_same_value_of_json_is_the_right_answer(gold, answers):
     entry = {"answer": json.dumps(gold)}
     for answer in answers:
-        assert SPELLINGS["codeio"](answer, entry) == entry["answer"]
+        assert rules_of("codeio").notation(answer, entry) == entry["answer"]
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,6 @@ def test_the_same_value_of_json_is_the_right_answer(gold, answers):
 )
 def test_another_value_stays_as_it_is(gold, answers):
     for answer in answers:
-        assert SPELLINGS["codeio"](answer, {"answer": json.dumps(gold)}) == answer
+        assert (
+            rules_of("codeio").notation(answer, {"answer": json.dumps(gold)}) == answer
+        )

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from rg_env.task_rules.item_checks.check_table import CHECKS
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library
 
 HALTING = {"grid_size_x": 50, "grid_size_y": 50}
@@ -43,7 +43,9 @@ def test_each_fault_of_a_task_is_met_and_refused_by_name(task, params, faults):
             met.add(error.reason)
         if len(met) == faults:
             break
-    named = {f"its {check.fault}" for check in CHECKS[task] if not check.always}
+    named = {
+        f"its {check.fault}" for check in rules_of(task).item_checks if not check.always
+    }
     assert len(met) == faults
     assert met <= named
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.task_rules.item_checks.contradictions import is_stated, share_left
+from rg_env.task_rules.logic.propositional_logic import is_stated, share_left
 from rg_env.tasks import library
 from rg_env.tasks.scales import load_shipped
 
@@ -53,7 +53,7 @@ def test_ten_letters_are_read_as_well() -> None:
     assert share_left(letters, letters) == 1 / 1024
 
 
-@pytest.mark.parametrize("formula", ["", "P ∧ Q", "(P ∧ S)", "(P ∧ Q", "P)"])
+@pytest.mark.parametrize("formula", ["", "P Q", "(P ∧ S)", "(P ∧ Q", "P)"])
 def test_what_the_library_does_not_write_is_an_error(formula: str) -> None:
     with pytest.raises(ValueError, match="no formula"):
         share_left([formula], LETTERS)

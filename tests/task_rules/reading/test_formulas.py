@@ -2,7 +2,7 @@
 
 import pytest
 
-from rg_env.task_rules.spelling_table import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 PEOPLE = {
     "answer": "Joseph is an angel, and Zoey is a devil.",
@@ -27,7 +27,7 @@ PEOPLE = {
     ],
 )
 def test_a_name_and_its_role_may_be_joined_in_any_way(answer):
-    spelled = SPELLINGS["knights_knaves"](answer, PEOPLE)
+    spelled = rules_of("knights_knaves").notation(answer, PEOPLE)
     assert spelled == "Joseph is a angel, and Zoey is a devil"
 
 
@@ -43,7 +43,7 @@ def test_a_name_and_its_role_may_be_joined_in_any_way(answer):
     ],
 )
 def test_other_words_and_another_order_stay_as_they_are(answer):
-    assert SPELLINGS["knights_knaves"](answer, PEOPLE) == answer
+    assert rules_of("knights_knaves").notation(answer, PEOPLE) == answer
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_other_words_and_another_order_stay_as_they_are(answer):
     ],
 )
 def test_a_connective_may_have_another_sign(answer):
-    spelled = SPELLINGS["propositional_logic"](answer, {})
+    spelled = rules_of("propositional_logic").notation(answer, {})
     assert "".join(spelled.split()) == "(P\u2227\u00acQ)\u2192(R\u2228S)"
 
 
 @pytest.mark.parametrize("sign", ["<->", "<=>", r"\leftrightarrow", "iff", "\u21d4"])
 def test_an_equivalence_is_no_implication(sign):
-    spelled = SPELLINGS["propositional_logic"](f"P {sign} Q", {})
+    spelled = rules_of("propositional_logic").notation(f"P {sign} Q", {})
     assert "".join(spelled.split()) == "P\u2194Q"
 
 
 @pytest.mark.parametrize("answer", ["P, Q", "P; Q", "If P then Q", "nothing", "PQ"])
 def test_what_is_no_formula_becomes_none(answer):
-    assert SPELLINGS["propositional_logic"](answer, {}) == answer
+    assert rules_of("propositional_logic").notation(answer, {}) == answer

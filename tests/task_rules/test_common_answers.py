@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rg_env.task_rules.item_checks.given_away import CHECKS
+from rg_env.task_rules.table import fault_of
 from rg_env.tasks import library
 from rg_env.tasks.scales import load_shipped
 
@@ -55,19 +55,11 @@ def test_an_answer_that_is_too_common_stays_among_the_answers() -> None:
 
 
 def test_which_entries_are_asked_is_the_same_each_time() -> None:
-    checks = [check for check in CHECKS if check.task == "shortest_path"]
     entries = [
         {"question": f"grid {number}", "answer": "infeasible"} for number in range(50)
     ]
-    (once, again) = (
-        [check.is_faulty(entry) for check in checks for entry in entries]
-        for _ in range(2)
+    once, again = (
+        [fault_of("shortest_path", entry) for entry in entries] for _ in range(2)
     )
     assert once == again
-    assert {True, False} == set(once)
-
-
-def test_the_rows_are_in_the_order_of_the_tasks_names() -> None:
-    tasks = [check.task for check in CHECKS]
-    assert tasks == sorted(tasks)
-    assert set(tasks) <= library.describe().tasks.keys()
+    assert None in once and any(once)

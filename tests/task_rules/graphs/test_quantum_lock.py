@@ -1,6 +1,6 @@
 """Whether fewer presses open a lock of quantum_lock."""
 
-from rg_env.task_rules.item_checks.button_presses import is_reached_sooner
+from rg_env.task_rules.graphs.quantum_lock import is_reached_sooner
 
 BUTTONS = [
     {"type": "add", "value": 2, "active_state": "red"},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rg_env.task_rules.item_checks.card_rounds import result_of_last_round
+from rg_env.task_rules.games.mahjong import result_of_last_round
 
 
 @pytest.mark.parametrize(

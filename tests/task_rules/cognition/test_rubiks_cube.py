@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.task_rules.cube_unscrambling import unscramble
+from rg_env.task_rules.cognition.rubiks_cube import unscramble
 from rg_env.tasks.scales import load_shipped
 from rg_env.workers.worker_pool import WorkerPool
 
