@@ -12,18 +12,13 @@ def _bits_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer) if is_talk_beside(BIT, answer) else 0.0
 
 
-def _each_row_or_2(entry: Entry) -> str:
-    """Write another number behind each line of the gold answer."""
-    return f"{entry['answer']}\n".replace("\n", " or 2\n").rstrip("\n")
-
-
 RULES = TaskRules(
     "kakurasu",
     notation=grid_of(BIT, compact=True),
     fix=ScorerFix(
         scorer_sha256="d408ee73a6daf81131ab7c2af62a26816e39f43e0e5cc8027d349d2ea03cfb1f",
         fault="Passes over everything but the digits 0 and 1, also another answer.",
-        proof=_each_row_or_2,
+        proof=lambda entry: f"{entry['answer']} or 2",
         proof_scores=1.0,
         score=_bits_alone,
     ),

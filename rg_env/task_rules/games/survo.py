@@ -55,11 +55,6 @@ def score_filled_matrix(answer: str, entry: Entry, library: LibraryScore) -> flo
     return library(answer)
 
 
-def _each_row_or_more(entry: Entry) -> str:
-    """Write another number behind each line of the gold answer."""
-    return f"{entry['answer']}\n".replace("\n", " or 7.5\n").rstrip("\n")
-
-
 RULES = TaskRules(
     "survo",
     notation=grid_of(WHOLE),
@@ -67,7 +62,7 @@ RULES = TaskRules(
         scorer_sha256="ef0787e9e16f99d772ab75b517bc09ba26ea096c5d3810abfec6a43b65a20c16",
         fault="Passes over everything but whole numbers, also another answer; and pays"
         " for one filling where several have the right sums.",
-        proof=_each_row_or_more,
+        proof=lambda entry: f"{entry['answer']} or 7.5",
         proof_scores=1.0,
         score=score_filled_matrix,
     ),

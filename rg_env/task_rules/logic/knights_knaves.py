@@ -14,7 +14,6 @@ from rg_env.task_rules.rules import (
 )
 
 _FILLERS = "is a an and while but whereas so therefore thus the also hence as too"
-
 FILLERS = frozenset(_FILLERS.split())
 """Words of a claim that are neither a name nor a role."""
 
