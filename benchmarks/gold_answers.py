@@ -6,13 +6,13 @@ Items are made at the library's defaults and at the levels 0, 0.5 and 1 of the s
 Each task has a solver of its own, in `gold_solvers`, that reads the text of a question
 and says of the gold answer that it is right, refuted, not the only right one although
 the scorer takes no other, or cannot be known from the question; or that it was not
-judged. Beside that stands what the environment does: whether a check in
-`rg_env/task_rules/item_checks/wrong_golds.py` keeps the item from being asked. Of both
-together three numbers follow:
+judged. Beside that stands what the environment does: whether a check of
+the task's row keeps the item from being asked. Of both together three numbers follow:
 
 - wrong: items whose gold answer the solver rejects, which `scorer_fixes: false` asks;
 - asked: those among them that are asked nevertheless;
-- needless: items that are not asked although the solver finds them right.
+- needless: items that are not asked although the solver finds them right, with those
+  whose answer is given away by the question or right too often.
 
 Shown at the end is what the checks cost, beside making the items. The exit status is 1
 if any item whose gold answer is rejected would be asked.
@@ -40,8 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gold_solvers import boards, logic, numbers, words
 from benchmarks.gold_solvers.reading import Solver
-from rg_env.task_rules.item_checks import wrong_golds
-from rg_env.task_rules.table import solution
+from rg_env.task_rules.table import fault_of, rules_of, solution
 from rg_env.tasks import library, scales
 from rg_env.tasks.sampler import mix_of_seed
 
@@ -124,11 +123,6 @@ def _verdict(task: str, entry: Mapping[str, Any]) -> str:
         return "not judged"
 
 
-def _fault(task: str, entry: Mapping[str, Any]) -> str | None:
-    checks = [check for check in wrong_golds.CHECKS if check.task == task]
-    return next((check.fault for check in checks if check.is_faulty(entry)), None)
-
-
 def judge(task: str, items: int) -> dict[str, Tally]:
     """Judge the items of a task, by level."""
     scale = scales.load_shipped().scales.get(task)
@@ -145,7 +139,7 @@ def judge(task: str, items: int) -> dict[str, Tally]:
             if entry is None:
                 continue
             began_s = time.process_time()
-            fault = _fault(task, entry)
+            fault = fault_of(task, entry)
             tally.checking_s += time.process_time() - began_s
             _count(tally, seed, _verdict(task, entry), fault)
     return found
@@ -181,7 +175,7 @@ def _show(results: Mapping[str, Mapping[str, Tally]]) -> None:
     print(f"{'all':33}" + "".join(f"{total or '-':>13}" for total in sums))
     print("\nms an item of the tasks with checks: making, checking")
     for task, levels in results.items():
-        if any(check.task == task for check in wrong_golds.CHECKS):
+        if rules_of(task).item_checks:
             items = max(1, sum(tally.items for tally in levels.values()))
             making_s = sum(tally.making_s for tally in levels.values())
             checking_s = sum(tally.checking_s for tally in levels.values())

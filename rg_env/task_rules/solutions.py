@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from rg_env.task_rules.cube_unscrambling import unscramble
-from rg_env.task_rules.rules import Entry
-
-
-def _of_cube(entry: Entry) -> str | None:
-    if entry["answer"] == "":  # The library solves cubes of 3 alone.
-        return unscramble(entry["metadata"]["scramble_moves"])
-    answer: str | None = entry["metadata"].get("example_correct_answer")
-    return answer
-
-
 IN_METADATA = {
     "graph_color": lambda entry: entry["metadata"].get("possible_answer"),
-    "propositional_logic": lambda entry: entry["metadata"].get("example_answer"),
-    "rubiks_cube": _of_cube,
 }
 """Task to its example."""

@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
-from rg_env.task_rules.faster.replacing import replace
 from rg_env.task_rules.faster.rows import Words
-from rg_env.task_rules.table import fault_of
+from rg_env.task_rules.faster_functions import replace
+from rg_env.task_rules.table import TABLE, fault_of
 from rg_env.tasks import broken_library
 from rg_env.tasks.no_plots import no_plots
 from rg_env.tasks.unusable_entry import UnusableEntry
@@ -119,7 +119,7 @@ def _load_factory() -> Any:
     # Brings numpy, which the main process is spared.
     from rg_env.task_rules.faster.table import REPLACEMENTS
 
-    replace(REPLACEMENTS)
+    replace([*(one for row in TABLE.values() for one in row.faster), *REPLACEMENTS])
     return factory
 
 

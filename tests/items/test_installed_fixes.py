@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from rg_env.items import installed_fixes
-from rg_env.task_rules.fixes.fix_table import FIXES
+from rg_env.task_rules.table import TABLE, rules_of
 from rg_env.tasks import library
 from tests.support.fixed_scores import BASE_TASKS
 
 TASK = "complex_arithmetic"
+FIXED = {task for task, rules in TABLE.items() if rules.fix}
 
 
 @pytest.fixture
@@ -21,8 +22,8 @@ def fix_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Put a changed fix in the table."""
 
     def change(**changes: Any) -> None:
-        fix = dataclasses.replace(FIXES[TASK], **changes)
-        monkeypatch.setattr(installed_fixes, "FIXES", {TASK: fix})
+        fix = dataclasses.replace(rules_of(TASK).fix, **changes)
+        monkeypatch.setattr(installed_fixes, "fix_of", {TASK: fix}.get)
         installed_fixes.standing.cache_clear()
 
     yield change
@@ -42,8 +43,8 @@ def test_a_fix_holds_for_the_scorer_it_was_written_for() -> None:
 
 def test_every_fix_holds_for_the_installed_library() -> None:
     found = {task: installed_fixes.standing(task) for task in library.describe().tasks}
-    assert {found[task] for task in (*FIXES, *BASE_TASKS)} == {"same scorer"}
-    assert {task for task in found if found[task]} == {*FIXES, *BASE_TASKS}
+    assert {found[task] for task in (*FIXED, *BASE_TASKS)} == {"same scorer"}
+    assert {task for task in found if found[task]} == {*FIXED, *BASE_TASKS}
 
 
 # -- the base scorer -------------------------------------------------------------------
@@ -78,7 +79,7 @@ def test_a_new_task_with_the_base_scorer_is_corrected_without_a_row(
     library_with: Any,
 ) -> None:
     task = library_with()
-    assert task not in FIXES
+    assert task not in FIXED
     assert installed_fixes.standing(task) == "same scorer"
     assert score_of_longer_number(task) == 0.0
 

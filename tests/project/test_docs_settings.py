@@ -18,7 +18,7 @@ from rg_env.cli.setting_options import FIRST
 from rg_env.inference.clients import CLIENTS
 from rg_env.inference.routes import ROUTES
 from rg_env.items import mixture_file, worker_jobs
-from rg_env.task_rules.scale_repairs import NO_SCALE
+from rg_env.task_rules.table import TABLE, no_scale_reason
 from rg_env.tasks.level_settings import build_rules
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
@@ -37,6 +37,9 @@ from tests.support.parts import GUARD_S
 
 SETTINGS = ROOT / "docs" / "settings.md"
 TASKS = ROOT / "docs" / "tasks_and_levels.md"
+NO_SCALE = {task for task, rules in TABLE.items() if rules.fixed_level} - (
+    load_shipped().scales.keys()
+)
 MIXTURE_EXAMPLE = ROOT / "examples" / "mixture.yaml"
 YAML_EXAMPLES = [
     path for path in EXAMPLES if path.suffix == ".yaml" and path != MIXTURE_EXAMPLE
@@ -206,9 +209,10 @@ def test_every_task_named_as_an_example_exists(library):
 
 def test_the_example_of_a_curriculum_names_tasks_that_have_a_scale():
     config, _ = built(ROOT / "examples" / "curriculum.yaml")
+    reasons = {task: no_scale_reason(task) for task in NO_SCALE}
     tasks = [*load_shipped().scales, *NO_SCALE]
     rules = build_rules(
-        tasks, tasks, NO_SCALE, config.complexity_mode, config.task_levels
+        tasks, tasks, reasons, config.complexity_mode, config.task_levels
     )
     assert rules["gcd"].mode == "fixed"
     assert rules["word_sorting"].bounds == (0.2, 0.7)
@@ -217,7 +221,7 @@ def test_the_example_of_a_curriculum_names_tasks_that_have_a_scale():
 def test_the_tasks_without_a_scale_are_named():
     text = text_of(TASKS).split("Tasks without a scale")[1].split(")", 1)[0]
     named = set(text.split("(")[1].replace(",", " ").split())
-    assert named == set(NO_SCALE) - {"composite"}
+    assert named == NO_SCALE - {"composite"}
 
 
 def test_the_task_whose_scale_changes_nothing_is_named():

@@ -14,11 +14,12 @@ from jobs_for_conformance import make_asked_entry, scorers_that_evaluate
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS
-from rg_env.task_rules.table import EVALUATED, GUARDS, refusal, solution, source_task
+from rg_env.task_rules.table import EVALUATED, TABLE, rejection, solution, source_task
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import FOLDER, HOSTILE, armed
 
 GUARD_S = 120.0
+GUARDED = sorted(task for task, rules in TABLE.items() if rules.guard)
 NUM_SEEDS = 40
 FORMULAS = [
     "countdown",
@@ -101,11 +102,11 @@ def entries(pool: WorkerPool, task: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("task", sorted(GUARDS.keys() - {"composite"}))
+@pytest.mark.parametrize("task", sorted({*GUARDED} - {"composite"}))
 def test_solutions_of_the_library_are_admitted(pool: WorkerPool, task: str) -> None:
     made = entries(pool, task)
     pairs = [(solution(task, entry), entry["answer"]) for entry in made]
-    refused = {text: refusal(task, text, gold) for text, gold in pairs if text}
+    refused = {text: rejection(task, text, gold) for text, gold in pairs if text}
     assert not {text: why for text, why in refused.items() if why}
 
 
@@ -113,13 +114,13 @@ def test_solutions_of_the_library_are_admitted(pool: WorkerPool, task: str) -> N
     ("task", "answer"), [(task, text) for task in HONEST for text in HONEST[task]]
 )
 def test_an_honest_form_is_admitted(task: str, answer: str) -> None:
-    assert refusal(task, answer) is None
+    assert rejection(task, answer) is None
 
 
 @pytest.mark.parametrize("task", FORMULAS + LISTS)
 def test_no_code_reaches_an_evaluator(task: str) -> None:
     texts = [t for t in HOSTILE if t.kind in ("code", "names")]
-    assert [t.name for t in texts if refusal(task, t.text) is None] == []
+    assert [t.name for t in texts if rejection(task, t.text) is None] == []
 
 
 @pytest.mark.parametrize("task", FORMULAS)
@@ -144,7 +145,7 @@ def test_no_code_reaches_an_evaluator(task: str) -> None:
 )
 def test_no_explosion_reaches_sympy(task: str, name: str) -> None:
     text = next(t.text for t in HOSTILE if t.name == name)
-    assert refusal(task, text) is not None
+    assert rejection(task, text) is not None
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_no_explosion_reaches_sympy(task: str, name: str) -> None:
     ],
 )
 def test_a_costly_answer_is_refused(task: str, answer: str) -> None:
-    assert refusal(task, answer) is not None
+    assert rejection(task, answer) is not None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_a_costly_answer_is_refused(task: str, answer: str) -> None:
     ],
 )
 def test_countdown_takes_arithmetic_alone(answer: str) -> None:
-    assert refusal("countdown", answer) is not None
+    assert rejection("countdown", answer) is not None
 
 
 @pytest.mark.parametrize(
@@ -208,23 +209,23 @@ def test_countdown_takes_arithmetic_alone(answer: str) -> None:
 )
 @pytest.mark.parametrize("task", LISTS)
 def test_a_list_holds_nothing_but_values(task: str, answer: str) -> None:
-    assert refusal(task, answer) is not None
+    assert rejection(task, answer) is not None
 
 
 def test_an_unevaluated_integral_is_refused() -> None:
-    assert refusal("intermediate_integration", "Integral(2*x*sin(x**2), x)")
+    assert rejection("intermediate_integration", "Integral(2*x*sin(x**2), x)")
 
 
 def test_the_gold_answer_is_admitted_whatever_it_holds() -> None:
     gold = "-3*Integral(x**3*cos(3*x), x) + C"
-    assert refusal("intermediate_integration", gold) is not None
-    assert refusal("intermediate_integration", gold, gold) is None
+    assert rejection("intermediate_integration", gold) is not None
+    assert rejection("intermediate_integration", gold, gold) is None
 
 
 def test_what_is_compared_may_be_larger_where_the_gold_is_small() -> None:
     answer = '{"a": "' + "x" * 1_500 + '"}'
-    assert refusal("codeio", answer, '{"a": "y"}') is None
-    assert refusal("codeio", answer, answer.replace("x", "y")) is not None
+    assert rejection("codeio", answer, '{"a": "y"}') is None
+    assert rejection("codeio", answer, answer.replace("x", "y")) is not None
 
 
 def test_a_mixture_is_guarded_by_the_task_that_made_the_entry() -> None:
@@ -235,13 +236,13 @@ def test_a_mixture_is_guarded_by_the_task_that_made_the_entry() -> None:
 
 def test_a_mixture_without_a_source_is_refused() -> None:
     assert source_task("composite", {}) == "composite"
-    assert refusal("composite", "1") is not None
+    assert rejection("composite", "1") is not None
 
 
 @pytest.mark.processes
 def test_every_row_is_of_a_registered_task(pool: WorkerPool) -> None:
     described = pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
-    assert GUARDS.keys() - {"composite"} <= described.tasks.keys()
+    assert TABLE.keys() - {"composite"} <= described.tasks.keys()
 
 
 @pytest.mark.processes
@@ -253,12 +254,12 @@ def test_every_scorer_that_evaluates_an_answer_is_known(pool: WorkerPool) -> Non
 
 def test_tasks_without_a_row_take_any_text() -> None:
     texts = [t.text for t in HOSTILE if len(t.text) <= MAX_ANSWER_CHARS]
-    assert {refusal("gcd", text) for text in texts} == {None}
+    assert {rejection("gcd", text) for text in texts} == {None}
 
 
-@pytest.mark.parametrize("task", GUARDS)
+@pytest.mark.parametrize("task", GUARDED)
 def test_a_reason_is_short_and_has_no_surprises(task: str) -> None:
-    reasons = {refusal(task, t.text) for t in HOSTILE} - {None}
+    reasons = {rejection(task, t.text) for t in HOSTILE} - {None}
     assert all(reason and len(reason) < 90 for reason in reasons)
     assert all(reason and reason.isprintable() for reason in reasons)
 

@@ -14,13 +14,6 @@ from rg_env.task_rules.fixes import (
     algorithmic_fixes,
     arc_fixes,
     arithmetic_fixes,
-    code_fixes,
-    cognition_fixes,
-    games_fixes,
-    geometry_fixes,
-    graphs_fixes,
-    logic_fixes,
-    probability_fixes,
 )
 from rg_env.task_rules.scorer_fix import ScorerFix
 
@@ -31,13 +24,6 @@ FIXES: Mapping[str, ScorerFix] = {
         algorithmic_fixes.FIXES,
         arc_fixes.FIXES,
         arithmetic_fixes.FIXES,
-        code_fixes.FIXES,
-        cognition_fixes.FIXES,
-        games_fixes.FIXES,
-        geometry_fixes.FIXES,
-        graphs_fixes.FIXES,
-        logic_fixes.FIXES,
-        probability_fixes.FIXES,
     )
 }
 """Task to its fix; a task has one at most."""

@@ -28,30 +28,17 @@ class OtherScore:
 
 OTHER_SCORES: tuple[OtherScore, ...] = (
     OtherScore(
-        ("basic_arithmetic", "tsumego"),
+        ("basic_arithmetic",),
         "`7 + x` for 7, `move: H5` for H5",
         "above 0",
         "Beside the right answer may stand what can be no second one; the latter is"
         " right once it is normalized.",
     ),
     OtherScore(
-        ("countdown", "prime_factorization", "puzzle24", "rubiks_cube", "rush_hour"),
+        ("prime_factorization",),
         "nothing, or a text that is no answer to the task",
         "0.01",
         "What cannot be read, or is rejected by a guard, earns nothing.",
-    ),
-    OtherScore(
-        ("futoshiki",),
-        "the right board in the midst of a sentence, and the same with every 1 made a"
-        " 2",
-        "above 0",
-        "The board is read cell by cell; a line of words is no row of it.",
-    ),
-    OtherScore(
-        ("knights_knaves",),
-        "one of two roles right",
-        "0.65",
-        "A coin has half of them right, and all knights would earn more than half.",
     ),
     OtherScore(
         ("number_sorting",),
@@ -67,7 +54,11 @@ OTHER_SCORES: tuple[OtherScore, ...] = (
         "What follows a step that is no word is not looked at.",
     ),
     OtherScore(
-        ("binary_matrix", "n_queens", "spiral_matrix", "string_insertion"),
+        (
+            "binary_matrix",
+            "spiral_matrix",
+            "string_insertion",
+        ),
         "the right answer as a Python list",
         "a part",
         "It is right once it is normalized.",

@@ -16,7 +16,17 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from rg_env.task_rules.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.reading.written_lists import plain
+from rg_env.task_rules.reading.written_values import read_value
+from rg_env.task_rules.rules import (
+    Entry,
+    Guard,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 READABLE = 0.05
 """What the library pays for a plan that brings no box to its target."""
@@ -143,3 +153,95 @@ def blind_plan(entry: Entry) -> str:
             steps.append({agent_at(place): move})
             steps.append({agent_at(to): f"move({box}, target_{box[4:]})"})
     return json.dumps(steps)
+
+
+_BOX_MOVE = re.compile(r"\s*move\s*\(\s*(\w+)\s*,\s*([^(),]*(?:,[^(),]*)?)\)\s*")
+
+
+def box_plan(answer: str, entry: Entry) -> str:
+    """Write a plan of boxnet as JSON, one space behind the comma of a move."""
+    try:
+        steps = read_value(plain(answer))
+    except ValueError:
+        return answer
+    if not isinstance(steps, list) or not all(isinstance(s, dict) for s in steps):
+        return answer
+    return json.dumps(
+        [{agent: _box_move(action) for agent, action in s.items()} for s in steps]
+    )
+
+
+def _box_move(action: Any) -> Any:
+    match = _BOX_MOVE.fullmatch(action) if isinstance(action, str) else None
+    return action if match is None else f"move({match[1]}, {match[2].strip()})"
+
+
+SAFE_CHARS = 2_000
+"""A text up to this length holds no string worth a look."""
+
+MAX_STRING_CHARS = 200
+
+
+def _too_costly(answer: str, gold: str | None) -> str | None:
+    """Return why the strings of a plan are not matched, None if they are.
+
+    The library's expression for `move(box, place)` is quadratic in one string.
+    """
+    if len(answer) <= SAFE_CHARS:
+        return None
+    if "\\" in answer:
+        return "a backslash in a long plan"
+    if max(map(len, answer.split('"'))) > MAX_STRING_CHARS:
+        return f"a string of more than {MAX_STRING_CHARS} characters"
+    return None
+
+
+MOST_IN_PLACE = 1 / 3
+"""The share of the boxes that may stand at their targets from the beginning."""
+
+
+def boxes_stand_at_targets(entry: Entry) -> bool:
+    """Say whether too many boxes of boxnet need no way."""
+    squares = entry["metadata"]["initial_state"].values()
+    boxes = [thing for things in squares for thing in things if thing[:4] == "box_"]
+    in_place = sum(
+        min(things.count(box), things.count(f"target_{box[4:]}"))
+        for things in squares
+        for box in set(things)
+        if box[:4] == "box_"
+    )
+    return bool(in_place > MOST_IN_PLACE * len(boxes))
+
+
+RULES = TaskRules(
+    "boxnet",
+    guard=Guard(
+        "an expression that is quadratic in a string of the plan",
+        "JSON: move(box_blue, square[0.5, 1.5]) by agent",
+        _too_costly,
+    ),
+    notation=box_plan,
+    fix=ScorerFix(
+        scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
+        fault=(
+            "Passes over impossible actions, so one sweep through the grid solves"
+            " every item of that size; pays for boxes that are at their targets from"
+            " the start; raises where a box would leave the grid."
+        ),
+        proof=blind_plan,
+        proof_scores=1.0,
+        score=score_box_plan,
+    ),
+    item_checks=(
+        ItemCheck(
+            "boxes stand at their targets, more than one in three of them",
+            boxes_stand_at_targets,
+        ),
+    ),
+    level_repair=LevelRepair(
+        {level: {"min_row_num": 2, "min_column_num": 2} for level in range(9)},
+        "every level asks for grids from one row on, and on a grid of one or two"
+        " squares most boxes stand at their targets, so that moving those alone"
+        " earned 0.53",
+    ),
+)

@@ -14,8 +14,16 @@ import random
 import re
 import string
 
+from rg_env.task_rules.reading.moves import moves_of, repetitions
 from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
-from rg_env.task_rules.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.rules import (
+    Entry,
+    Guard,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
 
 Cell = tuple[int, int]
 Cars = dict[str, list[Cell]]
@@ -24,6 +32,7 @@ SIDE = 6
 """Rows and columns of the board."""
 
 RED = "A"
+
 EXIT: list[Cell] = [(2, SIDE - 2), (2, SIDE - 1)]
 """Where the red car has to come."""
 
@@ -99,3 +108,48 @@ def moves_at_random(entry: Entry) -> str:
         else f"{draw.choice(others)}{draw.choice('+-')}{draw.randint(1, 4)}"
         for turn in range(3300)
     )
+
+
+_WRITTEN_MOVE = re.compile(
+    r"(?:(?:move|car)\s+)*([A-Z])\1{0,2}(?:\s*:)?\s*([+-])\s*([0-9]+)", re.IGNORECASE
+)
+
+
+def _car_move(move: re.Match[str]) -> str:
+    return f"{move[1].upper()}{move[2]}{move[3]}"
+
+
+MAX_STEPS = 20_000
+_STEPS = re.compile(r"[A-Z][+-](\d+)")
+
+
+def _too_many_steps(answer: str, gold: str | None) -> str | None:
+    steps = repetitions(_STEPS.findall(answer), max_digits=2)
+    if steps is None:
+        return "a move is too long"
+    return f"more than {MAX_STEPS} steps" if steps > MAX_STEPS else None
+
+
+RULES = TaskRules(
+    "rush_hour",
+    guard=Guard(
+        "A+999999999 moves a car that often",
+        "moves by at most 4",
+        _too_many_steps,
+    ),
+    notation=moves_of(_WRITTEN_MOVE, _car_move, " ".join),
+    fix=ScorerFix(
+        scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
+        fault="Passes over impossible moves, so enough moves at random free the car.",
+        proof=moves_at_random,
+        proof_scores=1.0,
+        score=score_car_moves,
+    ),
+    other_scores=(
+        OtherScore(
+            "nothing, or a text that is no answer to the task",
+            "0.01",
+            "What cannot be read, or is rejected by a guard, earns nothing.",
+        ),
+    ),
+)

@@ -14,7 +14,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
-from rg_env.task_rules.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.reading.written_lists import BETWEEN_STEPS, plain, read_sequence
+from rg_env.task_rules.rules import (
+    Entry,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 MAX_WALKS = 100
 """An honest answer is one walk, perhaps in lines of some dozen letters."""
@@ -56,3 +63,41 @@ def score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
     if len(walks) > 1 and any(library(walk) == 1.0 for walk in walks):
         return 0.0
     return library(answer)
+
+
+_DIRECTIONS = re.compile(r"up\b|down\b|left\b|right\b|[udlr]+\b", re.IGNORECASE)
+_WORDS = frozenset({"UP", "DOWN", "LEFT", "RIGHT"})
+
+
+def walk(answer: str, entry: Entry) -> str:
+    """Write moves of sokoban as letters; what may be several walks stays apart."""
+    text = plain(answer)
+    found = read_sequence(text, _DIRECTIONS, BETWEEN_STEPS)
+    if found is None:
+        return answer
+    moves = [move[0].upper() for move in found]
+    in_words = [move[0] for move in moves if move in _WORDS]
+    if in_words and len(in_words) < len(moves):
+        return answer
+    is_list = found[0].string != text
+    between = [text[a.end() : b.start()] for a, b in pairwise(found)]
+    gaps = ["" for _ in between] if is_list else between
+    return " ".join(walks_of(in_words or moves, gaps))
+
+
+RULES = TaskRules(
+    "sokoban",
+    notation=walk,
+    fix=ScorerFix(
+        scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
+        fault="Passes over everything but the letters of moves, also another answer.",
+        proof=lambda entry: f"{entry['answer']} or not, 5",
+        proof_scores=1.0,
+        score=score_walk,
+    ),
+    level_repair=LevelRepair(
+        {0: {"min_boxes": 3, "max_boxes": 4}},
+        "level 0 asks for the default's 4 to 10 boxes on a board of 6 by 6, and none is"
+        " found in 20 s",
+    ),
+)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.reading.grids import WHOLE, grid_of
 from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
-from rg_env.task_rules.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.rules import (
+    Entry,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")
 _SHORT_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
-
 Matrix = list[list[int]]
 
 
@@ -47,3 +53,21 @@ def score_filled_matrix(answer: str, entry: Entry, library: LibraryScore) -> flo
     if _is_filling(_read(answer), metadata["puzzle"], metadata["candidate_numbers"]):
         return 1.0
     return library(answer)
+
+
+RULES = TaskRules(
+    "survo",
+    notation=grid_of(WHOLE),
+    fix=ScorerFix(
+        scorer_sha256="ef0787e9e16f99d772ab75b517bc09ba26ea096c5d3810abfec6a43b65a20c16",
+        fault="Passes over everything but whole numbers, also another answer; and pays"
+        " for one filling where several have the right sums.",
+        proof=lambda entry: f"{entry['answer']} or 7.5",
+        proof_scores=1.0,
+        score=score_filled_matrix,
+    ),
+    level_repair=LevelRepair(
+        {2: {"min_board_size": 5}, 3: {"min_board_size": 6}},
+        "levels 2 and 3 ask for more empty cells than their smallest board has",
+    ),
+)

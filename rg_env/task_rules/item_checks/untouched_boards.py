@@ -6,24 +6,8 @@ from math import comb
 
 from rg_env.task_rules.item_checks.item_check import Entry
 
-MOST_IN_PLACE = 1 / 3
-"""The share of the boxes that may stand at their targets from the beginning."""
-
 MOST_COLORED = 0.2
 """Of graphs with so many edges, the share that the colors in turn may be right for."""
-
-
-def boxes_stand_at_targets(entry: Entry) -> bool:
-    """Say whether too many boxes of boxnet need no way."""
-    squares = entry["metadata"]["initial_state"].values()
-    boxes = [thing for things in squares for thing in things if thing[:4] == "box_"]
-    in_place = sum(
-        min(things.count(box), things.count(f"target_{box[4:]}"))
-        for things in squares
-        for box in set(things)
-        if box[:4] == "box_"
-    )
-    return bool(in_place > MOST_IN_PLACE * len(boxes))
 
 
 def ends_as_it_began(entry: Entry) -> bool:
@@ -45,10 +29,3 @@ def has_few_edges(entry: Entry) -> bool:
     same = larger * comb(size + 1, 2) + (colors - larger) * comb(size, 2)
     pairs = comb(vertices, 2)
     return comb(pairs - same, edges) > MOST_COLORED * comb(pairs, edges)
-
-
-def is_filled_by_one_sign(entry: Entry) -> bool:
-    """Say whether the commoner sign of a modulo grid is right in all of its blanks."""
-    grid: str = entry["question"].partition("\n\n")[2]
-    common = max("✅❌", key=grid.count)
-    return bool(grid.replace("❔", common).strip() == entry["answer"].strip())

@@ -20,14 +20,69 @@ evaluated.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import operator
 import string
 from collections.abc import Iterable, Iterator, Sequence
 
-from rg_env.task_rules.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.common_answers import seldom
+from rg_env.task_rules.reading.formulas import (
+    BINDING,
+    MAX_TOKENS,
+    Formula,
+    as_formula,
+    letter_formula,
+    read_formula,
+)
+from rg_env.task_rules.rules import (
+    Entry,
+    Guard,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+MAX_CHARS = 1_000
+MAX_OPERATORS = 100
+MAX_DEPTH = 50
+_LETTERS = frozenset(string.ascii_uppercase)
+_NOT = "¬"
+
+
+def _too_costly(answer: str, gold: str | None) -> str | None:
+    """Return why a text is no formula within the bounds, None where it is one.
+
+    The library takes any text between two operators for a variable and tries all 2^n
+    assignments, so `P`, `PP`, `PPP`, ... is a bomb made of one letter. Here every
+    operand is one capital letter. Its own check of the letters then bounds their
+    number. Its parser is quadratic in the operators and recursive in the depth.
+    """
+    if len(answer) > MAX_CHARS:
+        return f"longer than {MAX_CHARS} characters"
+    if sum(map(answer.count, BINDING)) > MAX_OPERATORS:
+        return f"more than {MAX_OPERATORS} operators"
+    depth, operand_next = 0, True
+    for char in answer:
+        if char in " \t\r\n":
+            continue
+        if operand_next:
+            if char in _LETTERS:
+                operand_next = False
+            elif char == "(" and depth < MAX_DEPTH:
+                depth += 1
+            elif char != _NOT:
+                return f"{char!r} where a letter was expected"
+        elif char in BINDING and char != _NOT:
+            operand_next = True
+        elif char == ")" and depth > 0:
+            depth -= 1
+        else:
+            return f"{char!r} where an operator was expected"
+    return "unfinished" if operand_next or depth else None
+
 
 TRIVIAL = 0.25
 """What the library pays for a single letter or a tautology."""
@@ -36,143 +91,8 @@ FOLLOWS = 0.1
 """What a conclusion is worth that follows and takes no inference: with more, a premise
 or one formula of two letters earned 0.4 on average."""
 
-MAX_TOKENS = 500
-"""Signs of a formula; a premise of the highest level has 61 at most."""
-
 MAX_LETTERS = 4
 """Different letters of a part that may be strong: it implies 3**4 clauses at most."""
-
-_BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}  # noqa: RUF001
-_SIGNS = frozenset(_BINDING) | set("()" + string.ascii_uppercase)
-
-
-Pieces = dict[int, int]
-"""Rows of the pieces of a formula, each with the number of its letters."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Formula:
-    """A formula over given letters.
-
-    Attributes:
-        rows: The rows of the truth table in which it holds, one bit each.
-        parts: Its pieces, split at ∧; equal ones are one.
-        options: Its pieces, split at the sign for "or"; equal ones are one.
-    """
-
-    rows: int
-    parts: Pieces
-    options: Pieces
-
-    @property
-    def letters(self) -> int:
-        """The number of letters that it is written with."""
-        return sum(self.parts.values())
-
-
-def tokens_of(text: str) -> list[str] | None:
-    """Split a formula into its signs; None where there is anything else or too much."""
-    signs = list("".join(text.split()))
-    return signs if len(signs) <= MAX_TOKENS and _SIGNS.issuperset(signs) else None
-
-
-def _letter(index: int, count: int) -> Formula:
-    """Return the letter whose truth is bit `index` of the number of a row."""
-    rows = sum(1 << row for row in range(1 << count) if row >> index & 1)
-    return Formula(rows, {rows: 1}, {rows: 1})
-
-
-def _negated(inner: Formula, every_row: int) -> Formula:
-    parts, options = (
-        {rows ^ every_row: letters for rows, letters in pieces.items()}
-        for pieces in (inner.options, inner.parts)
-    )
-    return Formula(inner.rows ^ every_row, parts, options)
-
-
-def _joined(sign: str, left: Formula, right: Formula, every_row: int) -> Formula:
-    if sign == "∧":
-        rows, parts = left.rows & right.rows, left.parts | right.parts
-        return Formula(rows, parts, {rows: sum(parts.values())})
-    if sign == "↔":
-        rows = left.rows ^ right.rows ^ every_row
-        both = {rows: left.letters + right.letters}
-        return Formula(rows, both, both)
-    options = left.options
-    if sign == "→":
-        options = {left.rows ^ every_row: left.letters}
-    options = options | right.options
-    rows = functools.reduce(operator.or_, options)
-    return Formula(rows, {rows: sum(options.values())}, options)
-
-
-def _apply(sign: str, values: list[Formula], every_row: int) -> None:
-    """Replace the last one or two formulas by what the sign makes of them."""
-    right = values.pop()
-    if sign == "¬":
-        values.append(_negated(right, every_row))
-    else:
-        values.append(_joined(sign, values.pop(), right, every_row))
-
-
-class _Reader:
-    """Formulas that were read and signs that wait for what stands behind them."""
-
-    def __init__(self, letters: Sequence[str]) -> None:
-        self._letters = letters
-        self._every_row = (1 << (1 << len(letters))) - 1
-        self._formulas: list[Formula] = []
-        self._waiting: list[str] = []
-        self._operand_next = True
-
-    def accept(self, sign: str) -> bool:
-        """Take the next sign; return whether it may stand here."""
-        starts = sign in ("(", "¬") or sign in self._letters
-        if starts != self._operand_next:
-            return False
-        if sign in self._letters:
-            self._formulas.append(
-                _letter(self._letters.index(sign), len(self._letters))
-            )
-        elif starts:
-            self._waiting.append(sign)
-        else:
-            self._apply_down_to(_BINDING.get(sign, 0))
-            if sign == ")":
-                return bool(self._waiting) and self._waiting.pop() == "("
-            if sign not in _BINDING:
-                return False
-            self._waiting.append(sign)
-        self._operand_next = sign not in self._letters
-        return True
-
-    def _apply_down_to(self, binding: int) -> None:
-        """Apply the waiting signs that bind at least so strongly, to a bracket."""
-        while self._waiting and _BINDING.get(self._waiting[-1], -1) >= binding:
-            _apply(self._waiting.pop(), self._formulas, self._every_row)
-
-    def finish(self) -> Formula | None:
-        """Return the formula, None where it is unfinished."""
-        if self._operand_next:
-            return None
-        self._apply_down_to(0)
-        return None if self._waiting else self._formulas[0]
-
-
-def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
-    """Read a formula as the library does.
-
-    The signs bind in the order of `_BINDING`, the strongest being the negation, and
-    equal ones to the left.
-
-    Returns:
-        None where the text is no formula of these letters.
-    """
-    reader = _Reader(letters)
-    for sign in tokens_of(text) or [""]:
-        if not reader.accept(sign):
-            return None
-    return reader.finish()
 
 
 def _unbracketed(text: str) -> str:
@@ -185,7 +105,7 @@ def _shorter_clauses(rows: int, count: int) -> Iterator[int]:
     None of them follows from the formula, and none comes of one with too many letters.
     """
     every_row = (1 << (1 << count)) - 1
-    letters = [_letter(index, count).rows for index in range(count)]
+    letters = [letter_formula(index, count).rows for index in range(count)]
     used = [
         letter
         for index, letter in enumerate(letters)
@@ -256,3 +176,86 @@ def score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
 def premises_joined(entry: Entry) -> str:
     """Return all premises joined by ∧."""
     return " ∧ ".join(f"({premise})" for premise in entry["metadata"]["premises"])
+
+
+def _rows_of_all(formulas: Sequence[str], letters: Sequence[str]) -> list[int]:
+    read = [read_formula(formula, letters) for formula in formulas]
+    found = [formula.rows for formula in read if formula is not None]
+    if len(found) < len(read):
+        raise ValueError(f"no formulas of the library: {formulas!r}")
+    return found
+
+
+def share_left(formulas: Sequence[str], letters: Sequence[str]) -> float:
+    """Return the share of the cases in which all formulas are true.
+
+    Args:
+        formulas: As the library writes them, at least one.
+        letters: Those that may stand in them, at most ten.
+
+    Returns:
+        In [0, 1]: 0 where they contradict each other, 1 where each is a tautology.
+    """
+    left = functools.reduce(operator.and_, _rows_of_all(formulas, letters))
+    return left.bit_count() / (1 << len(letters))
+
+
+def is_stated(conclusion: str, formulas: Sequence[str], letters: Sequence[str]) -> bool:
+    """Say whether a conclusion says the same as one of the formulas."""
+    found, *stated = _rows_of_all([conclusion, *formulas], letters)
+    return found in stated
+
+
+def _makes_two_letters_true(entry: Entry) -> bool:
+    letters, premises = entry["metadata"]["variables"], entry["metadata"]["premises"]
+    if len(letters) == 1:
+        return False
+    return share_left([*premises, f"¬({letters[0]} ∧ {letters[1]})"], letters) == 0
+
+
+RULES = TaskRules(
+    "propositional_logic",
+    guard=Guard(
+        "2**n assignments of n names; recursive, quadratic parser",
+        "one formula of the item's letters",
+        _too_costly,
+    ),
+    notation=as_formula,
+    fix=ScorerFix(
+        scorer_sha256="5cbc2250d7c9ec68d093bf03acd823b0efef3c99ae4b3bf23390d5b2277418af",
+        fault="Pays for the premises themselves and for the weakest that follows.",
+        proof=premises_joined,
+        proof_scores=1.0,
+        score=score_conclusion,
+    ),
+    item_checks=(
+        ItemCheck(
+            "premises hold in no case or in every one, so that all follows or nothing",
+            lambda entry: (
+                share_left(
+                    entry["metadata"]["premises"], entry["metadata"]["variables"]
+                )
+                in (0, 1)
+            ),
+        ),
+        ItemCheck(
+            "example of a conclusion says the same as one of the premises",
+            lambda entry: is_stated(
+                entry["metadata"]["example_answer"],
+                entry["metadata"]["premises"],
+                entry["metadata"]["variables"],
+            ),
+        ),
+        seldom(
+            "premises make the first two letters true",
+            _makes_two_letters_true,
+            one_in=2,  # `P ∧ Q` earned 0.34 at the defaults
+        ),
+    ),
+    level_repair=LevelRepair(
+        {0: {"max_vars": 4, "max_statements": 4, "max_complexity": 2}},
+        "level 0 has four different questions in 30, whose premises are letters, and"
+        " with three letters one disjunction is worth 0.38",
+    ),
+    solution=lambda entry: entry["metadata"].get("example_answer"),
+)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
-from rg_env.task_rules.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
 
 MOST_FOR_A_PART = 0.1
 """What a grid that is not the right one earns at most."""
@@ -75,4 +75,16 @@ def all_blanks_wrong(entry: Entry) -> str:
             for column, given in enumerate(cells)
         )
         for row, cells in enumerate(puzzle)
+    )
+
+
+def number_grid_fix(scorer_sha256: str) -> ScorerFix:
+    """Return the fix of a task whose answer is a grid of numbers."""
+    return ScorerFix(
+        scorer_sha256=scorer_sha256,
+        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow, and"
+        " for what a fill without solving has right.",
+        proof=all_blanks_wrong,
+        proof_scores=0.2,
+        score=score_number_grid,
     )

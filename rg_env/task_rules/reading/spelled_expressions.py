@@ -166,48 +166,6 @@ def as_solutions(answer: str, entry: Mapping[str, Any]) -> str:
     return ", ".join(solutions)
 
 
-_POINT = re.compile(
-    r"(?:(?:[A-Z]|[Oo]rthocenter|\(x,\s*y\))\s*(?:=|:|\u2248|\\approx)?\s*)?"
-    r"[(\[]\s*(?:x\s*=\s*)?(?P<x>[^,()\[\]]{1,60}),"
-    r"\s*(?:y\s*=\s*)?(?P<y>[^,()\[\]]{1,60})[)\]]"
-)
-_COORDINATES = re.compile(
-    r"x\s*=\s*(?P<x>[^,;=]{1,60}?)\s*(?:,|;|and|, and)\s*y\s*=\s*(?P<y>[^,;=]{1,60})"
-)
-_LENGTH = re.compile(r"\s*units?$")
-_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
-_ANGLE_NAME = re.compile(
-    r"(?:\u2220|\\angle|angle)?\s*[A-Z]{1,3}\s*(?:=|\u2248|\\approx)\s*"
-)
-
-
-def _as_point(answer: str) -> str:
-    match = _POINT.fullmatch(answer) or _COORDINATES.fullmatch(answer)
-    if match is None:
-        return answer
-    x, y = read_number(match["x"]), read_number(match["y"])
-    if x is None or y is None or x.bottom is not None or y.bottom is not None:
-        return answer
-    return f"({x.text}, {y.text})"
-
-
-def as_figure(answer: str, entry: Mapping[str, Any]) -> str:
-    """Write a point, an angle or a length as the geometry scorer reads it."""
-    kind = entry.get("metadata", {}).get("task_type")
-    if kind == "orthocenter":
-        return _as_point(answer)
-    shorter = _DEGREES if kind == "angle_measure" else _LENGTH
-    bare = _ANGLE_NAME.sub("", answer) if kind == "angle_measure" else answer
-    number = read_number(shorter.sub("", bare))
-    if number is None or number.bottom is not None:
-        return answer
-    gold = entry.get("answer")
-    right = read_number(gold.rstrip("\u00b0")) if isinstance(gold, str) else None
-    if right is not None and right.value == number.value:
-        return str(gold)
-    return number.text
-
-
 # -- antiderivatives -------------------------------------------------------------------
 
 _CONSTANT = (
@@ -237,13 +195,10 @@ def as_antiderivative(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 SPELLINGS: Mapping[str, Spelling] = {
-    "advanced_geometry": of_short_text(as_figure),
     "complex_arithmetic": of_short_text(as_complex_number),
-    "countdown": as_sum,
     "intermediate_integration": of_short_text(as_antiderivative),
     "polynomial_equations": as_solutions,
     "prime_factorization": as_factors,
-    "puzzle24": as_sum,
     "simple_integration": of_short_text(as_antiderivative),
 }
 """Task to its spelling."""

@@ -7,11 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rg_env.task_rules.reading.notation import Spelling
-from rg_env.task_rules.reading.written_lists import (
-    BETWEEN,
-    plain,
-    read_sequence,
-)
+from rg_env.task_rules.reading.written_lists import BETWEEN, plain, read_sequence
 from rg_env.task_rules.reading.written_values import read_list, read_value
 
 _WHOLE = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")

@@ -220,9 +220,9 @@ def as_span(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 _COUNTED = (
-    "aiw basic_arithmetic binary_alternation chain_sum circuit_logic count_bits"
-    " count_primes gcd largest_island lcm leg_counting letter_counting maze"
-    " number_sequence products rectangle_count rotten_oranges self_reference"
+    "basic_arithmetic binary_alternation chain_sum circuit_logic count_bits"
+    " count_primes gcd lcm leg_counting letter_counting"
+    " products rotten_oranges"
     " simple_equations"
 )
 
@@ -230,7 +230,6 @@ _SPELLINGS: Mapping[str, Spelling] = {
     **dict.fromkeys(_COUNTED.split(), as_number),
     "base_conversion": in_base,
     "bitwise_arithmetic": in_hexadecimal,
-    "coin_flip": as_probability,
     "decimal_arithmetic": written_plainly,
     "decimal_chain_sum": written_plainly,
     "dice": as_fraction,

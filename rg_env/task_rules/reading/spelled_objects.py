@@ -7,12 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rg_env.task_rules.reading.grids import read_any_rows
 from rg_env.task_rules.reading.notation import Spelling
-from rg_env.task_rules.reading.written_grids import read_any_rows
-from rg_env.task_rules.reading.written_lists import (
-    plain,
-    read_sequence,
-)
+from rg_env.task_rules.reading.written_lists import plain, read_sequence
 from rg_env.task_rules.reading.written_values import read_value
 
 _LETTER_AND_DIGIT = re.compile(
@@ -77,39 +74,7 @@ def lists_of_words(answer: str, entry: Mapping[str, Any]) -> str:
     return answer if rows is None else json.dumps(rows)
 
 
-def _is_same(value: Any, gold: Any) -> bool:
-    """Say whether two values of JSON are equal; a number is no truth value."""
-    if isinstance(value, bool) or isinstance(gold, bool):
-        return value is gold
-    if isinstance(value, dict) and isinstance(gold, dict):
-        names = value.keys() == gold.keys()
-        return names and all(_is_same(value[name], gold[name]) for name in gold)
-    if isinstance(value, list) and isinstance(gold, list):
-        return len(value) == len(gold) and all(map(_is_same, value, gold))
-    return bool(value == gold)
-
-
-def the_same_value(answer: str, entry: Mapping[str, Any]) -> str:
-    """Return the right answer for one that writes the same value of JSON.
-
-    A string is known without its quotes as well.
-    """
-    gold_text = entry["answer"]
-    try:
-        gold = json.loads(gold_text)
-    except ValueError:
-        return answer
-    if isinstance(gold, str) and answer == gold:
-        return str(gold_text)
-    try:
-        same = _is_same(read_value(answer), gold)
-    except ValueError:
-        return answer
-    return str(gold_text) if same else answer
-
-
 SPELLINGS: Mapping[str, Spelling] = {
-    "codeio": the_same_value,
     "cryptarithm": digits_of_letters,
     "graph_color": colors_of_vertices,
     "group_anagrams": lists_of_words,

@@ -84,8 +84,6 @@ SPELLINGS: Mapping[str, Spelling] = {
     "course_schedule": of_short_text(as_verdict),
     "game_of_life_halting": of_short_text(as_verdict),
     "isomorphic_strings": of_short_text(as_verdict),
-    "mahjong_puzzle": in_any_case,
     "ransom_note": of_short_text(as_verdict),
-    "syllogism": of_short_text(as_verdict),
 }
 """Task to its spelling."""

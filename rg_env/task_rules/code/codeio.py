@@ -1,0 +1,188 @@
+"""codeio: JSON values, which the scorer compares as trees."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rg_env.task_rules.reading.talk_around_answers import is_talk, is_wrapper
+from rg_env.task_rules.reading.written_values import read_value
+from rg_env.task_rules.rules import (
+    Entry,
+    Guard,
+    ItemCheck,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+MAX_WORK = 2_000_000
+"""Largest product of the weights of an answer and of the gold answer."""
+
+MAX_DEPTH = 8
+USUAL_GOLD_WEIGHT = 1_000
+_WEIGHT_OF_A_NODE = 8
+_OPENING, _CLOSING = frozenset("[{"), frozenset("]}")
+
+
+def _depth(text: str) -> int:
+    """Return the deepest nesting of brackets, those inside strings included."""
+    depth = deepest = 0
+    for char in text:
+        if char in _OPENING:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in _CLOSING:
+            depth -= 1
+    return deepest
+
+
+def _weight(text: str) -> int:
+    """Return about how many characters the labels of its tree have together."""
+    nodes = sum(text.count(char) for char in ",[{")
+    return len(text) + _WEIGHT_OF_A_NODE * nodes
+
+
+def _too_costly(answer: str, gold: str | None) -> str | None:
+    """Return why a JSON object is not compared with the gold, None if it is.
+
+    The library computes a tree edit distance whose nodes cost an edit distance: the
+    product of both sizes, and more with depth.
+    """
+    start, end = answer.find("{"), answer.rfind("}")
+    if start < 0 or end < 0:
+        return None  # the library compares nothing else
+    weight = USUAL_GOLD_WEIGHT if gold is None else _weight(gold)
+    if _weight(answer[start : end + 1]) * weight > MAX_WORK:
+        return "too large to be compared with the gold answer"
+    return "nested too deeply" if _depth(answer) > MAX_DEPTH else None
+
+
+def _is_same(value: Any, gold: Any) -> bool:
+    """Say whether two values of JSON are equal; a number is no truth value."""
+    if isinstance(value, bool) or isinstance(gold, bool):
+        return value is gold
+    if isinstance(value, dict) and isinstance(gold, dict):
+        names = value.keys() == gold.keys()
+        return names and all(_is_same(value[name], gold[name]) for name in gold)
+    if isinstance(value, list) and isinstance(gold, list):
+        return len(value) == len(gold) and all(map(_is_same, value, gold))
+    return bool(value == gold)
+
+
+def _as_gold(answer: str, entry: Entry) -> str:
+    """Return the right answer for one that writes the same value of JSON.
+
+    A string is known without its quotes as well.
+    """
+    gold_text = entry["answer"]
+    try:
+        gold = json.loads(gold_text)
+    except ValueError:
+        return answer
+    if isinstance(gold, str) and answer == gold:
+        return str(gold_text)
+    try:
+        same = _is_same(read_value(answer), gold)
+    except ValueError:
+        return answer
+    return str(gold_text) if same else answer
+
+
+MAX_GROWTH = 2
+"""How much longer than the gold answer a JSON object may be that is compared with it.
+
+Behind twice the length (and a little) nothing is similar, and the comparison is slow.
+"""
+
+_FENCE = re.compile(r"```(?:json|python)?")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object of which no name is given twice."""
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise ValueError("a name is given twice")
+    return built
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a JSON value with the path to each."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _numbers(part, f"{path}/{name}")
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _numbers(part, f"{path}/{index}")
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path, value
+
+
+def _share_of_right_signs(value: Any, gold: Any) -> float:
+    """Return the share of the numbers of `value` that have the sign of the gold one."""
+    signs = {path: number < 0 for path, number in _numbers(gold)}
+    found = [(path, number < 0) for path, number in _numbers(value)]
+    right = sum(signs.get(path, sign) == sign for path, sign in found)
+    return right / len(found) if found else 1.0
+
+
+def _object_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score codeio: one object, each name once, nothing but talk around it.
+
+    The library's similarity compares numbers without their signs, so it is paid in
+    proportion to the numbers with the right sign.
+    """
+    gold = entry["answer"].strip()
+    if answer.strip() == gold or "{" not in answer or "}" not in answer:
+        return library(answer)
+    start, end = answer.index("{"), answer.rindex("}") + 1
+    around = _FENCE.sub("", answer[:start] + " " + answer[end:])
+    too_long = end - start > MAX_GROWTH * len(gold) + 200
+    if too_long or not is_talk(around):
+        return 0.0
+    try:
+        value = json.loads(answer[start:end], object_pairs_hook=_once_each)
+        share = _share_of_right_signs(value, json.loads(gold))
+    except (ValueError, RecursionError):
+        return library(answer) if is_wrapper(answer, gold) else 0.0
+    return library(answer) * share
+
+
+def _other_then_gold(entry: Entry) -> str:
+    """Give each name of the gold object twice, first with another value."""
+    gold = entry["answer"].strip()
+    if not gold.startswith("{") or gold == "{}":
+        return f'{{"a": 1}} {gold}'
+    others = json.dumps(dict.fromkeys(json.loads(gold), 0))
+    return f"{others[:-1]}, {gold[1:]}"
+
+
+RULES = TaskRules(
+    "codeio",
+    guard=Guard(
+        "tree edit distance between two JSON values; recursive",
+        "JSON; objects have up to 1,000 characters in 99 of 100 items",
+        _too_costly,
+    ),
+    notation=_as_gold,
+    kept_signs="\"'",
+    fix=ScorerFix(
+        scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
+        fault=(
+            "Pays for a right object with another one beside it or with every name"
+            " given twice, and for numbers with the wrong sign."
+        ),
+        proof=_other_then_gold,
+        proof_scores=0.7,
+        score=_object_alone,
+    ),
+    item_checks=(
+        ItemCheck(
+            "answer holds the address of an object, which is another in each process",
+            lambda entry: " at 0x" in entry["question"] + entry["answer"],
+            always=True,
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""The colors that a side of a turned cube can have.
+
+"The bottom is now at the top" is half a turn, forward or to the side: the sides that it
+brings to the front and to the right are not the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
+
+SIDES = ("top", "bottom", "front", "back", "left", "right")
+_CYCLES = {
+    "front": ("front", "bottom", "back", "top"),
+    "back": ("back", "bottom", "front", "top"),
+    "left": ("left", "bottom", "right", "top"),
+    "right": ("right", "bottom", "left", "top"),
+}
+_HALF_TURNS = ("front", "left")
+
+Cube = tuple[str, ...]
+"""The color of each side, in the order of `SIDES`."""
+
+
+def _turned(cube: Cube, side: str) -> Cube:
+    """Return a cube of which a side was brought to the top by a quarter turn."""
+    colors = dict(zip(SIDES, cube, strict=True))
+    one, two, three, top = _CYCLES[side]
+    moved = {top: one, one: two, two: three, three: top}
+    return tuple(colors[moved.get(place, place)] for place in SIDES)
+
+
+def possible_colors(
+    colors: Mapping[str, str], to_the_top: Sequence[str], side: str
+) -> set[str]:
+    """Return the colors that a side can have in the end.
+
+    Args:
+        colors: Side to its color in the beginning.
+        to_the_top: The side that each turn brings to the top, in order.
+        side: The side that is asked for.
+    """
+    cubes = {tuple(colors[place] for place in SIDES)}
+    for brought in to_the_top:
+        if brought == "bottom":
+            cubes = {
+                _turned(_turned(cube, way), way)
+                for cube in cubes
+                for way in _HALF_TURNS
+            }
+        else:
+            cubes = {_turned(cube, brought) for cube in cubes}
+    return {cube[SIDES.index(side)] for cube in cubes}
+
+
+def _turns_either_way(entry: Entry) -> bool:
+    metadata = entry["metadata"]
+    colors = possible_colors(
+        metadata["initial_state"], metadata["rotations"], metadata["target_side"]
+    )
+    return len(colors) > 1
+
+
+RULES = TaskRules(
+    "color_cube_rotation",
+    item_checks=(
+        ItemCheck(
+            "answer depends on the way of a half turn, which the question does not say",
+            _turns_either_way,
+        ),
+    ),
+)

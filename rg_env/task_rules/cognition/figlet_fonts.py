@@ -1,0 +1,29 @@
+"""figlet_font: one word."""
+
+from __future__ import annotations
+
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+
+
+def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score figlet_font: one word, spaced out or not, and no longer than the right one.
+
+    Letters behind the right word cost what they would be of the whole.
+    """
+    words = answer.split()
+    if len(words) > 1 and any(len(word) > 1 for word in words):
+        return 0.0
+    too_long = sum(map(len, words)) / max(1, len(entry["answer"].strip()))
+    return library(answer) / max(1.0, too_long)
+
+
+RULES = TaskRules(
+    "figlet_font",
+    fix=ScorerFix(
+        scorer_sha256="753e689ec4b86e0104e809b4a4fbd24d446b2a500fbd2c15309fe55541f3bdbb",
+        fault="Pays for every right letter, whatever follows the word.",
+        proof=lambda entry: f"{entry['answer']} or another",
+        proof_scores=0.3,
+        score=_one_word,
+    ),
+)

@@ -1,0 +1,140 @@
+"""rubiks_cube: turns, their repetitions, and the way back from a scramble.
+
+The library gives an example solution for cubes of 3 alone. Every scramble is undone by
+its moves in reverse; only the notation needs care, because the scorer drops moves that
+begin with a number. A turn of the second layer, `2R`, is therefore written `Rw R'`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rg_env.task_rules.reading.moves import moves_of, repetitions
+from rg_env.task_rules.rules import (
+    Entry,
+    Guard,
+    LevelRepair,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+_WRITTEN_TURN = re.compile(
+    r"[0-9]*[LRUDBFMESXYZxyz]w?[0-9]?(?:['\u2018\u2019\u2032`\u00b4])?[0-9]?"
+)
+_PRIMES = re.compile("[\u2018\u2019\u2032`\u00b4]")
+_TURN_OF_LAYERS = re.compile(r"([12])([LRUDBF])(w?)('?)")
+_BETWEEN_TURNS = re.compile(r"(?:[\s,;()\u2192\"\u201c\u201d]|\.(?=\s|$))*")
+
+
+def _turn(move: re.Match[str]) -> str:
+    """Write a turn without a number in front: `2R` is `Rw R'`."""
+    turn = _PRIMES.sub("'", move[0])
+    match = _TURN_OF_LAYERS.fullmatch(turn)
+    if match is None:
+        return turn.upper() if turn[0] in "xyz" else turn
+    layer, face, wide, prime = match.groups()
+    if layer == "1":
+        return f"{face}{prime}"
+    both, back = f"{face}w{prime}", "" if prime else "'"
+    return both if wide else f"{both} {face}{back}"
+
+
+MAX_TURNS = 2_000
+_REPEATED = re.compile(r"([^\d]*)(\d*)")
+
+
+def _too_many_turns(answer: str, gold: str | None) -> str | None:
+    matches = [_REPEATED.fullmatch(move) for move in answer.split()]
+    # What begins with a number, `2R`, is one turn.
+    numbers = [match[2] if match else "" for match in matches]
+    turns = repetitions(numbers, max_digits=2)
+    if turns is None:
+        return "a move is repeated too often"
+    return f"more than {MAX_TURNS} moves" if turns > MAX_TURNS else None
+
+
+_TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
+
+
+def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score rubiks_cube if the library makes every turn: nothing is passed over."""
+    return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
+
+
+_MOVE = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
+
+
+def _undone(move: str) -> list[str] | None:
+    """Return the moves that undo one, None where no numberless move reaches it."""
+    match = _MOVE.fullmatch(move)
+    if match is None:
+        return None
+    number, face, wide, prime = match.groups()
+    layer = int(number) if number else 1 + bool(wide)
+    back, forth = ("", "'") if prime else ("'", "")
+    if layer == 1:
+        return [face + back]
+    if layer == 2:
+        both = f"{face}w{back}"
+        return [both] if wide else [both, face + forth]
+    return None
+
+
+def unscramble(moves: str) -> str | None:
+    """Return the answer that undoes a scramble.
+
+    Args:
+        moves: In Singmaster notation with spaces between, e.g. "R 2U' Lw".
+
+    Returns:
+        An answer of the same form without leading numbers; None where a move turns a
+        layer deeper than the second.
+    """
+    undone: list[str] = []
+    for move in reversed(moves.split()):
+        back = _undone(move)
+        if back is None:
+            return None
+        undone += back
+    return " ".join(undone)
+
+
+def _of_cube(entry: Entry) -> str | None:
+    if entry["answer"] == "":  # The library solves cubes of 3 alone.
+        return unscramble(entry["metadata"]["scramble_moves"])
+    answer: str | None = entry["metadata"].get("example_correct_answer")
+    return answer
+
+
+RULES = TaskRules(
+    "rubiks_cube",
+    guard=Guard(
+        "R1000000 turns the cube a million times and lists the moves",
+        "moves in words; the solver's own solutions have up to 200",
+        _too_many_turns,
+    ),
+    notation=moves_of(_WRITTEN_TURN, _turn, " ".join, _BETWEEN_TURNS),
+    fix=ScorerFix(
+        scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",
+        fault="Passes over numbers that stand alone and turns like `2R` and `U2'`.",
+        proof=lambda entry: f"{entry['metadata']['example_correct_answer']} 42",
+        proof_scores=1.0,
+        score=_every_turn,
+    ),
+    level_repair=LevelRepair(
+        {level: {"cube_size": 5} for level in (3, 4)},
+        "level 3 asks for a cube of 6, whose inner layers no answer can turn, because"
+        " the scorer drops moves that begin with a number; level 4 asks for 7, and the"
+        " task takes 6 at most",
+    ),
+    solution=_of_cube,
+    other_scores=(
+        OtherScore(
+            "nothing, or a text that is no answer to the task",
+            "0.01",
+            "What cannot be read, or is rejected by a guard, earns nothing.",
+        ),
+    ),
+)

@@ -1,0 +1,188 @@
+"""countdown: sums of given numbers; puzzle24 has most of its rules as well.
+
+To draw an item the library makes hundreds of expressions, and builds and evaluates each
+as a formula. Here numbers are computed with, and the formula is built of what was drawn
+when the value is right.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from operator import add, floordiv, mul, sub, truediv
+from random import Random
+from typing import Any
+
+from rg_env.task_rules.reading.exact_sums import read_sum
+from rg_env.task_rules.reading.spelled_expressions import as_sum
+from rg_env.task_rules.reading.sympy_expressions import (
+    ExpressionBounds,
+    why_not_expression,
+)
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    FixedScore,
+    Guard,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+# The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
+_BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
+
+
+def sum_guard(admitted: str) -> Guard:
+    """Return the guard of sums in the four operations."""
+    return Guard(
+        "calls sympy's parse_expr on it, which is eval; computes constants exactly",
+        admitted,
+        lambda answer, gold: why_not_expression(answer, _BOUNDS),
+        evaluates=True,
+    )
+
+
+READABLE = 0.05
+"""The most the library pays for a sum that is wrong."""
+
+UNREADABLE = 0.01
+"""What the library pays for a text that is no sum."""
+
+
+def score_of_sum(target_of: Callable[[Entry], int]) -> FixedScore:
+    """Return the score of a sum that must use the entry's numbers, each once."""
+
+    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
+        found = read_sum(answer)
+        if found is None:
+            return UNREADABLE
+        used_right = found.numbers == sorted(entry["metadata"]["numbers"])
+        solved = used_right and found.value == target_of(entry)
+        return library(answer) if solved else min(READABLE, library(answer))
+
+    return score
+
+
+def _numbers_in_comment(entry: Entry) -> str:
+    """Name the numbers in a comment behind a sum that uses none of them.
+
+    The sum is the target in hexadecimal, which the search for numbers does not see.
+    """
+    numbers = " ".join(map(str, entry["metadata"]["numbers"]))
+    return f"{entry['metadata']['target']:#x} # {numbers}"
+
+
+MAX_TRIES = 100
+"""Expressions of countdown that the library draws before it gives up."""
+
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": add,
+    "-": sub,
+    "*": mul,
+    "/": truediv,
+}
+
+
+class Expression:
+    """Numbers and what is done to them from left to right.
+
+    Attributes:
+        numbers: Shape (N,); some were replaced by divisors.
+        operations: Keys of `_OPERATIONS`, shape (N - 1,).
+        value: The result, a whole number.
+    """
+
+    def __init__(self, rng: Random, config: Any, count: int) -> None:
+        """Draw as the library draws."""
+        self.numbers = [
+            rng.randint(config.min_value, config.max_value) for _ in range(count)
+        ]
+        self.operations: list[str] = []
+        self.value = self.numbers[0]
+        for place in range(1, count):
+            operation = rng.choice(config.operators)
+            if operation not in ("+", "-", "*"):
+                operation = self._divided(rng, place)
+            work = floordiv if operation == "/" else _OPERATIONS[operation]
+            self.value = work(self.value, self.numbers[place])
+            self.operations.append(operation)
+
+    def _divided(self, rng: Random, place: int) -> str:
+        """Put a divisor in its place, if one of the numbers left is one."""
+        if self.numbers[place] == 0:
+            return "+"
+        left = [number for number in self.numbers[place:] if number != 0]
+        rng.shuffle(left)
+        for number in left:
+            if self.value % number == 0:
+                self.numbers[place] = number
+                return "/"
+        return "-"
+
+    def formula(self, symbols: Sequence[Any]) -> Any:
+        """Return it as a formula of one symbol for each number."""
+        formula = symbols[0]
+        for operation, symbol in zip(self.operations, symbols[1:], strict=True):
+            formula = _OPERATIONS[operation](formula, symbol)
+        return formula
+
+
+def make_generate_expression(own: Any) -> Callable[..., tuple[str, list[int], int]]:
+    """Return countdown's `_generate_expression`."""
+    symbols = symbols_named("x_0:{}")
+
+    def generate(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
+        config = dataset.config
+        count = rng.randint(config.min_numbers, config.max_numbers)
+        for _ in range(MAX_TRIES):
+            expression = Expression(rng, config, count)
+            if config.min_target <= expression.value <= config.max_target:
+                named, numbers = symbols(count), expression.numbers
+                text = str(expression.formula(named))
+                # From the last on, so that x_1 is not found in x_10.
+                for symbol, number in reversed(list(zip(named, numbers, strict=True))):
+                    text = text.replace(str(symbol), str(number))
+                return text, numbers, expression.value
+        raise ValueError(f"{MAX_TRIES} expressions have values out of bounds")
+
+    return generate
+
+
+def symbols_named(names: str) -> Callable[[int], Sequence[Any]]:
+    """Return what makes so many symbols with names in a pattern of sympy's."""
+    sympy = importlib.import_module("sympy")
+    return lambda count: sympy.symbols(names.format(count))
+
+
+_LIBRARY = "reasoning_gym.games.countdown"
+_DRAW = f"{_LIBRARY}:CountdownDataset._generate_candidate_expression"
+RULES = TaskRules(
+    "countdown",
+    guard=sum_guard("whole numbers, + - * / ( ); up to 84 characters and 15 numbers"),
+    notation=as_sum,
+    fix=ScorerFix(
+        scorer_sha256="5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
+        fault="Finds the numbers also in a comment, in a decimal and behind a letter.",
+        proof=_numbers_in_comment,
+        proof_scores=1.0,
+        score=score_of_sum(lambda entry: entry["metadata"]["target"]),
+    ),
+    faster=(
+        FasterFunction(
+            _LIBRARY,
+            "CountdownDataset._generate_expression",
+            "055d9935e2756578",
+            make_generate_expression,
+            {_DRAW: "e15d0363f37087c3"},
+        ),
+    ),
+    other_scores=(
+        OtherScore(
+            "nothing, or a text that is no answer to the task",
+            "0.01",
+            "What cannot be read, or is rejected by a guard, earns nothing.",
+        ),
+    ),
+)

@@ -1,0 +1,78 @@
+"""puzzle24: sums of four numbers, with most of the rules of countdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from rg_env.task_rules.games.countdown import (
+    Expression,
+    score_of_sum,
+    sum_guard,
+    symbols_named,
+)
+from rg_env.task_rules.reading.spelled_expressions import as_sum
+from rg_env.task_rules.rules import (
+    FasterFunction,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+
+class _Candidate:
+    """A formula as puzzle24 uses it, built when it is written out."""
+
+    def __init__(self, expression: Expression, symbols: Sequence[Any]) -> None:
+        self._expression = expression
+        self._symbols = symbols
+
+    def subs(self, values: Mapping[Any, int]) -> int:
+        return self._expression.value
+
+    def __str__(self) -> str:
+        return str(self._expression.formula(self._symbols))
+
+
+def make_generate_candidate_expression(own: Any) -> Callable[..., tuple[Any, ...]]:
+    """Return puzzle24's `_generate_candidate_expression`."""
+    symbols = symbols_named("x:{}")
+
+    def generate(dataset: Any, rng: Random, num_terms: int) -> tuple[Any, ...]:
+        expression = Expression(rng, dataset.config, num_terms)
+        named = symbols(num_terms)
+        return _Candidate(expression, named), expression.numbers, named
+
+    return generate
+
+
+_LIBRARY = "reasoning_gym.games.puzzle24"
+RULES = TaskRules(
+    "puzzle24",
+    guard=sum_guard("four whole numbers, + - * / ( )"),
+    notation=as_sum,
+    fix=ScorerFix(
+        scorer_sha256="85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
+        fault="Never compares the numbers used with those given, and drops fractions.",
+        proof=lambda entry: "1*2*3*4",
+        proof_scores=1.0,
+        score=score_of_sum(lambda entry: 24),
+    ),
+    faster=(
+        FasterFunction(
+            _LIBRARY,
+            "Puzzle24Dataset._generate_candidate_expression",
+            "585d662564f5cdb9",
+            make_generate_candidate_expression,
+            {f"{_LIBRARY}:Puzzle24Dataset.__getitem__": "46c45afc635fb582"},
+        ),
+    ),
+    other_scores=(
+        OtherScore(
+            "nothing, or a text that is no answer to the task",
+            "0.01",
+            "What cannot be read, or is rejected by a guard, earns nothing.",
+        ),
+    ),
+)

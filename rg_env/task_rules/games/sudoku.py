@@ -1,0 +1,15 @@
+"""sudoku: grids of numbers of which some are given."""
+
+from __future__ import annotations
+
+from rg_env.task_rules.reading.grids import DIGIT, grid_of
+from rg_env.task_rules.reading.number_grids import number_grid_fix
+from rg_env.task_rules.rules import TaskRules
+
+RULES = TaskRules(
+    "sudoku",
+    notation=grid_of(DIGIT, compact=True),
+    fix=number_grid_fix(
+        "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
+    ),
+)

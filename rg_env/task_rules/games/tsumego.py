@@ -1,0 +1,128 @@
+"""tsumego: points of the board, and the moves of Black that capture at once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.talk_around_answers import is_wrapper
+from rg_env.task_rules.rules import (
+    Entry,
+    ItemCheck,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+_POINT = re.compile(
+    r"(?:(?:black|plays?|at|on|to)\s+){0,4}\(?([A-Z])[\s,-]*([0-9]{1,2})\)?",
+    re.IGNORECASE,
+)
+
+
+def point(answer: str, entry: Entry) -> str:
+    """Write a point of the board as its letter and number."""
+    match = _POINT.fullmatch(answer)
+    return f"{match[1].upper()}{match[2]}" if match else answer
+
+
+Board = Sequence[Sequence[str]]
+"""Rows from the top; "X" is black, "O" white and "." empty."""
+
+Point = tuple[int, int]
+
+
+def _beside(board: Board, point: Point) -> Iterator[tuple[Point, str]]:
+    row, column = point
+    for r, c in (
+        (row - 1, column),
+        (row + 1, column),
+        (row, column - 1),
+        (row, column + 1),
+    ):
+        if 0 <= r < len(board) and 0 <= c < len(board[r]):
+            yield (r, c), board[r][c]
+
+
+def _white_group(board: Board, stone: Point) -> tuple[set[Point], set[Point]]:
+    """Return the stones of a group and its liberties."""
+    stones, liberties, waiting = {stone}, set[Point](), [stone]
+    while waiting:
+        for point, mark in _beside(board, waiting.pop()):
+            if mark == ".":
+                liberties.add(point)
+            elif mark == "O" and point not in stones:
+                stones.add(point)
+                waiting.append(point)
+    return stones, liberties
+
+
+def stones_captured_at(board: Board) -> Counter[str]:
+    """Return the moves that capture, each with the number of its stones.
+
+    A move is named as in the question: a letter for the column from the left, and the
+    number of the row from below. A group with one liberty is taken by a stone there.
+    """
+    captured: Counter[str] = Counter()
+    seen: set[Point] = set()
+    for row, marks in enumerate(board):
+        for column, mark in enumerate(marks):
+            if mark != "O" or (row, column) in seen:
+                continue
+            stones, liberties = _white_group(board, (row, column))
+            seen |= stones
+            if len(liberties) == 1:
+                ((r, c),) = liberties
+                captured[f"{chr(ord('A') + c)}{len(board) - r}"] += len(stones)
+    return captured
+
+
+def _one_point(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score tsumego: one point of the board, with nothing but talk around it."""
+    gold, found = entry["answer"].strip(), answer.strip().upper()
+    if gold in found and found != gold and not is_wrapper(found, gold):
+        return 0.0
+    return library(answer)
+
+
+def _captures_nothing(entry: Entry) -> bool:
+    board = entry["metadata"]["board"]
+    return entry["answer"] not in stones_captured_at(board)
+
+
+def _is_not_the_only_capture(entry: Entry) -> bool:
+    captured = stones_captured_at(entry["metadata"]["board"])
+    own = captured.pop(entry["answer"])
+    if "as many white stones as possible" in entry["question"]:
+        return max(captured.values(), default=0) >= own
+    return bool(captured)
+
+
+RULES = TaskRules(
+    "tsumego",
+    notation=of_short_text(point),
+    fix=ScorerFix(
+        scorer_sha256="2448df09b429c481456c71b50744f295b742793875b1722206298e908e6aed4c",
+        fault="Pays for another point whose name contains that of the right one.",
+        proof=lambda entry: f"{entry['answer']}0",
+        proof_scores=0.6,
+        score=_one_point,
+    ),
+    item_checks=(
+        ItemCheck("answer captures nothing", _captures_nothing),
+        ItemCheck(
+            "answer is not the only move that captures",
+            _is_not_the_only_capture,
+        ),
+    ),
+    other_scores=(
+        OtherScore(
+            "`move: H5` for H5",
+            "above 0",
+            "It is right once it is normalized.",
+        ),
+    ),
+)

@@ -1,0 +1,85 @@
+"""advanced_geometry: points, angles and lengths."""
+
+from __future__ import annotations
+
+import re
+
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.written_numbers import read_number
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+
+_WRITTEN_POINT = re.compile(
+    r"(?:(?:[A-Z]|[Oo]rthocenter|\(x,\s*y\))\s*(?:=|:|\u2248|\\approx)?\s*)?"
+    r"[(\[]\s*(?:x\s*=\s*)?(?P<x>[^,()\[\]]{1,60}),"
+    r"\s*(?:y\s*=\s*)?(?P<y>[^,()\[\]]{1,60})[)\]]"
+)
+_COORDINATES = re.compile(
+    r"x\s*=\s*(?P<x>[^,;=]{1,60}?)\s*(?:,|;|and|, and)\s*y\s*=\s*(?P<y>[^,;=]{1,60})"
+)
+_LENGTH = re.compile(r"\s*units?$")
+_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
+_ANGLE_NAME = re.compile(
+    r"(?:\u2220|\\angle|angle)?\s*[A-Z]{1,3}\s*(?:=|\u2248|\\approx)\s*"
+)
+
+
+def _as_point(answer: str) -> str:
+    match = _WRITTEN_POINT.fullmatch(answer) or _COORDINATES.fullmatch(answer)
+    if match is None:
+        return answer
+    x, y = read_number(match["x"]), read_number(match["y"])
+    if x is None or y is None or x.bottom is not None or y.bottom is not None:
+        return answer
+    return f"({x.text}, {y.text})"
+
+
+def as_figure(answer: str, entry: Entry) -> str:
+    """Write a point, an angle or a length as the geometry scorer reads it."""
+    kind = entry.get("metadata", {}).get("task_type")
+    if kind == "orthocenter":
+        return _as_point(answer)
+    shorter = _DEGREES if kind == "angle_measure" else _LENGTH
+    bare = _ANGLE_NAME.sub("", answer) if kind == "angle_measure" else answer
+    number = read_number(shorter.sub("", bare))
+    if number is None or number.bottom is not None:
+        return answer
+    gold = entry.get("answer")
+    right = read_number(gold.rstrip("\u00b0")) if isinstance(gold, str) else None
+    if right is not None and right.value == number.value:
+        return str(gold)
+    return number.text
+
+
+_NUMBER = r"[+-]?\d+(?:\.\d*)?"
+_POINT = re.compile(rf"\(?\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)?")
+
+
+def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score advanced_geometry: a point is two numbers, an angle has its sign last."""
+    kind, text = entry["metadata"]["task_type"], answer.strip()
+    if kind == "orthocenter" and not _POINT.fullmatch(text):
+        return min(0.01, library(answer))
+    if kind == "angle_measure" and "°" in text.rstrip("°"):
+        return min(0.01, library(answer))
+    return library(answer)
+
+
+def _value_and_another(entry: Entry) -> str:
+    """Add a third number to a point; put the sign for degrees inside the angle."""
+    gold = entry["answer"]
+    if entry["metadata"]["task_type"] == "orthocenter":
+        return f"{gold}, or 3, 4"
+    return f"{gold[:-4]}°{gold[-4:]}"
+
+
+RULES = TaskRules(
+    "advanced_geometry",
+    notation=of_short_text(as_figure),
+    fix=ScorerFix(
+        scorer_sha256="5745a638170fca3871f07f62b22a5500c7d62366f3ece2bd2fe42dccfc4e2683",
+        fault="Reads the first two numbers of a point and passes over what follows.",
+        proof=_value_and_another,
+        proof_scores=1.0,
+        score=_one_value,
+    ),
+)

@@ -1,0 +1,43 @@
+"""Who is a parent-in-law of whom, as a story of family_relationships tells it."""
+
+from __future__ import annotations
+
+import re
+
+from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
+
+_COUPLE = re.compile(
+    r"(\w+) is married to (\w+)\.(?: They have (?:a child|children) called ([^.]*)\.)?"
+)
+
+
+def is_parent_in_law(story: str, one: str, other: str) -> bool:
+    """Say whether somebody is a parent of the one to whom the other is married."""
+    couples = [
+        (couple[1], couple[2], set(re.findall(r"\w+", couple[3] or "")))
+        for couple in _COUPLE.finditer(story)
+    ]
+    spouses = {a: b for a, b, _ in couples} | {b: a for a, b, _ in couples}
+    return any(
+        one in (a, b) and spouses.get(other) in children for a, b, children in couples
+    )
+
+
+def _is_told_as_child(entry: Entry) -> bool:
+    """Say whether who is called a parent-in-law is none."""
+    metadata = entry["metadata"]
+    one, other = metadata["person1"], metadata["person2"]
+    return entry["answer"].endswith("-in-law") and not is_parent_in_law(
+        entry["question"], one, other
+    )
+
+
+RULES = TaskRules(
+    "family_relationships",
+    item_checks=(
+        ItemCheck(
+            "answer calls a child-in-law a parent-in-law",
+            _is_told_as_child,
+        ),
+    ),
+)

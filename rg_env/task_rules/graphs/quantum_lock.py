@@ -1,0 +1,100 @@
+"""quantum_lock: presses of buttons, and the fewest of them.
+
+Every press toggles the light, so its question says. The library lets a button be
+pressed only while it has an effect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env.task_rules.reading.moves import moves_of
+from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.written_lists import BETWEEN_STEPS
+from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
+
+_PRESS = re.compile(r"(?:(?:press|push|button)\s+)*([A-C])\b", re.IGNORECASE)
+_PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
+_BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
+
+
+def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score quantum_lock: buttons, and nothing but talk beside them.
+
+    The library also reads the letters of the talk, the B of `boxed` for one.
+    """
+    if not is_talk_beside(_PRESSES, answer):
+        return 0.0
+    return library(" ".join(_BUTTONS.findall(answer)))
+
+
+MAX_STATES = 2_000
+"""Numbers and lights looked at; where there are more, nothing is found."""
+
+
+def _pressed(value: int, light: str, button: Mapping[str, Any]) -> int:
+    if button["active_state"] not in (light, "any"):
+        return value
+    by: int = button["value"]
+    if button["type"] == "multiply":
+        return value * by
+    return value + by if button["type"] == "add" else value - by
+
+
+def is_reached_sooner(
+    start: tuple[int, str], target: int, buttons: Sequence[Mapping[str, Any]], than: int
+) -> bool:
+    """Say whether fewer presses than so many reach a number.
+
+    Args:
+        start: The number and the light, "red" or "green".
+        target: The number to reach.
+        buttons: Of each its `type`, its `value` and the light it needs
+            (`active_state`).
+        than: Presses of the known sequence.
+    """
+    seen = newest = {start}
+    for _ in range(than - 1):
+        reached = {
+            (_pressed(value, light, button), "green" if light == "red" else "red")
+            for value, light in newest
+            for button in buttons
+        }
+        if any(value == target for value, _ in reached):
+            return True
+        newest = reached - seen
+        seen = seen | reached
+        if not newest or len(seen) > MAX_STATES:
+            return False
+    return False
+
+
+def _is_not_the_shortest(entry: Entry) -> bool:
+    metadata = entry["metadata"]
+    start = (metadata["initial_value"], metadata["initial_state"])
+    presses = len(metadata["solution_path"])
+    target = metadata["target_value"]
+    return is_reached_sooner(start, target, metadata["buttons"], presses)
+
+
+RULES = TaskRules(
+    "quantum_lock",
+    notation=moves_of(
+        _PRESS, lambda press: press[1].upper(), " \u2192 ".join, BETWEEN_STEPS
+    ),
+    fix=ScorerFix(
+        scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
+        fault="Passes over everything but the letters A to C, also another answer.",
+        proof=lambda entry: f"{entry['answer']} or not, 5",
+        proof_scores=1.0,
+        score=_only_presses,
+    ),
+    item_checks=(
+        ItemCheck(
+            "answer is not the shortest if, as it says, every press toggles the light",
+            _is_not_the_shortest,
+        ),
+    ),
+)

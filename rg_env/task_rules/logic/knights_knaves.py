@@ -1,0 +1,112 @@
+"""knights_knaves: who is said to be what."""
+
+from __future__ import annotations
+
+import re
+
+from rg_env.task_rules.reading.talk_around_answers import is_talk
+from rg_env.task_rules.rules import (
+    Entry,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+_FILLERS = "is a an and while but whereas so therefore thus the also hence as too"
+FILLERS = frozenset(_FILLERS.split())
+"""Words of a claim that are neither a name nor a role."""
+
+_MARK = re.compile(r"^\s*(?:[-*+\u2022\u2013]|\(?\d{1,2}[.):])\s+", re.MULTILINE)
+_BETWEEN = re.compile(r"[\s.,;:=()\[\]{}\"'*_|>\u2022\u2013\u2014\u2192&-]+")
+MAX_CHARS = 4_000
+
+
+def as_roles(answer: str, entry: Entry) -> str:
+    """Say of each person in turn what he is, in the words that the scorer reads.
+
+    Read is a name and behind it a role, again and again; in any other order, or with
+    any other word, the answer is left as it stands.
+    """
+    metadata = entry.get("metadata", {})
+    terms = metadata.get("knight_knave_terms")
+    if not terms or len(answer) > MAX_CHARS or answer == entry.get("answer"):
+        return answer
+    roles = {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
+    names = {str(name).lower(): str(name) for name in metadata["names"]}
+    words = _BETWEEN.split(_MARK.sub(" ", answer).replace("=>", " ").lower())
+    told = [word for word in words if word and word not in FILLERS]
+    pairs = list(zip(told[::2], told[1::2], strict=False))
+    is_whole = len(told) == 2 * len(names) and {name for name, _ in pairs} == set(names)
+    if not is_whole or any(role not in roles for _, role in pairs):
+        return answer
+    return ", and ".join(f"{names[name]} is a {role}" for name, role in pairs)
+
+
+_PASSED_OVER = frozenset({"is", "a", "an", "and"})
+"""Words of a claim that are neither a name nor a role."""
+
+COIN = 0.65
+"""What the library pays for half of the roles in knights_knaves."""
+
+
+def _words_of(text: str) -> list[str]:
+    """Split a claim about roles into words, as the library does."""
+    return re.sub(r"[.,()]", " ", text.lower()).split()
+
+
+def _claims(words: list[str], roles: set[str]) -> set[tuple[str, str]]:
+    """Return who is said to be what, as the library reads it."""
+    claims: set[tuple[str, str]] = set()
+    name = None
+    for word in words:
+        if word in roles:
+            if name is not None:
+                claims.add((name, word))
+            name = None
+        elif word not in _PASSED_OVER:
+            name = word
+    return claims
+
+
+def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score knights_knaves: every name once, nothing else, and a coin's half for 0."""
+    terms = entry["metadata"]["knight_knave_terms"]
+    roles = {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
+    names = sorted(str(name).lower() for name in entry["metadata"]["names"])
+    words = _words_of(answer)
+    rest = " ".join(set(words) - {*_PASSED_OVER, *names, *roles})
+    if sorted(name for name, _ in _claims(words, roles)) != names or not is_talk(rest):
+        return 0.0
+    return max(0.0, (library(answer) - COIN) / (1 - COIN))
+
+
+def _half_of_the_roles_wrong(entry: Entry) -> str:
+    """Give every second person the other role."""
+    metadata = entry["metadata"]
+    terms = metadata["knight_knave_terms"]
+    people = zip(metadata["names"], metadata["solution"], strict=True)
+    return ", and ".join(
+        f"{name} is {terms['a_knight' if knight == bool(index % 2) else 'a_knave']}"
+        for index, (name, knight) in enumerate(people)
+    )
+
+
+RULES = TaskRules(
+    "knights_knaves",
+    notation=as_roles,
+    fix=ScorerFix(
+        scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
+        fault="Pays 0.65 for one of two roles, so all knights earn more than half.",
+        proof=_half_of_the_roles_wrong,
+        proof_scores=0.5,
+        score=_one_role_each,
+    ),
+    other_scores=(
+        OtherScore(
+            "one of two roles right",
+            "0.65",
+            "A coin has half of them right, and all knights would earn more than half.",
+        ),
+    ),
+)

@@ -1,0 +1,108 @@
+"""zebra_puzzles: whether clues leave one solution, and the order of clues.
+
+To make a puzzle, clues are taken away while one solution remains. The library writes
+every clause of every clue as text and numbers them anew for each of a hundred tries,
+looks for two solutions, and writes clues as text for each comparison of a sort.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rg_env.task_rules.rules import FasterFunction, TaskRules
+
+_LIBRARY = "reasoning_gym.logic.contrib.logic_puzzle"
+Clause = tuple[int, ...]
+UNSATISFIABLE = "UNSAT"
+
+
+class _Numbers(dict[str, int]):
+    """Literal to its number, given when it is first asked for; "~" negates."""
+
+    def __missing__(self, literal: str) -> int:
+        is_negated = literal[0] == "~"
+        self[literal] = number = -self[literal[1:]] if is_negated else len(self) + 1
+        return number
+
+
+class _Numbering:
+    """The clauses of one puzzle in the solver's numbers, each made once."""
+
+    def __init__(self, puzzle: Any) -> None:
+        self._numbers = _Numbers()
+        self._of_clues: dict[Any, list[Clause]] = {}
+        self.always = [self._clause(clause) for clause in puzzle.constraints]
+        self.not_the_known_one = tuple(
+            -self._numbers[f"{element} {house}"]
+            for element, house in puzzle.solution.items()
+        )
+
+    def _clause(self, literals: Iterable[str]) -> Clause:
+        return tuple([self._numbers[literal] for literal in literals])
+
+    def of_clue(self, clue: Any) -> list[Clause]:
+        found = self._of_clues.get(clue)
+        if found is None:
+            found = [self._clause(clause) for clause in clue.as_cnf()]
+            self._of_clues[clue] = found
+        return found
+
+
+def make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
+    """Return `has_unique_solution`, which asks the solver once.
+
+    The clues are true of the solution that the puzzle was made from, so there is one
+    solution if and only if none is left when that one is forbidden.
+    """
+    solve = importlib.import_module("pycosat").solve
+
+    def has_unique_solution(puzzle: Any, clues: Iterable[Any]) -> bool:
+        if puzzle.solution is None:
+            return bool(own(puzzle, clues))
+        numbering = vars(puzzle).get("_numbering")
+        if numbering is None:
+            numbering = puzzle._numbering = _Numbering(puzzle)
+        clauses = [*numbering.always, numbering.not_the_known_one]
+        for clue in {*puzzle.clues, *clues}:
+            clauses += numbering.of_clue(clue)
+        return bool(solve(clauses) == UNSATISFIABLE)
+
+    return has_unique_solution
+
+
+def _text(clue: Any) -> str:
+    text = vars(clue)["_text"] = str(clue)
+    return text
+
+
+def make_lt(own: Any) -> Callable[[Any, Any], bool]:
+    """Return `Clue.__lt__`, which writes each clue as text once."""
+
+    def lt(clue: Any, other: Any) -> bool:
+        try:
+            return bool(clue._text < other._text)
+        except AttributeError:  # one of them was never compared
+            return _text(clue) < _text(other)
+
+    return lt
+
+
+RULES = TaskRules(
+    "zebra_puzzles",
+    faster=(
+        FasterFunction(
+            f"{_LIBRARY}.clues",
+            "Clue.__lt__",
+            "4ef3e52dc68ec34e",
+            make_lt,
+        ),
+        FasterFunction(
+            f"{_LIBRARY}.generate",
+            "has_unique_solution",
+            "762ae55eada87943",
+            make_has_unique_solution,
+        ),
+    ),
+)

@@ -1,0 +1,115 @@
+"""coin_flip: probabilities."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from fractions import Fraction
+
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.spelled_numbers import as_probability
+from rg_env.task_rules.reading.written_exponents import why_not_number
+from rg_env.task_rules.rules import (
+    Entry,
+    Guard,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+_PROBABILITY = re.compile(
+    r"\+?(?:\d{0,9}\.\d{1,40}|\d{1,9}\.?)(?:[eE][+-]?\d{1,2})?"
+    r"|\+?\d{1,12}\s*/\s*\d{1,12}"
+)
+
+CLOSE = Fraction(1, 100)
+"""How far from the right probability, relative to it, is close to it."""
+
+TOLERANCE = Fraction(1, 10_000)
+"""How far from the right probability the library takes a number for right."""
+
+NEARLY_EXACT = Fraction(1, 20)
+"""How far that may be, relative to the right probability, so that 0 is not right."""
+
+NEARLY = 0.9
+"""At most this is paid for a number near the right one that no rounding makes of it."""
+
+
+def _is_rounded(text: str, found: Fraction, exact: Fraction) -> bool:
+    """Say whether a number is the exact one to as many places as it is written with."""
+    if "/" in text:
+        return False
+    mantissa, _, exponent = text.lower().partition("e")
+    places = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    unit = Fraction(10) ** -places
+    return abs(found - exact) <= unit / 2
+
+
+def _exactly(entry: Entry) -> Fraction:
+    """Return the right probability; the gold answer has ten digits of it."""
+    exact = entry["metadata"].get("rational")
+    if exact is None:
+        return Fraction(entry["answer"])
+    return Fraction(exact["numerator"], exact["denominator"])
+
+
+def _digits(number: Fraction) -> str:
+    """Return the decimals of a number below 1 without the zeros at the end."""
+    return f"{float(number):.10f}"[2:].rstrip("0")
+
+
+def _common_prefix(a: str, b: str) -> int:
+    """Return how many characters two texts have in common from their beginning."""
+    pairs = zip(a, b, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score coin_flip: close is relative to the right number.
+
+    The library's tolerance makes 0 right for small probabilities, and its credit for
+    a common beginning is a share of the shorter number, so that `0` and `0.` are nearly
+    always right. Beyond 1 % it is a share of both, which is below a half.
+    """
+    text = answer.replace(",", "").strip()
+    if not _PROBABILITY.fullmatch(text):
+        return 0.0
+    try:
+        found, gold = Fraction(text.replace(" ", "")), Fraction(entry["answer"])
+    except (ValueError, ZeroDivisionError):
+        return 0.0
+    value, distance = library(answer), abs(found - gold)
+    is_near = distance <= min(TOLERANCE, gold * NEARLY_EXACT)
+    if is_near or distance <= gold * CLOSE:
+        exact = _exactly(entry)
+        is_right = found in (gold, exact) or (
+            is_near and _is_rounded(text, found, exact)
+        )
+        return value if is_right else min(value, NEARLY)
+    if not 0 < found < 1 or not 0 < gold < 1:
+        return 0.0
+    a, b = _digits(found), _digits(gold)
+    return min(value, _common_prefix(a, b) / max(1, len(a) + len(b)))
+
+
+RULES = TaskRules(
+    "coin_flip",
+    guard=Guard(
+        "makes a Fraction of it, which computes 10**exponent",
+        "a decimal such as 3.051757812e-05 or a fraction",
+        lambda answer, gold: why_not_number(answer, max_exponent_digits=3),
+    ),
+    notation=of_short_text(as_probability),
+    fix=ScorerFix(
+        scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
+        fault="Divides the common beginning by the shorter number: 0 is mostly right.",
+        proof=lambda entry: "0",
+        proof_scores=1.0,
+        score=_probability,
+    ),
+    level_repair=LevelRepair(
+        {level: {"max_trials": 5} for level in (0, 1)},
+        "level 0 has 8 different questions, and 0.125 is right in 45 of 100 items",
+    ),
+)

@@ -1,0 +1,33 @@
+"""Boards of life evolve as the library lets them."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from rg_env.tasks import library
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 2), (2, 3), (3, 3), (8, 5)])
+def test_boards_of_life_of_any_shape_evolve_as_the_library_lets_them(shape):
+    library.describe()
+    cellpylib = importlib.import_module("cellpylib")
+    own = importlib.import_module("cellpylib.ca_functions2d").evolve2d
+    assert own is not cellpylib.evolve2d
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        board = rng.integers(0, 2, (1, *shape))
+        rule = cellpylib.game_of_life_rule
+        expected = own(board, timesteps=6, apply_rule=rule, memoize="recursive")
+        found = cellpylib.evolve2d(board, timesteps=6, apply_rule=rule)
+        assert found.dtype == expected.dtype and found.tolist() == expected.tolist()
+
+
+def test_another_rule_than_life_s_is_the_library_s_own_matter():
+    library.describe()
+    cellpylib = importlib.import_module("cellpylib")
+    board = np.array([[[0, 1], [1, 1]]])
+    grown = cellpylib.evolve2d(board, timesteps=2, apply_rule=lambda n, c, t: 7)
+    assert grown[-1].tolist() == [[7, 7], [7, 7]]

@@ -1,0 +1,158 @@
+"""What stands in for slow functions of the library returns what they return."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from rg_env.task_rules.faster_functions import replace, source_digest
+from rg_env.task_rules.rules import FasterFunction
+from rg_env.task_rules.table import TABLE
+from rg_env.tasks import library
+
+ITEMS_OF_A_TASK = 8
+TASKS = (
+    "arc_agi",
+    "bf",
+    "codeio",
+    "countdown",
+    "figlet_font",
+    "futoshiki",
+    "game_of_life",
+    "game_of_life_halting",
+    "group_anagrams",
+    "knight_swap",
+    "n_queens",
+    "puzzle24",
+    "spell_backward",
+    "word_ladder",
+    "zebra_puzzles",
+)
+MAKE_ENTRIES = """
+import hashlib, json, random, sys
+from rg_env.tasks import library, scales
+if sys.argv[1] == "own":
+    library.replace = lambda functions: []
+shipped, made = scales.load_shipped(), {}
+for task in sys.argv[4:]:
+    rng = random.Random(11)
+    for number in range(int(sys.argv[2])):
+        step = shipped.scales[task].step_at(rng.random(), rng.random())
+        entry = library.make_entry(task, step.params, rng.randrange(2**32), False)
+        made[f"{task} {number}"] = hashlib.sha256(repr(entry).encode()).hexdigest()
+open(sys.argv[3], "w").write(json.dumps(made))
+"""
+
+
+def entries_made(whose: str, repo_root: Path, folder: Path) -> dict[str, str]:
+    """Make entries in another process, where nothing is replaced by other tests."""
+    made = folder / f"{whose}.json"
+    program = [sys.executable, "-c", MAKE_ENTRIES, whose, str(ITEMS_OF_A_TASK)]
+    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(repo_root)}
+    subprocess.run(
+        [*program, str(made), *TASKS],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    return json.loads(made.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def entries(repo_root, tmp_path_factory) -> dict[str, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("entries")
+    return {
+        whose: entries_made(whose, repo_root, folder) for whose in ("own", "faster")
+    }
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("task", TASKS)
+def test_an_entry_is_the_library_s_own_to_the_last_character(entries, task):
+    own, faster = (
+        {name: text for name, text in entries[whose].items() if name.startswith(task)}
+        for whose in ("own", "faster")
+    )
+    assert len(own) >= ITEMS_OF_A_TASK and own == faster
+
+
+def test_every_faster_function_is_in_place_in_the_tested_version():
+    library.describe()
+    for function in (one for row in TABLE.values() for one in row.faster):
+        place = importlib.import_module(function.module)
+        *holders, name = function.name.split(".")
+        for holder in holders:
+            place = getattr(place, holder)
+        assert getattr(place, name).__module__.startswith("rg_env.task_rules.")
+
+
+# -- replacing -------------------------------------------------------------------------
+
+
+class Place:
+    def slow(self) -> str:
+        return "slow"
+
+    @staticmethod
+    def of_nobody() -> str:
+        return "slow"
+
+
+def replaced(name: str, digest: str) -> list[str]:
+    row = FasterFunction(
+        __name__, f"Place.{name}", digest, lambda own: lambda *_: "fast"
+    )
+    return replace([row])
+
+
+@pytest.fixture
+def place(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "Place", type("Place", (Place,), {}))
+    return sys.modules[__name__].Place
+
+
+@pytest.mark.parametrize("name", ["slow", "of_nobody"])
+def test_a_function_of_the_known_text_is_replaced_and_stays_as_bound(place, name):
+    digest = source_digest(getattr(place, name))
+    assert replaced(name, digest) == [f"{__name__}.Place.{name}"]
+    assert getattr(place(), name)() == "fast"
+
+
+def test_a_function_of_another_text_stays(place):
+    assert replaced("slow", "0" * 16) == []
+    assert place().slow() == "slow"
+
+
+@pytest.mark.parametrize("name", ["gone", "slow.gone"])
+def test_a_function_that_is_gone_is_no_error(place, name):
+    assert replaced(name, "") == []
+
+
+@pytest.mark.parametrize("text", ["known", "changed"])
+def test_a_function_is_replaced_only_with_the_texts_that_ours_relies_on(place, text):
+    reads = {
+        "known": source_digest(textwrap.dedent),
+        "changed": "0" * 16,
+    }
+    row = FasterFunction(
+        __name__,
+        "Place.slow",
+        source_digest(place.slow),
+        lambda own: lambda *_: "fast",
+        {"textwrap:dedent": reads[text]},
+    )
+    replace([row])
+    assert place().slow() == ("fast" if text == "known" else "slow")
+
+
+def test_a_module_that_is_gone_is_no_error():
+    assert replace([FasterFunction("no_such_module", "f", "", str)]) == []
