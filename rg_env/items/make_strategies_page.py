@@ -1,4 +1,4 @@
-"""Writes docs/cheap_strategies.md: `python -m rg_env.items.make_strategies_page`.
+"""Writes docs/trivial_baselines.md: `python -m rg_env.items.make_strategies_page`.
 
 The page is made of the shipped baselines and scales. A test compares the two, so run
 this when `make_baselines` has measured again.
@@ -25,7 +25,7 @@ from rg_env.tasks.baselines import HIGHEST, WORTH_SHIPPING, Baseline, load_shipp
 from rg_env.tasks.scales import Scale
 from rg_env.tasks.scales import load_shipped as load_scales
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cheap_strategies.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "trivial_baselines.md"
 
 NOTHING = "-"
 """What stands for a place at which nothing earns `WORTH_SHIPPING`."""
