@@ -89,7 +89,6 @@ from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
-from rg_env.atropos.network_variables import check_network_variables
 from rg_env.atropos.old_names import OldNames
 from rg_env.atropos.process_run import ProcessRun
 from rg_env.atropos.rollout_requests import RolloutRequests
@@ -168,7 +167,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
         # No subclass names a client of its own, nor does one that is built by hand.
         has_our_clients = self.server_cls is BaseEnv.server_cls
-        has_tokenizer = config.tokenizer_name != start_checks.NO_TOKENIZER
+        given, has_tokenizer = (
+            config,
+            config.tokenizer_name != start_checks.NO_TOKENIZER,
+        )
         if not has_tokenizer:  # one to count with, since the framework loads one
             stand_in = {"tokenizer_name": str(TOKENIZER_FOLDER)}
             config = config.model_copy(update=stand_in)
@@ -179,11 +181,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             of_one_type=not has_our_clients,
         )
         self._server_types = [server.server_type for server in servers]
-        start_checks.check_reasoning(config, self._server_types, trains=False)
-        if not has_tokenizer:
-            start_checks.check_texts_do(self._server_types, trains=False)
+        start_checks.check_texts_do(given, self._server_types, trains=False)
         start_checks.check_paths(config)
-        check_network_variables()
+        start_checks.check_network_variables()
         missing = process_rows.missing_folders(config)
         if has_our_clients:
             self.server_cls = client_of
@@ -375,13 +375,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 group is one rollout.
         """
         start_checks.check_can_train(
-            self.config.group_size,
+            self.config,
             self._server_types,
             has_our_clients=self.server_cls is client_of,
         )
-        start_checks.check_reasoning(self.config, self._server_types, trains=True)
-        if self.config.tokenizer_name == start_checks.NO_TOKENIZER:
-            start_checks.check_texts_do(self._server_types, trains=True)
         self._inference.trains = self._is_run = True
         await self._live(self._serve())
 
@@ -403,11 +400,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _process(self) -> None:
         total = self.n_groups_to_process
-        if total < 1:
-            raise SettingError(
-                "env.total_steps: `process` writes that many groups, at least 1, found"
-                f" {total}"
-            )
+        start_checks.check_total(total)
         await self._set_up_alone()
         self.curr_step = 0
         run = ProcessRun(self, self._groups, self.jsonl_writer, self._watch)
