@@ -11,7 +11,7 @@ import time
 
 from parts import ENTRY, GUARD_S, NOWHERE, descendants, is_alive, options_of, until
 
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.simulation.stand_in_trainer import TrainerConfig
 from rg_env.simulation.trained_api import WITHOUT_END, trained_api
 

@@ -18,7 +18,7 @@ from parts import GUARD_S, build_env, until
 from world import World
 
 from rg_env.rollouts import dump_writer as dumps_module
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.run_dumps import Dumps
 

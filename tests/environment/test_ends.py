@@ -29,7 +29,7 @@ from parts import (
 )
 from world import World
 
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.simulation.stand_in_trainer import StandInTrainer, TrainerConfig
 
 pytestmark = pytest.mark.processes

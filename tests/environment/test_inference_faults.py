@@ -29,7 +29,7 @@ from rg_env.inference import connection as connection_module
 from rg_env.inference.circuit import FAILURES_IN_A_ROW
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import InferenceFailed, NoServer
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.simulation import faults
 from rg_env.simulation.inference_server import serve_app
 from rg_env.simulation.stand_in_trainer import find_faults

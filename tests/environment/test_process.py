@@ -20,7 +20,7 @@ from parts import (
 )
 
 from rg_env.reports import group_page
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 
 pytestmark = pytest.mark.processes
 

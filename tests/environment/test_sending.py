@@ -11,7 +11,7 @@ from real_api import SIZE, Ends, group, in_time, registered
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

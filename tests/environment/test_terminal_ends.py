@@ -13,7 +13,7 @@ from parts import NOWHERE, end_of, options_of
 from terminals import CTRL_C, Terminal
 from world import World
 
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 
 pytestmark = pytest.mark.processes
 

@@ -12,7 +12,7 @@ from parts import (
 )
 
 from rg_env.atropos import group_forms
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 
 
