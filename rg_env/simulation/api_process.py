@@ -17,13 +17,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from rg_env import ending
+from rg_env.atropos import run_api as api
 from rg_env.simulation.child_process import (
     announce,
     end_with_parent,
     running_program,
 )
 from rg_env.simulation.group_counter import GroupCounter
-from rg_env.trainer_api import api_server
 
 
 @contextlib.asynccontextmanager
@@ -86,11 +86,11 @@ def main() -> int:
     options = parser.parse_args()
     end_with_parent()
     listener = listen(options.port)
-    served = api_server.application(is_quick=options.quick)
+    served = api.application(is_quick=options.quick)
     if options.counted:
         served = GroupCounter(served)
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}")
-    ending.run(api_server.serve(served, listener))
+    ending.run(api.serve(served, listener))
     return 0
 
 
