@@ -30,7 +30,6 @@ import sys
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ from rg_env import logs, patience
 from rg_env.atropos import (
     defaults,
     evaluation_run,
-    process_rows,
+    process_run,
     start_checks,
     tokenizer_checks,
     wandb_run,
@@ -81,18 +80,15 @@ from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
 from rg_env.atropos.checkpoint_files import Stateful, collect, write
 from rg_env.atropos.checkpoint_lineage import Lineage
 from rg_env.atropos.checkpoints import Checkpoints
-from rg_env.atropos.collection import GroupCollection
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.delivery import DeliveryHooks, GroupDelivery, GroupRules
+from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
-from rg_env.atropos.network_variables import check_network_variables
 from rg_env.atropos.old_names import OldNames
-from rg_env.atropos.process_run import ProcessRun
-from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.atropos.server_settings import server_list
 from rg_env.atropos.steps_due import steps_due
@@ -123,7 +119,6 @@ system_prompt = SYSTEM_PROMPT
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
-FRAMEWORK_VERSION = metadata.version("atroposlib")  # too slow to ask for every group
 SUMMARY_EVERY_S = 30.0
 
 
@@ -168,7 +163,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
         # No subclass names a client of its own, nor does one that is built by hand.
         has_our_clients = self.server_cls is BaseEnv.server_cls
-        has_tokenizer = config.tokenizer_name != start_checks.NO_TOKENIZER
+        given, has_tokenizer = (
+            config,
+            config.tokenizer_name != start_checks.NO_TOKENIZER,
+        )
         if not has_tokenizer:  # one to count with, since the framework loads one
             stand_in = {"tokenizer_name": str(TOKENIZER_FOLDER)}
             config = config.model_copy(update=stand_in)
@@ -179,12 +177,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             of_one_type=not has_our_clients,
         )
         self._server_types = [server.server_type for server in servers]
-        start_checks.check_reasoning(config, self._server_types, trains=False)
-        if not has_tokenizer:
-            start_checks.check_texts_do(self._server_types, trains=False)
+        start_checks.check_texts_do(given, self._server_types, trains=False)
         start_checks.check_paths(config)
-        check_network_variables()
-        missing = process_rows.missing_folders(config)
+        start_checks.check_network_variables()
+        missing = process_run.missing_folders(config)
         if has_our_clients:
             self.server_cls = client_of
         rows = config.data_path_to_save_groups
@@ -193,9 +189,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             for server in servers
             if server.server_type != "openai"  # whose client loads none
         } | {config.tokenizer_name: "env.tokenizer_name"}
+        self._length = LengthLimit(config)
         with tokenizer_checks.refusing_bad_tokenizer(loaded):
             super().__init__(config, servers, slurm=False, testing=testing)
-        self.jsonl_writer: Any = process_rows.take_over(
+        self.jsonl_writer: Any = process_run.take_over(
             self.jsonl_writer, config, missing
         )
         if not has_tokenizer:
@@ -223,6 +220,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         self._requests = RolloutRequests(
             config,
+            self._length,
             self.tokenizer,
             self._inference,
             self._watch,
@@ -240,23 +238,21 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._feedback = Feedback(config.curriculum_target_accuracy)
         self._scoring = GroupScoring(
             config,
-            self._scorer,
+            self._length,
             self._dumps,
             self.metrics,
             self._feedback,
-            self._versions,
-            self._sampled_with,
+            self._extra,
         )
-        self._groups = GroupsInFlight(self, self.ledger, self._note_error)
+        self._groups = GroupsInFlight(
+            self, self.ledger, self._requests, self._watch, self.metrics
+        )
         # The framework's names for the same.
         self.workers = self._groups.workers
         self.running_items = self._groups.running_items
         self.backlog = self._groups.backlog
-        self._collection = GroupCollection(
-            self._watch, self.metrics, self._groups.again
-        )
         self._delivery = GroupDelivery(
-            self._api, self._session, self.tokenizer, self.jsonl_writer
+            self, self._api, self._session, self.jsonl_writer, self._dumps
         )
         self._serve_loop = ServeLoop(
             self, self._session, self._groups, self._flight_limits
@@ -288,16 +284,18 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             LibraryError: reasoning-gym cannot be used.
         """
         tokenizer_checks.check_template(self.config.tokenizer_name, self.tokenizer)
-        self._requests.check_limit(self.limit_tokens, self.max_token_len)
+        self._requests.check_limit()
         self._pool = WorkerPool(
             self.config.worker_count,
             memory_limit_bytes=self.config.worker_memory_bytes,
             preload=worker_jobs.PRELOAD,
         )
+        self._scoring.pool = self._pool
         give_up = self.config.give_up_after_s if self.process_mode else None
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()
         self._items = await prepare_items(self._pool, self.config, self._feedback)
+        self._scoring.versions["reasoning_gym"] = self._items.library.version
         if self._is_run:
             self._items.items.patience_s = PATIENCE_S
         else:
@@ -375,13 +373,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 group is one rollout.
         """
         start_checks.check_can_train(
-            self.config.group_size,
+            self.config,
             self._server_types,
             has_our_clients=self.server_cls is client_of,
         )
-        start_checks.check_reasoning(self.config, self._server_types, trains=True)
-        if self.config.tokenizer_name == start_checks.NO_TOKENIZER:
-            start_checks.check_texts_do(self._server_types, trains=True)
         self._inference.trains = self._is_run = True
         await self._live(self._serve())
 
@@ -403,14 +398,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _process(self) -> None:
         total = self.n_groups_to_process
-        if total < 1:
-            raise SettingError(
-                "env.total_steps: `process` writes that many groups, at least 1, found"
-                f" {total}"
-            )
+        start_checks.check_total(total)
         await self._set_up_alone()
         self.curr_step = 0
-        run = ProcessRun(self, self._groups, self.jsonl_writer, self._watch)
+        run = process_run.ProcessRun(self, self._groups, self.jsonl_writer, self._watch)
         await run.write(total, at_once=self.max_num_workers)
         if run.written < total:
             self._lifetime.fail()
@@ -452,17 +443,17 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     @property
     def limit_tokens(self) -> int:
-        """The longest sequence that may be generated, in tokens.
-
-        The framework drops a whole group when one of its sequences reaches the
-        trainer's limit, so a sequence must stay below it.
-        """
-        limit: int = self.config.max_token_length
-        return min(limit, self.max_token_len - 1) if self.max_token_len > 0 else limit
+        """The longest sequence that may be generated, in tokens."""
+        return self._length.tokens
 
     @property
-    def _eval_limit_tokens(self) -> int:
-        return self.config.eval_max_token_length or self.limit_tokens
+    def max_token_len(self) -> int:
+        """What the trainer asks sequences to stay below; 0 or less for no limit."""
+        return self._length.trainer
+
+    @max_token_len.setter
+    def max_token_len(self, limit: int) -> None:
+        self._length.trainer = limit
 
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
@@ -538,7 +529,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 "the trainer sets no limit of length: groups of any length are sent"
             )
         start_checks.check_batch(self.config.batch_size, self.config.group_size)
-        self._requests.check_limit(self.limit_tokens, self.max_token_len)
+        self._requests.check_limit()
 
     async def get_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""
@@ -593,9 +584,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.last_completed_item = item
         return group
 
-    async def _note_error(self, error: Exception) -> None:
-        await self._collection.note_error(error)
-
     async def cleanup(self) -> None:
         """Log a summary once in a while; this is called after every group."""
         await super().cleanup()
@@ -617,7 +605,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             made = await items.next_item()
             messages = self._requests.messages(made.entry["question"])
             prompt = await self._requests.prompt(messages)
-            if len(prompt.tokens) < self.limit_tokens:
+            if len(prompt.tokens) < self._length.tokens:
                 logger.debug("next item %r", made.handle)
                 return messages, made.entry, made.handle
             self.metrics.events["prompts_too_long"] += 1
@@ -638,18 +626,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         size = self.config.group_size
         self.ledger.ask(size)
-        collected = await self._collection.collect(
-            item, size, self._ask_for_rollouts, self.score
-        )
+        collected = await self._groups.collect(item, size, self.score)
         self.ledger.settle(*collected.endings)
         if collected.cancelled is not None:
             raise collected.cancelled
         return collected.group, list(collected.again)
-
-    async def _ask_for_rollouts(self, item: Item) -> list[dict[str, Any]]:
-        return await self._requests.for_training(
-            item, self.limit_tokens, self._groups.note_answered
-        )
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]
@@ -669,17 +650,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         if not rollout_group_data:
             return None
-        return await self._scoring.trainer_group(rollout_group_data, self.limit_tokens)
-
-    def _sampled_with(self) -> dict[str, Any]:
-        own = {"temperature": self.config.temperature, "top_p": self.config.top_p}
-        return own | self._extra
-
-    def _versions(self) -> dict[str, str]:
-        versions = {"atroposlib": FRAMEWORK_VERSION}
-        if self._items is not None:
-            versions["reasoning_gym"] = self._items.library.version
-        return versions
+        return await self._scoring.trainer_group(rollout_group_data)
 
     async def handle_send_to_api(
         self,
@@ -697,26 +668,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             abort_on_any_max_length_exceeded: Whether a group is rejected for one
                 sequence that reaches the trainer's limit.
         """
-
-        async def add_to_table(group: Any) -> None:
-            await self.add_rollouts_for_wandb(group, item)
-
         delivered = await self._delivery.deliver(
             scored_data,
-            GroupRules(
-                group_size=self.config.group_size,
-                needs_signal=self.config.ensure_scores_are_not_same,
-                is_for_trainer=do_send_to_api,
-                limit_tokens=(
-                    self.max_token_len if abort_on_any_max_length_exceeded else 0
-                ),
-            ),
-            DeliveryHooks(
-                send=self._send_scored_data_to_api,
-                add_to_table=add_to_table,
-                keep_unsent=self._dumps.keep_unsent,
-            ),
-            with_messages=self.config.include_messages,
+            item,
+            is_for_trainer=do_send_to_api,
+            limit_tokens=self.max_token_len if abort_on_any_max_length_exceeded else 0,
         )
         self._groups.settle(*delivered.endings)
         self.completion_lengths += delivered.lengths
@@ -777,8 +733,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _eval_rollout(self, entry: Mapping[str, Any], dataset: Any) -> Any:
         """Return the rollout of an evaluation item, and its score."""
-        limit_tokens = self._eval_limit_tokens
-        rollout = await self._requests.for_evaluation(entry, dataset, limit_tokens)
+        rollout = await self._requests.for_evaluation(entry, dataset)
         return rollout, await self._scoring.one_score(rollout)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
@@ -826,7 +781,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 end_time=time.time(),
                 generation_parameters={
                     "temperature": self.config.eval_temperature,
-                    "max_new_tokens": self._eval_limit_tokens,  # with the prompt
+                    "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
                 },
                 verbose=False,
             )

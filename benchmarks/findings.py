@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 
 MIB = 2**20
 

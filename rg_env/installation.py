@@ -32,10 +32,10 @@ NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
 only workers import, has sentences of its own."""
 
-OURS = ("rg_env", "reasoning_gym_environment")
-SHOWN_PACKAGES = 4
+OURS = ("rg_env", "reasoning_gym_environment", "__main__", "")
 
 _ROOT = Path(__file__).resolve().parents[1]
+INSTALL = f"`pip install -r {_ROOT}/requirements.txt`, or `make demo`, installs it"
 
 
 class InstallationError(ImportError):
@@ -51,22 +51,13 @@ def check() -> None:
     if sys.version_info < OLDEST_PYTHON:
         raise InstallationError(
             f"Python 3.10 or newer is needed, and {sys.executable} is"
-            f" {sys.version.split()[0]}; start this with another one"
-            " (`make PYTHON=python3.12` chooses the one of .venv)"
+            f" {sys.version.split()[0]}"
         )
     if sys.platform != "linux":
         raise InstallationError(
-            "this environment runs on Linux only, because every command makes its items"
-            f" in workers that Linux shuts in, and this machine runs {sys.platform};"
-            " use a Linux machine, a container or WSL"
+            "this environment runs on Linux only, because its workers are sandboxed"
+            f" with Landlock and seccomp, and this machine runs {sys.platform}"
         )
-    _check_memory()
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InstallationError(_missing(missing))
-
-
-def _check_memory() -> None:
     import resource  # Linux has it
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -75,29 +66,30 @@ def _check_memory() -> None:
             f"this process may use {limit // MIB} MiB of memory (`ulimit -v`), and"
             f" needs {LEAST_MEMORY_MIB} MiB at least; raise the limit"
         )
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InstallationError(
+            f"not installed for {sys.executable}: {', '.join(missing)}; {INSTALL}"
+        )
 
 
 def explain(error: BaseException) -> str | None:
     """Return the sentence for an import that failed; None if that is our own fault."""
     if isinstance(error, InstallationError):
         return str(error)
-    version = _version("atroposlib")
-    if version not in ("", FRAMEWORK):
-        return (
-            f"this environment is written for atroposlib {FRAMEWORK} and does not work"
-            f" with {version}, which is installed; {_install()}"
-        )
-    name = error.name or "" if isinstance(error, ImportError) else ""
-    package = name.partition(".")[0] or _raised_in(error)
     said = f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]
-    if package in OURS and isinstance(error, ImportError):
-        return f"{_ROOT} is not complete ({said}); `git restore .` puts files back"
-    if package in (*OURS, "__main__", ""):
+    try:
+        version = metadata.version("atroposlib")
+    except metadata.PackageNotFoundError:
+        version = FRAMEWORK
+    if version != FRAMEWORK:
+        return f"atroposlib {FRAMEWORK} is needed, found {version} ({said}); {INSTALL}"
+    package = _raised_in(error)
+    if isinstance(error, ImportError) and error.name:
+        package = error.name.partition(".")[0]
+    if package in OURS:
         return None
-    if isinstance(error, ModuleNotFoundError) and name == package:
-        return _missing([package])
-    which = f"the installed {package} {_version(package)}".rstrip()
-    return f"{which} cannot be used here ({said}); {_install()}"
+    return f"the package {package} cannot be used here ({said}); {INSTALL}"
 
 
 def _raised_in(error: BaseException) -> str:
@@ -108,31 +100,3 @@ def _raised_in(error: BaseException) -> str:
         if not name.startswith("importlib"):
             package = name.partition(".")[0]
     return package
-
-
-def _missing(names: list[str]) -> str:
-    shown = ", ".join(names[:SHOWN_PACKAGES])
-    if len(names) > SHOWN_PACKAGES:
-        shown += f" and {len(names) - SHOWN_PACKAGES} more"
-    which = f"the package {shown} is" if len(names) == 1 else f"{shown} are"
-    return f"{which} not installed for {sys.executable}; {_install()}"
-
-
-def _install() -> str:
-    """Return what to do about a package, which depends on whose Python this is."""
-    own = _ROOT / ".venv"
-    if (own / "bin" / "python").exists() and Path(
-        sys.prefix
-    ).resolve() != own.resolve():
-        return f"use the Python of .venv: `source {own}/bin/activate`"
-    return (
-        "`pip install -r requirements.txt` installs what is needed, and `make demo`"
-        " does it in an environment of its own, .venv"
-    )
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package) if package else ""
-    except metadata.PackageNotFoundError:
-        return ""

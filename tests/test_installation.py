@@ -80,7 +80,6 @@ def test_another_system_than_linux_is_refused_with_the_reason(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "runs on Linux only, because" in refusal()
-    assert "this machine runs darwin" in refusal()
 
 
 def test_a_limit_of_memory_that_no_import_fits_is_named(
@@ -94,23 +93,17 @@ def test_missing_packages_are_named_all_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(installation, "NEEDED", ("json", "no_one", "no_two"))
-    assert refusal().startswith(
-        f"no_one, no_two are not installed for {sys.executable}"
-    )
+    assert refusal().startswith(f"not installed for {sys.executable}: no_one, no_two")
 
 
 EXPLAINED = {
     "a package that is not there": (
         ModuleNotFoundError("No module named 'no_one'", name="no_one"),
-        "the package no_one is not installed",
+        "the package no_one cannot be used",
     ),
     "a package that lacks something": (
         ImportError("cannot import name 'x' from 'rich.table'", name="rich.table"),
-        "the installed rich 1",
-    ),
-    "a file of ours that is not there": (
-        ModuleNotFoundError("No module named 'rg_env.x'", name="rg_env.x"),
-        "is not complete (ModuleNotFoundError: No module named 'rg_env.x')",
+        "the package rich cannot be used",
     ),
 }
 
@@ -126,7 +119,7 @@ def test_an_import_that_fails_is_explained(case: str) -> None:
 def test_without_the_packages_a_command_ends_in_one_sentence(command: str) -> None:
     done = run_entry("-S", str(ENTRY), command)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: aiohttp, atroposlib, click, fastapi and ")
+    assert done.stderr.startswith("error: not installed for ")
     assert done.stderr.count("\n") == 1
 
 
@@ -138,7 +131,7 @@ def test_without_the_packages_an_import_raises_an_import_error(repo_root: Path) 
         "except ImportError as error: print(error)\n"
     )
     done = run_entry("-S", "-c", program)
-    assert done.stdout.startswith("aiohttp, atroposlib, click, fastapi and ")
+    assert done.stdout.startswith("not installed for ")
 
 
 @pytest.mark.processes
@@ -152,7 +145,7 @@ def test_an_atropos_that_lacks_what_is_used_is_named_with_its_version(
     (tmp_path / "atroposlib-0.3.0.dist-info" / "METADATA").write_text(metadata)
     done = run_entry(str(ENTRY), "process", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
-    assert "does not work with 0.3.0, which is installed" in done.stderr
+    assert "is needed, found 0.3.0" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

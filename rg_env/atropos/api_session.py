@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import aiohttp
+
 from rg_env import patience
 from rg_env.atropos.api_client import (
     ApiClient,
@@ -23,8 +25,9 @@ from rg_env.atropos.api_client import (
     ApiRefused,
     ApiUnreachable,
 )
-from rg_env.atropos.api_look import refuse_another_program
-from rg_env.errors import RunFailed
+from rg_env.errors import RunFailed, SettingError
+from rg_env.inference.connection_faults import may_pass, why_never
+from rg_env.inference.refusals import LONGEST_READ, said_in
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,46 @@ FINGERPRINT = 1e-6
 
 LEAST_WEIGHT = 0.01
 """The API's floor of a share: environments there cannot be told apart."""
+
+
+FIELD = "env.rollout_server_url:"
+OWN_NAME = "AtroposLib"
+"""In the sentence of the API's front page."""
+
+
+async def refuse_another_program(url: str) -> None:
+    """Refuse a program that answers, and is not the Atropos API.
+
+    A proxy that has not found the API yet may answer once in its place, so it is looked
+    at several times. One that is silent or fails is waited for.
+
+    Args:
+        url: The API's, as the user wrote it, without a slash at its end.
+
+    Raises:
+        SettingError: It is another program, or can never be reached.
+    """
+    timeout = aiohttp.ClientTimeout(total=patience.PROBE_SILENT_AFTER_S)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        for _ in range(patience.LOOKS_AT_ANOTHER_PROGRAM):
+            try:
+                async with session.get(f"{url}/", allow_redirects=False) as front:
+                    content = await front.content.read(LONGEST_READ)
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+                never = why_never(url, error)
+                if never is not None:
+                    raise SettingError(f"{FIELD} {never}") from error
+                return
+            text = content.decode("utf-8", "replace")
+            if may_pass(front.status) or OWN_NAME in text:
+                return
+            await asyncio.sleep(patience.API_POLL_S / 2)
+    leads = front.headers.get("Location")
+    said = f"leads to {leads}" if leads else said_in(text)
+    raise SettingError(
+        f"{FIELD} what is at {url}/ answers {front.status} {said}: not the Atropos API;"
+        " set the address of the API, which `run-api --port PORT` starts"
+    )
 
 
 class ApiForgotUsError(RunFailed):

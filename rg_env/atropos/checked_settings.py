@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rg_env.atropos.http_urls import check_url
 from rg_env.atropos.setting_checks import (
     CheckedModel,
     FilePath,
@@ -26,8 +25,9 @@ from rg_env.atropos.setting_checks import (
     MinusOneOrMore,
     Text,
     Weight,
+    check_url,
+    only,
 )
-from rg_env.errors import shown
 from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, AnswerForms
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
@@ -49,19 +49,6 @@ SHORTEST_S = 0.001
 A_DAY_S = 24 * 3600.0
 
 
-def _names(names: Any) -> Any:
-    for name in names or ():
-        if not name.strip() or not name.isprintable():
-            raise ValueError(f"found {shown(name)} in it; allowed are names")
-    return names
-
-
-def _some(names: Any) -> Any:
-    if names == []:
-        raise ValueError("found an empty list; allowed is a name, or None for all")
-    return names
-
-
 def _level(setting: object) -> object:
     parsed = parse_setting(setting)
     check_setting(parsed)
@@ -77,15 +64,15 @@ def _levels(settings: object) -> object:
     return settings
 
 
-def _folder_name(name: str) -> str:
-    if "/" in name or name in (".", ".."):  # it names the folder of the checkpoints
-        raise ValueError(f"found {name!r}; allowed is a name without /")
-    return name
-
-
 Level = Annotated[LevelSetting, BeforeValidator(_level)]
-Names = Annotated[list[str], AfterValidator(_names)]
-SomeNames = Annotated[Names | None, AfterValidator(_some)]
+ARE_NAMES = only(
+    lambda names: all(name.strip() and name.isprintable() for name in names),
+    "names, each on one line",
+)
+Names = Annotated[list[str], ARE_NAMES]
+SomeNames = Annotated[
+    Names | None, only(lambda names: names != [], "a name, or None for all")
+]
 
 
 class ItemSettings(CheckedModel):
@@ -97,11 +84,9 @@ class ItemSettings(CheckedModel):
     """Categories whose tasks are added to `tasks`"""
     exclude_tasks: Names = Field(default_factory=list)
     """Task names or patterns to leave out"""
-    task_weights: Annotated[dict[str, Weight], AfterValidator(_names)] = Field(
-        default_factory=dict
-    )
+    task_weights: Annotated[dict[str, Weight], ARE_NAMES] = Field(default_factory=dict)
     """Task to weight; 1.0 where not given"""
-    task_params: Annotated[dict[str, dict[str, Any]], AfterValidator(_names)] = Field(
+    task_params: Annotated[dict[str, dict[str, Any]], ARE_NAMES] = Field(
         default_factory=dict
     )
     """Task to dataset parameters of the library"""
@@ -129,7 +114,7 @@ class LevelSettings(CheckedModel):
     complexity_mode: Level = None
     """None (the library's defaults), random, curriculum, a level, or [low, high]"""
     task_levels: Annotated[
-        dict[str, LevelSetting], BeforeValidator(_levels), AfterValidator(_names)
+        dict[str, LevelSetting], BeforeValidator(_levels), ARE_NAMES
     ] = Field(default_factory=dict)
     """Task or pattern to what complexity_mode would be for it alone"""
     curriculum_target_accuracy: float = Field(0.7, ge=0.0, le=1.0)
@@ -229,7 +214,13 @@ class FileSettings(CheckedModel):
     use_wandb: bool = True
     """Send metrics to W&B"""
     wandb_name: (
-        Annotated[Line, Field(max_length=100), AfterValidator(_folder_name)] | None
+        Annotated[
+            Line,
+            Field(max_length=100),
+            # It names the folder of the checkpoints.
+            only(lambda name: "/" not in name and name not in (".", ".."), "no path"),
+        ]
+        | None
     ) = None
     """What the W&B run's name and the registration begin with"""
     num_rollouts_to_keep: int = Field(32, ge=0, le=10_000)
@@ -257,7 +248,9 @@ class WorkSettings(CheckedModel):
     """Groups in flight; -1 is max_num_workers_per_node for each server"""
     max_num_workers_per_node: int = Field(8, ge=1, le=100_000)
     """Groups in flight for each server"""
-    worker_timeout: float = Field(600, ge=-1, le=365 * A_DAY_S)
+    worker_timeout: Annotated[
+        float, only(lambda value: not -1 < value < 0, "a number above 0, 0 or -1")
+    ] = Field(600, ge=-1, le=365 * A_DAY_S)
     """Seconds that a group may take; 0 or -1 for no limit"""
 
 
@@ -302,15 +295,6 @@ class CheckedSettings(
             raise ValueError(
                 f"shard_index: found {self.shard_index}; allowed is a number below"
                 f" num_shards, which is {self.num_shards}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _waits_or_not(self) -> CheckedSettings:
-        if -1 < self.worker_timeout < 0:
-            raise ValueError(
-                f"worker_timeout: found {self.worker_timeout}; allowed is a number"
-                " above 0, or -1"
             )
         return self
 

@@ -19,8 +19,10 @@ import dataclasses
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
 from rg_env.atropos.api_client import (
@@ -35,6 +37,7 @@ from rg_env.off_loop import breathe, off_loop
 from rg_env.rollouts.group_json import encode_groups
 from rg_env.rollouts.ledger import Ending, Fate
 from rg_env.rollouts.row_writer import RowWriter
+from rg_env.rollouts.run_dumps import Dumps
 
 logger = logging.getLogger(__name__)
 
@@ -169,71 +172,61 @@ class Delivered:
     error: BaseException | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class DeliveryHooks:
-    """What the environment, or a subclass of it, does during a delivery.
-
-    Attributes:
-        send: Sends a group, or a list of groups, to the API; raises ApiRefused.
-        add_to_table: Takes a delivered group into the table for W&B.
-        keep_unsent: Keeps a group that the API did not take, with the reason.
-    """
-
-    send: Callable[[Any], Awaitable[None]]
-    add_to_table: Callable[[Group], Awaitable[None]]
-    keep_unsent: Callable[[Group, str], Awaitable[None]]
-
-
 class GroupDelivery:
     """Delivers groups to the API, to a file of rows, or to both.
 
     Args:
+        env: Its hooks send a group and take it into the table for W&B.
         client: How the API is reached.
         session: This environment, as the API knows it.
-        tokenizer: Decodes a sequence whose row needs messages and has none.
         rows: Writes the rows for people; None where nobody asked for any.
+        dumps: Keeps a group that the API did not take, with the reason.
     """
 
     def __init__(
         self,
+        env: BaseEnv,
         client: ApiClient,
         session: ApiSession,
-        tokenizer: Any,
         rows: RowWriter | None,
+        dumps: Dumps,
     ) -> None:
+        self._env = env
         self._client = client
         self._session = session
-        self._tokenizer = tokenizer
         self._rows = rows
+        self._dumps = dumps
 
     async def deliver(
-        self,
-        groups: Any,
-        rules: GroupRules,
-        hooks: DeliveryHooks,
-        *,
-        with_messages: bool,
+        self, groups: Any, item: Any, *, is_for_trainer: bool, limit_tokens: int
     ) -> Delivered:
         """Check a group, or several, write the rows, and send what is left.
 
         Args:
             groups: A group, or a list of groups of which some may be None.
-            rules: What a group must be; those for the trainer are sent to the API.
-            hooks: What the environment does.
-            with_messages: Whether a group without messages gets some.
+            item: Whose group it is.
+            is_for_trainer: Whether it goes to the API.
+            limit_tokens: Every sequence must stay below it; 0 or less for no limit.
 
         Returns:
             What became of each group, also after an error or a cancel.
         """
+        config = self._env.config
+        rules = GroupRules(
+            group_size=config.group_size,
+            needs_signal=config.ensure_scores_are_not_same,
+            is_for_trainer=is_for_trainer,
+            limit_tokens=limit_tokens,
+        )
         parcels = [_Parcel(group) for group in listed(groups)]
         lengths: list[int] = []
         error: BaseException | None = None
         try:
-            left = await self._checked(parcels, rules, lengths, with_messages)
+            left = await self._checked(parcels, rules, lengths)
             if left and rules.is_for_trainer:
-                await self._send(left, hooks, as_list=isinstance(groups, list))
+                await self._send(left, as_list=isinstance(groups, list))
             for parcel in left:
-                await hooks.add_to_table(parcel.group)
+                await self._env.add_rollouts_for_wandb(parcel.group, item)
         except asyncio.CancelledError as cancelled:
             error, ended = cancelled, "cancelled"
         except Exception as failed:  # noqa: BLE001 - of a subclass, a disk or W&B
@@ -246,11 +239,7 @@ class GroupDelivery:
         return Delivered([parcel.ending for parcel in parcels], lengths, error)
 
     async def _checked(
-        self,
-        parcels: Sequence[_Parcel],
-        rules: GroupRules,
-        lengths: list[int],
-        with_messages: bool,
+        self, parcels: Sequence[_Parcel], rules: GroupRules, lengths: list[int]
     ) -> list[_Parcel]:
         """Return the parcels that pass the checks, their rows written."""
         left = []
@@ -266,7 +255,7 @@ class GroupDelivery:
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
                 continue
-            if with_messages and group.get("messages") is None:
+            if self._env.config.include_messages and group.get("messages") is None:
                 group["messages"] = await off_loop(self._decoded_messages, group)
             await self._write_row(group, is_only_copy=not rules.is_for_trainer)
             parcel.fate = "written"
@@ -274,7 +263,7 @@ class GroupDelivery:
         return left
 
     def _decoded_messages(self, group: Mapping[str, Any]) -> list[Any]:
-        texts = map(self._tokenizer.decode, group["tokens"])
+        texts = map(self._env.tokenizer.decode, group["tokens"])
         return [[{"role": "user", "content": text}] for text in texts]
 
     async def _write_row(self, group: Group, *, is_only_copy: bool) -> None:
@@ -291,31 +280,26 @@ class GroupDelivery:
             if is_only_copy:
                 raise
             # The trainer's group is worth more than the copy of it.
-            self._say_row_lost(self._rows.rows_lost, error)
+            lost = self._rows.rows_lost
+            if lost & (lost - 1) == 0:  # the first, second, fourth, eighth, ...
+                what = "env.data_path_to_save_groups: row"
+                logger.error("%s %d is lost: %s", what, lost, error)
         else:
             logger.debug("wrote a group to %s", self._rows.path)
 
-    @staticmethod
-    def _say_row_lost(lost: int, error: OSError) -> None:
-        if lost & (lost - 1) == 0:  # the first, second, fourth, eighth, ...
-            logger.error(
-                "env.data_path_to_save_groups: row %d is lost: %s", lost, error
-            )
-
-    async def _send(
-        self, parcels: Sequence[_Parcel], hooks: DeliveryHooks, *, as_list: bool
-    ) -> None:
+    async def _send(self, parcels: Sequence[_Parcel], *, as_list: bool) -> None:
         """Send groups; those that the API does not take are kept on disk."""
         for parcel in parcels:
             parcel.fate = "unsent"
         groups = [parcel.group for parcel in parcels]
         try:
-            await hooks.send(groups if as_list or len(groups) > 1 else groups[0])
+            whole = groups if as_list or len(groups) > 1 else groups[0]
+            await self._env._send_scored_data_to_api(whole)
         except (asyncio.CancelledError, ApiRefused) as error:
             was_refused = isinstance(error, ApiRefused)
             reason = str(error) if was_refused else "the run ended"
             for group in groups:
-                await hooks.keep_unsent(group, reason)
+                await self._dumps.keep_unsent(group, reason)
             if not was_refused:
                 raise
             logger.error("a group was not sent: %s", error)

@@ -1,25 +1,179 @@
-"""From the rollouts of an item to what the trainer gets, and to all who learn of it."""
+"""From the rollouts of an item to what the trainer gets, and to all who learn of it.
+
+Rollouts, the record of a group and the trainer's data list the same in the same order.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
-from rg_env.atropos import group_forms
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.items.group_scorer import GroupScorer
+from rg_env.atropos.rollout_requests import LengthLimit
+from rg_env.inference.completions import PROMPT_MASK
+from rg_env.items.group_scorer import GroupScorer, TaskHandle, shared_pool
+from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts import shaping
-from rg_env.rollouts.group_record import GroupRecord
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.run_dumps import Dumps
+from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import Score
 from rg_env.tasks.feedback import Feedback
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
+FRAMEWORK_VERSION = metadata.version("atroposlib")
+
 GROUP_LINE_EVERY = 10
 """Groups of which one has its scores in the log, without `debug_logging`."""
+
+
+FEW_CHARS, FEW_TAGS = 2**18, 2**9
+"""A group with so much text and so many tags is searched in place, in half a
+millisecond."""
+
+Rollout = Mapping[str, Any]
+"""messages, rg_item, dataset_obj, finish_reason, tokens, masks, logprobs; and
+thinking_open where the chat template began the thinking."""
+
+
+def completion_tokens(rollout: Rollout) -> int:
+    """Return the length of a rollout's completion, in tokens."""
+    masks = list(rollout["masks"])
+    return len(masks) - masks.count(PROMPT_MASK)
+
+
+def extract_from(rollout: Rollout) -> Extraction:
+    """Extract the answer of a rollout's last message."""
+    return extract_answer(
+        rollout["messages"][-1]["content"],
+        thinking_open=rollout.get("thinking_open", False),
+    )
+
+
+async def _extract_all(rollouts: Sequence[Rollout]) -> list[Extraction]:
+    texts = [rollout["messages"][-1]["content"] for rollout in rollouts]
+    num_chars = sum(map(len, texts))
+    if num_chars <= FEW_CHARS and sum(t.count("<") for t in texts) <= FEW_TAGS:
+        return list(map(extract_from, rollouts))
+    return await off_loop(list, map(extract_from, rollouts))
+
+
+async def score_rollouts(
+    scorer: GroupScorer, rollouts: Sequence[Rollout]
+) -> list[Score]:
+    """Extract the answers of one item's rollouts and score those that exist.
+
+    Returns:
+        One score per rollout, shape (G,); without an answer 0, with the reason.
+
+    Raises:
+        ScoringUnavailable: The worker pool gave no scores.
+    """
+    extractions = await _extract_all(rollouts)
+    answers = [e.answer for e in extractions if e.answer is not None]
+    item = rollouts[0]
+    scored = await scorer.score_group(item["dataset_obj"], item["rg_item"], answers)
+    scores = iter(scored)
+    return [
+        Score(0.0, e.failure, None) if e.failure is not None else next(scores)
+        for e in extractions
+    ]
+
+
+def task_of(entry: Mapping[str, Any], dataset: Any) -> str:
+    """Return the task that made an entry."""
+    if isinstance(dataset, TaskHandle):
+        return dataset.task
+    return str((entry.get("metadata") or {}).get("source_dataset", "unknown"))
+
+
+def baseline_of(rollouts: Sequence[Rollout]) -> float:
+    """Return the baseline of one item's rollouts; 0 for an item from outside."""
+    dataset = rollouts[0]["dataset_obj"]
+    return dataset.baseline if isinstance(dataset, TaskHandle) else 0.0
+
+
+def _provenance(dataset: Any) -> Provenance | None:
+    """Return what regenerates an item of ours; None for one from outside."""
+    if not isinstance(dataset, TaskHandle):
+        return None
+    return Provenance(
+        split=dataset.split,
+        index=dataset.index,
+        seed=dataset.seed,
+        level=dataset.level,
+        params=dict(dataset.params),
+    )
+
+
+def _rollout_record(rollout: Rollout, score: Score, reward: float) -> RolloutRecord:
+    length = completion_tokens(rollout)
+    return RolloutRecord(
+        conversation=[dict(message) for message in rollout["messages"]],
+        score=score.value,
+        reward=reward,
+        outcome=score.outcome,
+        answer=score.answer,
+        finish_reason=rollout.get("finish_reason"),
+        prompt_tokens=len(rollout["tokens"]) - length,
+        completion_tokens=length,
+    )
+
+
+def build_record(
+    rollouts: Sequence[Rollout], scores: Sequence[Score], rewards: Sequence[float]
+) -> GroupRecord:
+    """Put together what is known of a scored group."""
+    entry, dataset = rollouts[0]["rg_item"], rollouts[0]["dataset_obj"]
+    return GroupRecord(
+        task=task_of(entry, dataset),
+        rollouts=[
+            _rollout_record(*parts)
+            for parts in zip(rollouts, scores, rewards, strict=True)
+        ],
+        gold_answer=entry.get("answer"),
+        provenance=_provenance(dataset),
+        baseline=baseline_of(rollouts),
+    )
+
+
+def build_trainer_group(
+    rollouts: Sequence[Rollout],
+    record: GroupRecord,
+    overrides: list[dict[str, Any]],
+    *,
+    sampling: Mapping[str, Any],
+    with_messages: bool,
+) -> dict[str, Any]:
+    """Return what the trainer gets, and what makes the rows of `process` useful.
+
+    The API takes the fields it knows and our sending leaves the others out.
+    """
+    logprobs = [rollout.get("logprobs") for rollout in rollouts]
+    group = {
+        "tokens": [rollout["tokens"] for rollout in rollouts],
+        "masks": [rollout["masks"] for rollout in rollouts],
+        "scores": [rollout.reward for rollout in record.rollouts],
+        "inference_logprobs": None if None in logprobs else logprobs,
+        "overrides": overrides,
+        "group_overrides": {},
+        "generation_params": dict(sampling),
+        "task": record.task,
+        "gold_answer": record.gold_answer,
+        "answers": [rollout.answer for rollout in record.rollouts],
+        "outcomes": [rollout.outcome for rollout in record.rollouts],
+        **record.origin,
+    }
+    if with_messages:
+        group["messages"] = [
+            [dict(message) for message in rollout["messages"]] for rollout in rollouts
+        ]
+    return group
 
 
 class GroupScoring:
@@ -27,14 +181,15 @@ class GroupScoring:
 
     Args:
         config: The settings.
-        scorer: Returns what scores answers, in workers.
+        length: The longest sequences.
         dumps: Takes every scored group.
         metrics: Counts it.
         feedback: Moves levels and weights by it.
-        versions: Returns the versions that a dumped line names.
-        sampling: What the trainer is told that completions are sampled with.
+        extra: Fields of requests that the trainer is told of beside the settings.
 
     Attributes:
+        pool: The workers that score; None for those that the process shares.
+        versions: What a dumped line names.
         scores_since_log: Scores in [0, 1] since W&B was last written.
         correct_since_log: 1.0 for each of these rollouts that counts as correct, 0.0
             for the others.
@@ -43,31 +198,40 @@ class GroupScoring:
     def __init__(
         self,
         config: ReasoningGymEnvConfig,
-        scorer: Callable[[], GroupScorer],
+        length: LengthLimit,
         dumps: Dumps,
         metrics: Metrics,
         feedback: Feedback,
-        versions: Callable[[], Mapping[str, str]],
-        sampling: Callable[[], Mapping[str, Any]],
+        extra: Mapping[str, Any],
     ) -> None:
         self._config = config
-        self._scorer = scorer
+        self._length = length
         self._dumps = dumps
         self._metrics = metrics
         self._feedback = feedback
-        self._versions = versions
-        self._sampling = sampling
+        self._extra = extra
+        self.pool: WorkerPool | None = None
+        self.versions = {"atroposlib": FRAMEWORK_VERSION}
         self.scores_since_log: list[float] = []
         self.correct_since_log: list[float] = []
 
+    def scorer(self) -> GroupScorer:
+        """Return what scores answers, in workers."""
+        config, pool = self._config, self.pool or shared_pool()
+        return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+
+    def sampled_with(self) -> dict[str, Any]:
+        """Return what the trainer is told that completions are sampled with."""
+        own = {"temperature": self._config.temperature, "top_p": self._config.top_p}
+        return {**own, **self._extra}
+
     async def trainer_group(
-        self, rollouts: Sequence[Mapping[str, Any]], limit_tokens: int
+        self, rollouts: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any] | None:
         """Score the rollouts of one item.
 
         Args:
-            rollouts: One dict per rollout, see `group_forms.Rollout`, shape (G,).
-            limit_tokens: The longest sequence that could be generated.
+            rollouts: One dict per rollout, see `Rollout`, shape (G,).
 
         Returns:
             What the trainer gets, in the same order, shape (G,); None if the rewards
@@ -76,28 +240,28 @@ class GroupScoring:
         Raises:
             ScoringUnavailable: The worker pool gave no scores.
         """
-        scores = await group_forms.score_rollouts(self._scorer(), rollouts)
+        scores = await score_rollouts(self.scorer(), rollouts)
         values = [score.value for score in scores]
         # First what an answer is worth, then what its length takes of that.
         rewards = shaping.penalise_length(
-            shaping.above_baseline(values, group_forms.baseline_of(rollouts)),
+            shaping.above_baseline(values, baseline_of(rollouts)),
             [self._penalised_length(rollout) for rollout in rollouts],
-            limit_tokens,
+            self._length.tokens,
         )
-        record = group_forms.build_record(rollouts, scores, rewards)
+        record = build_record(rollouts, scores, rewards)
         self._tell(record, scores)
-        await self._dumps.record(record, self._versions())
+        await self._dumps.record(record, self.versions)
         if self._config.ensure_scores_are_not_same and not shaping.has_signal(rewards):
             return None
         overrides = shaping.truncation_overrides(
             [rollout.get("finish_reason") for rollout in rollouts],
             mask_truncated=self._config.mask_too_long_completions,
         )
-        return group_forms.build_trainer_group(
+        return build_trainer_group(
             rollouts,
             record,
             overrides,
-            sampling=self._sampling(),
+            sampling=self.sampled_with(),
             with_messages=self._config.include_messages,
         )
 
@@ -107,7 +271,7 @@ class GroupScoring:
         Raises:
             ScoringUnavailable: The worker pool gave no score.
         """
-        return (await group_forms.score_rollouts(self._scorer(), [rollout]))[0]
+        return (await score_rollouts(self.scorer(), [rollout]))[0]
 
     def take_since_log(self) -> tuple[list[float], list[float]]:
         """Return `correct_since_log` and `scores_since_log`, and begin new ones."""
@@ -117,7 +281,7 @@ class GroupScoring:
 
     def _penalised_length(self, rollout: Mapping[str, Any]) -> int:
         if self._config.length_penalty_counts == "completion":
-            return group_forms.completion_tokens(rollout)
+            return completion_tokens(rollout)
         return len(rollout["tokens"])
 
     def _tell(self, record: GroupRecord, scores: Sequence[Score]) -> None:
@@ -139,7 +303,8 @@ class GroupScoring:
 
     def _log(self, record: GroupRecord, scores: Sequence[Score]) -> None:
         """Log one group in ten in a line, and with `debug_logging` all, whole."""
-        is_shown = self._is_shown(self._metrics.groups)
+        number = self._metrics.groups
+        is_shown = number == 1 or number % GROUP_LINE_EVERY == 0
         level = logging.INFO if is_shown else logging.DEBUG
         if logger.isEnabledFor(level):
             logger.log(level, "%s", self._metrics.group_line(record))
@@ -155,8 +320,3 @@ class GroupScoring:
                 rollout.score,
                 rollout.reward,
             )
-
-    @staticmethod
-    def _is_shown(number: int) -> bool:
-        """Say whether a group is one whose scores are always in the log."""
-        return number == 1 or number % GROUP_LINE_EVERY == 0

@@ -2,15 +2,17 @@
 
 Mends B4 and B13 of docs/host_defects.md: groups in flight are cancelled when a count
 overshoots by one, and a group that raises is dropped without a traceback or a pause.
+What came of asking an item is a value, also where it was cancelled, to be counted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -18,11 +20,36 @@ from atroposlib.envs.base import BaseEnv
 from rg_env import patience
 from rg_env.atropos.delivery import rollouts_in
 from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
+from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.inference.inference import InferenceFailed
+from rg_env.inference.outages import OutageWatch
+from rg_env.items.group_scorer import ScoringUnavailable
+from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.ledger import Ending, Fate, Ledger
 
 logger = logging.getLogger(__name__)
 
 MAX_LOST_ITEMS = 1024
+
+
+Rollouts = Sequence[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Collected:
+    """What came of asking an item.
+
+    Attributes:
+        group: What the trainer gets; None where there is no group.
+        endings: What became of the rollouts, empty while the group is on its way.
+        again: The item, where it is to be asked again.
+        cancelled: The cancel that ended it, to be raised when this is counted.
+    """
+
+    group: Any = None
+    endings: Sequence[Ending] = ()
+    again: Sequence[Any] = ()
+    cancelled: asyncio.CancelledError | None = None
 
 
 class GroupsInFlight:
@@ -31,7 +58,9 @@ class GroupsInFlight:
     Args:
         env: Its hooks take an item all its way.
         ledger: Told of rollouts that a hook drops or loses.
-        note_error: Logs an error that cost a group, and waits a moment.
+        requests: Asks the inference servers for rollouts.
+        watch: Told of requests that failed; waits before an item is asked again.
+        metrics: Counts errors and retries.
 
     Attributes:
         workers: The task of each group; a framework's name.
@@ -44,11 +73,15 @@ class GroupsInFlight:
         self,
         env: BaseEnv,
         ledger: Ledger,
-        note_error: Callable[[Exception], Awaitable[None]],
+        requests: RolloutRequests,
+        watch: OutageWatch,
+        metrics: Metrics,
     ) -> None:
         self._env = env
         self._ledger = ledger
-        self._note_error = note_error
+        self._requests = requests
+        self._watch = watch
+        self._metrics = metrics
         self._answered: set[asyncio.Task[Any]] = set()
         self._lost_items: dict[int, tuple[Any, int]] = {}
         self._settled: dict[asyncio.Task[Any] | None, int] = {}
@@ -232,3 +265,66 @@ class GroupsInFlight:
         if rollouts_in(left) < asked:
             self._ledger.settle(Ending("rejected", asked - rollouts_in(left)))
         return left
+
+    # -- a group -----------------------------------------------------------------------
+
+    async def collect(
+        self,
+        item: Any,
+        size: int,
+        score: Callable[[Rollouts], Awaitable[Any]],
+    ) -> Collected:
+        """Ask for a group of rollouts of an item, and score them.
+
+        Args:
+            item: What is asked.
+            size: Rollouts of a group.
+            score: The hook; returns the group, None where it teaches nothing.
+        """
+        try:
+            return await self._collected(item, size, score)
+        except asyncio.CancelledError as error:
+            return Collected(endings=[Ending("cancelled", size)], cancelled=error)
+
+    async def _collected(
+        self,
+        item: Any,
+        size: int,
+        score: Callable[[Rollouts], Awaitable[Any]],
+    ) -> Collected:
+        def ended(fate: Fate, again: Sequence[Any] = ()) -> Collected:
+            return Collected(endings=[Ending(fate, size)], again=again)
+
+        try:
+            rollouts = await self._requests.for_training(item, self.note_answered)
+            group = await self._scored(rollouts, score)
+        except InferenceFailed as error:
+            await self._watch.note_failure(str(error))
+            again = [item] if self._watch.is_down else self.again(item)
+            return ended("unanswered", again)
+        except ScoringUnavailable as error:
+            logger.error("a group is lost: %s", error)
+            return ended("unscored", self.again(item))
+        except Exception as error:  # noqa: BLE001 - the framework would drop it and spin
+            await self._note_error(error)
+            return ended("failed", self.again(item))
+        return ended("no_signal") if group is None else Collected(group)
+
+    async def _scored(
+        self, rollouts: Rollouts, score: Callable[[Rollouts], Awaitable[Any]]
+    ) -> Any:
+        """Score a group; a broken pool gets another try before that is an error."""
+        for _ in range(patience.SCORING_TRIES - 1):
+            try:
+                return await score(rollouts)
+            except ScoringUnavailable:
+                self._metrics.events["scoring_retries"] += 1
+        return await score(rollouts)
+
+    async def _note_error(self, error: Exception) -> None:
+        """Log an error with its traceback, ever more seldom, and wait a moment."""
+        self._metrics.events["errors"] += 1
+        count = self._metrics.events["errors"]
+        if count & (count - 1) == 0:  # the first, second, fourth, eighth, ...
+            logger.error("a group failed (error %d)", count, exc_info=error)
+        await asyncio.sleep(patience.ERROR_PAUSE_S)

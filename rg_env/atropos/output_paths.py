@@ -1,12 +1,8 @@
-"""Whether a file or folder can be written, tried before there is anything to write.
-
-What is made to try it is removed again, so that a refused start leaves nothing behind.
-"""
+"""Whether a file or folder can be written, tried before there is anything to write."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -18,39 +14,8 @@ LONGEST_ADDITION = "_9999.html"
 """What is put behind the name of a file that exists, and of a page beside it."""
 
 
-@contextlib.contextmanager
-def _made(field: str, path: str, folder: Path) -> Iterator[None]:
-    """Make a folder with those above it for a while, and try it.
-
-    Raises:
-        SettingError: It cannot be made or written to.
-    """
-    missing = []
-    try:
-        for each in (folder, *folder.parents):
-            if os.path.lexists(each):
-                break
-            missing.append(each)
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
-            yield
-    except (OSError, ValueError) as error:
-        number = getattr(error, "errno", None)
-        in_its_way = number in (errno.EEXIST, errno.ENOTDIR)
-        said = getattr(error, "strerror", None) or str(error)
-        reason = "a file is in its way" if in_its_way else said
-        raise SettingError(
-            f"{field}: {shown(path)} cannot be written ({reason})"
-        ) from error
-    finally:
-        for each in missing:
-            # It is gone, or another process has written to it in the meantime.
-            with contextlib.suppress(OSError, ValueError):
-                each.rmdir()
-
-
 def check_folder(field: str, path: str) -> None:
-    """Refuse a folder into which no file can be written.
+    """Refuse a folder into which no file can be written; nothing is left of the trial.
 
     Raises:
         SettingError: The field, the folder and the reason.
@@ -60,7 +25,7 @@ def check_folder(field: str, path: str) -> None:
 
 
 def check_file(field: str, path: str) -> None:
-    """Refuse a file beside which none can be written; one that is there is kept.
+    """Refuse a file that is none, or beside which none can be written.
 
     Raises:
         SettingError: The field, the file and the reason.
@@ -68,10 +33,32 @@ def check_file(field: str, path: str) -> None:
     file = Path(path)
     with _made(field, path, file.parent):
         # "." and "data/" are folders, whether they are there or not.
-        if not file.name or path.endswith(("/", "/.", "/..")) or file.is_dir():
-            raise IsADirectoryError("it is a folder")
-        if file.exists() and not file.is_file():
+        is_folder = not file.name or path.endswith(("/", "/.", "/..")) or file.is_dir()
+        if is_folder or (file.exists() and not file.is_file()):
             raise OSError("it is no ordinary file")
         longest = file.parent / f"{file.name}{LONGEST_ADDITION}"
         longest.touch()
         longest.unlink()
+
+
+@contextlib.contextmanager
+def _made(field: str, path: str, folder: Path) -> Iterator[None]:
+    """Make a folder with those above it for a while, and try it."""
+    missing: list[Path] = []
+    try:
+        for each in (folder, *folder.parents):
+            if os.path.lexists(each):
+                break
+            missing.append(each)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            yield
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        sentence = f"{field}: {shown(path)} cannot be written ({said})"
+        raise SettingError(sentence) from error
+    finally:
+        for each in missing:
+            # It is gone, or another process has written to it in the meantime.
+            with contextlib.suppress(OSError, ValueError):
+                each.rmdir()

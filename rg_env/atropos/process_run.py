@@ -1,5 +1,8 @@
 """`process`: a number of groups as rows, several at a time, without a trainer.
 
+A row is the group as the framework writes it (tokens, masks, scores, messages, ...)
+with what makes it useful: task, gold answer, extracted answers, outcomes, provenance.
+
 Mends B14 of docs/host_defects.md: one group at a time, an end with status 0 when an
 item is missing, requests for ever when scores are equal.
 """
@@ -8,11 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
+from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import finish_or_cancel
 from rg_env.inference.outages import OutageWatch
@@ -20,6 +26,31 @@ from rg_env.reports.progress_bar import WorkProgress
 from rg_env.rollouts.row_writer import RowWriter
 
 logger = logging.getLogger(__name__)
+
+
+def missing_folders(config: ReasoningGymEnvConfig) -> list[Path]:
+    """Return the folders that the framework will make for rows, inner ones first."""
+    if config.data_path_to_save_groups is None:
+        return []
+    above = Path(config.data_path_to_save_groups).parents
+    return [folder for folder in above if not folder.exists()]
+
+
+def take_over(
+    framework_writer: Any, config: ReasoningGymEnvConfig, made: Sequence[Path]
+) -> RowWriter | None:
+    """Return our writer for the file that the framework has opened, if it has one.
+
+    Args:
+        framework_writer: The framework's own, None where no rows are wanted.
+        config: Names the file.
+        made: Folders that the framework made for it, inner ones first.
+    """
+    path = config.data_path_to_save_groups
+    if framework_writer is None or path is None:
+        return None
+    framework_writer.close()
+    return RowWriter(Path(path), made)
 
 
 class ProcessRun:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.group_forms import build_rollout
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Sampling
+from rg_env.inference.completions import Completion, Sampling
 from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.probe import ProbeRequest
@@ -20,11 +20,57 @@ from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 SHORT_QUESTION = "What is 2 + 2?"
 
 
+@dataclasses.dataclass
+class LengthLimit:
+    """The longest sequences, prompt and completion, in tokens.
+
+    Attributes:
+        config: Says what may be generated.
+        trainer: What the trainer asks sequences to stay below; 0 or less for none.
+    """
+
+    config: ReasoningGymEnvConfig
+    trainer: int = -1
+
+    @property
+    def tokens(self) -> int:
+        """The longest sequence that may be generated.
+
+        The framework drops a whole group when one of its sequences reaches the
+        trainer's limit, so a sequence must stay below it.
+        """
+        limit = self.config.max_token_length
+        return min(limit, self.trainer - 1) if self.trainer > 0 else limit
+
+    @property
+    def evaluation_tokens(self) -> int:
+        """The same of an evaluation."""
+        return self.config.eval_max_token_length or self.tokens
+
+
+def build_rollout(
+    prompt: Prompt, completion: Completion, entry: Mapping[str, Any], dataset: Any
+) -> dict[str, Any]:
+    """Return a rollout as `score` takes it."""
+    reply = {"role": "assistant", "content": completion.text}
+    return {
+        "messages": [*prompt.messages, reply],
+        "rg_item": entry,
+        "dataset_obj": dataset,
+        "finish_reason": completion.finish_reason,
+        "tokens": completion.tokens,
+        "masks": completion.masks,
+        "logprobs": completion.logprobs,
+        "thinking_open": prompt.thinking_open,
+    }
+
+
 class RolloutRequests:
     """Asks the inference servers for rollouts.
 
     Args:
         config: The settings.
+        length: The longest sequences.
         tokenizer: The environment's tokenizer.
         inference: Asks the servers.
         watch: Ends a request when it is time to give up on the servers.
@@ -34,12 +80,14 @@ class RolloutRequests:
     def __init__(
         self,
         config: ReasoningGymEnvConfig,
+        length: LengthLimit,
         tokenizer: Any,
         inference: Inference,
         watch: OutageWatch,
         template_kwargs: Mapping[str, Any],
     ) -> None:
         self._config = config
+        self._length = length
         self._tokenizer = tokenizer
         self._inference = inference
         self._watch = watch
@@ -56,16 +104,13 @@ class RolloutRequests:
         """Return the prompt of messages; a long one is rendered off the event loop."""
         return await self._prompts.render(messages)
 
-    def check_limit(self, limit_tokens: int, trainer_limit: int) -> None:
+    def check_limit(self) -> None:
         """Refuse a limit below which no prompt stays.
-
-        Args:
-            limit_tokens: The longest sequence that may be generated.
-            trainer_limit: What the trainer asks sequences to stay below.
 
         Raises:
             SettingError: The shortest question reaches it.
         """
+        limit_tokens, trainer_limit = self._length.tokens, self._length.trainer
         shortest = len(
             render_prompt(
                 self._tokenizer, self.messages("?"), self._template_kwargs
@@ -94,13 +139,12 @@ class RolloutRequests:
         return ProbeRequest(messages, prompt.tokens, sampling)
 
     async def for_training(
-        self, item: Any, limit_tokens: int, note_answered: Callable[[Any], None]
+        self, item: Any, note_answered: Callable[[Any], None]
     ) -> list[dict[str, Any]]:
         """Return a group of rollouts of an item, shape (G,).
 
         Args:
             item: (messages, entry, dataset).
-            limit_tokens: The longest sequence that may be generated.
             note_answered: Told, with the task that asks, when the replies have come.
 
         Raises:
@@ -111,7 +155,7 @@ class RolloutRequests:
         rollouts = await self._rollouts(
             item,
             config.group_size,
-            limit_tokens,
+            self._length.tokens,
             temperature=config.temperature,
             top_p=config.top_p,
             split="train",
@@ -121,13 +165,13 @@ class RolloutRequests:
         return rollouts
 
     async def for_evaluation(
-        self, entry: Mapping[str, Any], dataset: Any, limit_tokens: int
+        self, entry: Mapping[str, Any], dataset: Any
     ) -> dict[str, Any]:
         """Return one rollout of an evaluation item; raises as `for_training`."""
         (rollout,) = await self._rollouts(
             (self.messages(entry["question"]), entry, dataset),
             1,
-            limit_tokens,
+            self._length.evaluation_tokens,
             temperature=self._config.eval_temperature,
             top_p=1.0,
             split="eval",

@@ -7,17 +7,20 @@ value of a key or header is repeated.
 from __future__ import annotations
 
 import os
+import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
+    AnyHttpUrl,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -26,6 +29,13 @@ from pydantic import (
 from rg_env.errors import LONGEST_SHOWN, SettingError, shown, unknown_name
 
 SECRET = ("api_key", "headers")
+
+_URL = TypeAdapter(AnyHttpUrl)
+_URL_FORM = re.compile(
+    r"https?://(\[[0-9a-f:.]+\]|(?!\d+([:/]|$))\w[\w.-]*)(:[1-9]\d*)?(/[^\s?#,\\]*)?",
+    re.IGNORECASE,
+)
+"""Stricter than a URL: no user, question or fragment; a host that is no bare number."""
 
 
 def kinds(annotation: Any) -> Iterator[Any]:
@@ -41,6 +51,17 @@ def kinds(annotation: Any) -> Iterator[Any]:
         yield annotation if origin in (None, typing.Literal) else origin
 
 
+def only(is_allowed: Callable[[Any], object], allowed: str) -> AfterValidator:
+    """Return what refuses all values but some, which `allowed` describes."""
+
+    def check(value: Any) -> Any:
+        if not is_allowed(value):
+            raise ValueError(f"found {shown(value)}; allowed is {allowed}")
+        return value
+
+    return AfterValidator(check)
+
+
 def _no_flag(value: object) -> object:
     """Refuse true and false for a number, which pydantic reads as 1 and 0."""
     if isinstance(value, bool):
@@ -48,47 +69,50 @@ def _no_flag(value: object) -> object:
     return value
 
 
-def _text(text: str) -> str:
-    if not text.strip() or "\0" in text or not _is_utf8(text):
-        raise ValueError(
-            f"found {shown(text)}; allowed is text that is not blank, in UTF-8"
-        )
-    return text
+def check_url(text: str) -> str:
+    """Return the address of a server as it is.
+
+    Raises:
+        ValueError: It is none; the sentence repeats no password.
+    """
+    try:
+        if _URL_FORM.fullmatch(text) and _URL.validate_python(text):
+            return text
+    except ValidationError:  # a port or a name beyond what there is
+        pass
+    raise ValueError(
+        f"found {shown(re.sub(r'//[^/]*@', '//...@', text))}; allowed is an address"
+        " like http://HOST:PORT, without a user or a question"
+    )
 
 
-def _is_utf8(text: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
-
-
-def _line(text: str) -> str:
-    if not text.isprintable() or not text.strip():
-        raise ValueError(f"found {shown(text)}; allowed is text on one line")
-    return text
-
-
-def _path(text: str) -> str:
-    if not text.strip() or "\0" in text:
-        raise ValueError(f"found {shown(text)}; allowed is a path")
-    path = os.path.expanduser(text)  # noqa: PTH111 - Path raises where it knows no user
-    if path.startswith("~"):
-        raise ValueError(f"found {shown(text)}; there is no such user")
-    return path
-
-
-def _not_zero(value: float) -> float:
-    if -1 < value <= 0:
-        raise ValueError(f"found {value}; allowed is a number above 0, or -1")
-    return value
-
-
-Text = Annotated[str, AfterValidator(_text)]
-Line = Annotated[str, AfterValidator(_line)]
+Text = Annotated[
+    str,
+    only(
+        lambda text: text.strip() and not re.search("[\0\ud800-\udfff]", text),
+        "text that is not blank, in UTF-8",
+    ),
+]
+Line = Annotated[
+    str, only(lambda text: text.isprintable() and text.strip(), "text on one line")
+]
 """Text that stands in one line: of a request, a log, a table."""
 
-FilePath = Annotated[str, AfterValidator(_path)]
+FilePath = Annotated[
+    str,
+    AfterValidator(os.path.expanduser),
+    only(
+        lambda text: text.strip() and "\0" not in text and text[0] != "~",
+        "a path, after ~ that of a user of this machine",
+    ),
+]
 """The name of a file or folder, with `~` written out."""
 
-MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_not_zero)]
+MinusOneOrMore = Annotated[
+    int,
+    Field(ge=-1),
+    only(lambda value: not -1 < value <= 0, "a number above 0, or -1"),
+]
 """A number above 0, or -1 for none."""
 
 Weight = Annotated[float, BeforeValidator(_no_flag), Field(gt=0.0, le=1e9)]
@@ -112,13 +136,6 @@ class CheckedModel(BaseModel):
         annotation = cls.model_fields[str(info.field_name)].annotation
         found = set(kinds(annotation))
         return _no_flag(value) if {int, float} & found and bool not in found else value
-
-
-def fault_of(error: Exception) -> str:
-    """Return in one line what an exception says, without the value it was about."""
-    if isinstance(error, ValidationError):
-        return str(error.errors(include_url=False)[0]["msg"])
-    return str(error).strip().split("\n", 1)[0].rstrip(".")
 
 
 def build(prefix: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:

@@ -19,17 +19,15 @@ import huggingface_hub
 from huggingface_hub import constants
 from transformers import dynamic_module_utils
 
-from rg_env.errors import SettingError
+from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed
 
 logger = logging.getLogger(__name__)
-TRANSFORMERS_LOG = logging.getLogger("transformers")
 
 HUB_ANSWERS_WITHIN_S = 5.0
-LONGEST_REASON = 200
 VOCABULARIES = ("tokenizer.json", "*.model", "vocab*", "*.tiktoken", "tekken.json")
 """The files that make a tokenizer, one of them in each folder."""
 
-WAY_OUT = "name a model of the Hugging Face hub, or a folder with its tokenizer.json"
+ALLOWED = "a model of the Hugging Face hub, or a folder with its tokenizer.json"
 
 QUESTION = {"role": "user", "content": "second-probe"}
 SYSTEM = {"role": "system", "content": "first-probe"}
@@ -45,12 +43,10 @@ def refusing_bad_tokenizer(settings: Mapping[str, str]) -> Iterator[None]:
         settings: Each tokenizer that is loaded inside, to the setting that names it.
 
     Raises:
-        SettingError: The setting, the reason and the way out.
+        SettingError: The setting, what was found and the library's own words.
     """
-    for name, field in settings.items():
-        _check_folder(name, field)
+    remote = [name for name, field in settings.items() if not _is_folder(name, field)]
     with contextlib.ExitStack() as stack:
-        remote = [name for name in settings if not _is_folder(name)]
         if remote and not constants.is_offline_mode() and not _hub_answers(remote[0]):
             logger.warning(
                 "the Hugging Face hub (%s) cannot be reached: only what its cache has"
@@ -61,30 +57,24 @@ def refusing_bad_tokenizer(settings: Mapping[str, str]) -> Iterator[None]:
         if not sys.stdin or not sys.stdin.isatty():
             # Nobody is there to be asked whether the code of a model may be run.
             stack.enter_context(_set(dynamic_module_utils, "TIME_OUT_REMOTE_CODE", 0))
-        # What it warns of on the way to an error says less than the error.
-        stack.callback(TRANSFORMERS_LOG.setLevel, TRANSFORMERS_LOG.level)
-        TRANSFORMERS_LOG.setLevel(logging.ERROR)
         try:
             yield
         except Exception as error:
-            loaded = _loaded_tokenizer(error)
-            if loaded is None:
-                raise
-            field = settings.get(loaded, "env.tokenizer_name")
-            raise SettingError(
-                f"{field}: {loaded!r} cannot be loaded: {_words(error)}; {WAY_OUT}"
-            ) from error
+            for frame, _ in traceback.walk_tb(error.__traceback__):
+                name = str(frame.f_locals.get("pretrained_model_name_or_path"))
+                if frame.f_code.co_name == "from_pretrained" and name in settings:
+                    raise SettingError(
+                        f"{settings[name]}: found {name!r}, which cannot be loaded"
+                        f" ({_words(error)}); allowed is {ALLOWED}"
+                    ) from error
+            raise
 
 
 def check_template(name: str, tokenizer: Any) -> None:
     """Refuse a tokenizer that cannot render a conversation.
 
-    Args:
-        name: What `env.tokenizer_name` holds.
-        tokenizer: The tokenizer.
-
     Raises:
-        SettingError: The name, the reason and the way out.
+        SettingError: The name and the reason.
     """
     try:
         rendered = tokenizer.apply_chat_template(
@@ -95,8 +85,8 @@ def check_template(name: str, tokenizer: Any) -> None:
         rendered, reason = "", f"cannot render a question: {_words(error)}"
     if QUESTION["content"] not in rendered:
         raise SettingError(
-            f"env.tokenizer_name: the chat template of {name!r} {reason}; name the"
-            " tokenizer of a chat model, such as the one of your model"
+            f"env.tokenizer_name: found {name!r}, whose chat template {reason};"
+            " allowed is the tokenizer of a chat model"
         )
     if SYSTEM["content"] not in rendered:
         logger.warning(
@@ -106,19 +96,16 @@ def check_template(name: str, tokenizer: Any) -> None:
         )
 
 
-def _is_folder(name: str) -> bool:
+def _is_folder(name: str, field: str) -> bool:
+    """Say whether a name is a folder; refuse one that is missing or no tokenizer's."""
+    is_folder = is_tokenizer = False
     with contextlib.suppress(OSError, ValueError):  # no file has some names
-        return bool(name) and Path(name).is_dir()
-    return False
-
-
-def _check_folder(name: str, field: str) -> None:
-    """Refuse what is meant as a folder and is none, or holds no tokenizer."""
-    if _is_folder(name):
-        if not any(file for glob in VOCABULARIES for file in Path(name).glob(glob)):
-            raise SettingError(f"{field}: {name!r} holds no tokenizer; {WAY_OUT}")
-    elif not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise SettingError(f"{field}: there is no folder {name!r}; {WAY_OUT}")
+        is_folder = bool(name) and Path(name).is_dir()
+        is_tokenizer = any(next(Path(name).glob(glob), None) for glob in VOCABULARIES)
+    is_path = not name or name.startswith((".", "/", "~")) or name.count("/") > 1
+    if (is_folder and not is_tokenizer) or (is_path and not is_folder):
+        raise not_allowed(field, name, ALLOWED)
+    return is_folder
 
 
 def _hub_answers(name: str) -> bool:
@@ -154,20 +141,6 @@ def _set(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
-def _loaded_tokenizer(error: BaseException) -> str | None:
-    """Return the tokenizer whose loading raised an exception, None if none did."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        is_load = frame.f_code.co_name == "from_pretrained"
-        if is_load and frame.f_globals["__name__"].startswith("transformers."):
-            return str(frame.f_locals.get("pretrained_model_name_or_path"))
-    return None
-
-
 def _words(error: BaseException) -> str:
     """Return an exception's own words, on one line."""
-    said = " ".join(str(error).split()).rstrip(".")[:LONGEST_REASON]
-    return (
-        said
-        if isinstance(error, OSError) and said
-        else f"{type(error).__name__}: {said}"
-    )
+    return " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_SHOWN]

@@ -13,8 +13,7 @@ from typing import Any
 
 import click
 
-from rg_env import logs
-from rg_env.cli import failures
+from rg_env import installation, logs
 
 logger = logging.getLogger(__name__)
 
@@ -96,8 +95,13 @@ def loaded(env_cls: Any) -> Any:
     """Return a class of environments that may have to be imported, which takes long."""
     if isinstance(env_cls, type):
         return env_cls
-    with failures.importing():
+    try:
         return env_cls()
+    except Exception as error:
+        said = installation.explain(error)
+        if said is None:
+            raise
+        raise installation.InstallationError(said) from error
 
 
 def shown(

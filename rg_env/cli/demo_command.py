@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.atropos import output_paths
+from rg_env.atropos.output_paths import check_folder
 from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,
@@ -233,7 +233,7 @@ def demo(env_cls: Any, /, **given: Any) -> int:
             f"command line: --batch_size {options.batch_size} is no multiple of"
             f" --group_size {options.group_size}, so the API would make no batch"
         )
-    output_paths.check_folder("--dumps", str(options.dumps))
+    check_folder("--dumps", str(options.dumps))
     print("Importing Atropos, which takes some seconds ...", flush=True)
     demo_of_class = _demo(loaded(env_cls), options)
     env, trainer = ending.run(demo_of_class, _say_ending)

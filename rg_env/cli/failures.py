@@ -6,14 +6,12 @@ to report it. With -v (`--env.debug_logging true`) the others show theirs as wel
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from rg_env import installation
@@ -53,14 +51,13 @@ def end(error: BaseException) -> int:
     """
     if isinstance(error, BrokenPipeError):
         return EXIT_UNREAD
-    if isinstance(error, (SettingError, LibraryError)):
-        return _say(error, str(error), EXIT_REFUSED)
-    not_there = installation.explain(error) if isinstance(error, ImportError) else None
-    if not_there is not None:
-        return _say(error, not_there, EXIT_REFUSED)
-    sentence = _failure(error)
+    refusal = _refusal(error)
+    sentence = refusal or _failure(error)
     if sentence is not None:
-        return _say(error, sentence, getattr(error, "exit_status", EXIT_FAILED))
+        if _shows_all():
+            sys.stderr.write("".join(traceback.format_exception(error)))
+        failed = getattr(error, "exit_status", EXIT_FAILED)
+        return refuse(sentence, EXIT_REFUSED if refusal else failed)
     detail = getattr(error, "detail", "")
     sys.stderr.write(detail or "".join(traceback.format_exception(error)))
     kind = str(error) if detail else traceback.format_exception_only(error)[-1]
@@ -104,23 +101,14 @@ def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(128 + signal.SIGINT)
     said = installation.explain(error)
-    raise SystemExit(_say(error, said, EXIT_REFUSED) if said else end(error))
+    raise SystemExit(refuse(said) if said else end(error))
 
 
-@contextlib.contextmanager
-def importing() -> Iterator[None]:
-    """Explain what is raised while other people's packages are imported.
-
-    Raises:
-        InstallationError: One of them cannot be.
-    """
-    try:
-        yield
-    except Exception as error:
-        said = installation.explain(error)
-        if said is None:
-            raise
-        raise installation.InstallationError(said) from error
+def _refusal(error: BaseException) -> str | None:
+    """Return the sentence of what stopped the start, None for anything else."""
+    if isinstance(error, (SettingError, LibraryError)):
+        return str(error)
+    return installation.explain(error) if isinstance(error, ImportError) else None
 
 
 def _failure(error: BaseException) -> str | None:
@@ -149,12 +137,6 @@ def _failure_elsewhere(error: RunFailed) -> str | None:
     if not in_library:
         return None
     return f"reasoning-gym failed ({error}, at reasoning_gym/{place}:{line})"
-
-
-def _say(error: BaseException, sentence: str, status: int) -> int:
-    if _shows_all():
-        sys.stderr.write("".join(traceback.format_exception(error)))
-    return refuse(sentence, status)
 
 
 def _shows_all() -> bool:

@@ -1,7 +1,7 @@
 """`run-api`: the framework's own API, which the trainer and `serve` meet at.
 
 The same application as the framework's command of this name, which may be used as well;
-see rg_env.trainer_api for what makes this one quicker.
+see rg_env.atropos.fast_replies for what makes this one quicker.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import socket
 import click
 
 from rg_env import ending
+from rg_env.atropos import run_api as api
 from rg_env.cli.command import Command
 from rg_env.cli.listening import host_option, listen, port_option, url_of
-from rg_env.trainer_api import api_server
 
 WAITING_CONNECTIONS = 2048
 """As many as the framework's command lets wait."""
 
 
 async def _serve(listener: socket.socket) -> None:
-    served = api_server.application()
+    served = api.application()
     print(f"Atropos API ready on {url_of(*listener.getsockname()[:2])}", flush=True)
-    await api_server.serve(served, listener)
+    await api.serve(served, listener)
 
 
 @click.command("run-api", cls=Command, example="run-api --port 8000")

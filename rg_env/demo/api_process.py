@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env import ending
+from rg_env.atropos import run_api as api
 from rg_env.demo.child_process import (
     announce,
     end_with_parent,
@@ -31,7 +32,6 @@ from rg_env.demo.stand_in_trainer import (
     TrainerError,
     TrainerStep,
 )
-from rg_env.trainer_api import api_server
 
 PROGRAM = "rg_env.demo.api_process"
 WITHOUT_END = 10**9
@@ -136,9 +136,9 @@ def main(wrapped: Callable[[Any], Any] = lambda application: application) -> int
     options = parser.parse_args()
     end_with_parent()
     listener = listen(options.port)
-    served = wrapped(api_server.application(is_quick=options.quick))
+    served = wrapped(api.application(is_quick=options.quick))
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}", "Atropos API")
-    ending.run(api_server.serve(served, listener))
+    ending.run(api.serve(served, listener))
     return 0
 
 

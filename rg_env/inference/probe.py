@@ -9,6 +9,7 @@ route could only hide it.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,21 +18,32 @@ import orjson
 
 from rg_env.inference.chat_replies import why_no_answer
 from rg_env.inference.connection_faults import may_pass
-from rg_env.inference.extras import extra_body_of, secrets_of
+from rg_env.inference.extras import secrets_of
 from rg_env.inference.refusals import CONTEXT, Refusal, refusal_behind, setting_of
 from rg_env.inference.replies import (
-    NO_SUCH_FORM,
+    LOGPROBS,
+    TOKEN_IDS,
     BadReplyError,
+    Generated,
+    MissingInReplyError,
     UnusableReplyError,
     check_some_usable,
+    check_usable,
+    end_of,
 )
-from rg_env.inference.reply_checks import check_reply, check_temperature, span_of
-from rg_env.inference.routes import CHAT, TokenRoute
+from rg_env.inference.routes import CHAT, TokenRoute, Told
 
 logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 8
 """Of a completion: enough to see that its text is not of the ids."""
+
+
+HIGHEST_LOGPROB = 0.01
+"""Rounding puts the surest token a little above 0; a logit is far above it."""
+
+NO_CHARACTER = "\ufffd"
+"""What half a character is decoded as."""
 
 
 class ProbeRequest(NamedTuple):
@@ -75,7 +87,7 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
 
     Raises:
         NoRouteError: It gives nothing that will do.
-        WrongSettingError: What it gives does not fit a setting.
+        WrongTokenizerError: The tokenizer is not its model's.
         Exception: It is not there, or refuses or fails otherwise.
     """
     routes: Sequence[TokenRoute] = client.routes
@@ -85,7 +97,7 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         if fault is None:
             return route
         faults.append(fault)
-    error = _telling_error(client, faults)
+    error = _telling_error(faults)
     # Some gateways answer 500 for ever to token ids, and a chat well.
     is_final = isinstance(error, aiohttp.ClientResponseError) and error.status != 500
     if not client.needs_tokens and not is_final:
@@ -94,12 +106,12 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         if fault is None or (fault.refusal and setting_of(fault.refusal) == CONTEXT):
             return None
         faults.append(fault)
-        error = error or _telling_error(client, [fault])
+        error = error or _telling_error([fault])
     told = "; ".join(dict.fromkeys(fault.told for fault in faults))
     raise error or NoRouteError(told)
 
 
-def _telling_error(client: Any, faults: Sequence[Fault]) -> Exception | None:
+def _telling_error(faults: Sequence[Fault]) -> Exception | None:
     """Return the error that says more than that there is no route.
 
     It is the first refusal that names a setting, or else one that may pass; None where
@@ -108,9 +120,8 @@ def _telling_error(client: Any, faults: Sequence[Fault]) -> Exception | None:
     refused = [(fault.refusal, fault.error) for fault in faults if fault.refusal]
     if len(refused) < len(faults):
         return None
-    extra = extra_body_of(client.config)
     for refusal, error in refused:
-        if setting_of(refusal, extra) is not None:
+        if setting_of(refusal) is not None:
             return error
     for refusal, error in refused:
         if may_pass(refusal.status) and not refusal.is_absence:
@@ -152,30 +163,6 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
             "%s returns no texts, by which env.tokenizer_name could be checked",
             client.config.base_url,
         )
-    temperature = sampling.get("temperature", 1.0)
-    if client.needs_tokens and temperature not in (0.0, 1.0):
-        await _try_temperature(client, route, prompt, temperature)
-
-
-async def _try_temperature(
-    client: Any, route: TokenRoute, prompt: list[int], temperature: float
-) -> None:
-    spans = []
-    try:
-        for each in (1.0, temperature):
-            one = {"n": 1, "max_tokens": 1, "temperature": each, "top_p": 1.0}
-            asked = await client.ask_route(route, prompt, one, **route.likeliest)
-            reply = orjson.loads(b"".join(asked[0]))
-            spans.append(span_of(route.of_likeliest(reply)))
-    except (aiohttp.ClientResponseError, *NO_SUCH_FORM) as error:
-        logger.warning(
-            "whether %s returns log-probabilities of env.temperature cannot be seen"
-            " (%s)",
-            client.config.base_url,
-            client.describe(error),
-        )
-        return
-    check_temperature(spans[0], spans[1], temperature)
 
 
 async def _try_chat(client: Any, request: ProbeRequest) -> None:
@@ -186,3 +173,83 @@ async def _try_chat(client: Any, request: ProbeRequest) -> None:
         **request.sampling,
     )
     check_some_usable([why_no_answer(choice) for choice in reply.choices])
+
+
+# -- what a trainer needs of a reply ---------------------------------------------------
+
+
+class WrongTokenizerError(ValueError):
+    """The tokenizer is not the model's; the text says how that is seen."""
+
+
+def check_reply(
+    tokenizer: Any, prompt: Sequence[int], generated: Generated, told: Told
+) -> None:
+    """Refuse a reply from which a trainer could not learn.
+
+    Args:
+        tokenizer: Ours.
+        prompt: As it was sent, shape (T,).
+        generated: The completions.
+        told: What else the reply says.
+
+    Raises:
+        UnusableReplyError: Its completions are broken off, which may pass.
+        BadReplyError: It lacks what is needed; another route may have it.
+        WrongTokenizerError: The tokenizer is not the model's.
+    """
+    if not any(generated.tokens):
+        raise MissingInReplyError(TOKEN_IDS)
+    for ids, logprobs in zip(generated.tokens, generated.logprobs, strict=False):
+        _check_logprobs(logprobs, len(ids))
+    if all(end_of(reason) is None for reason in generated.finish_reasons):
+        raise BadReplyError("its completions have no finish_reason")
+    check_usable(generated)
+    if told.prompt is not None and list(told.prompt) != list(prompt):
+        raise BadReplyError("it changes the tokens of the prompt")
+    _check_texts(tokenizer, generated.tokens, told.texts)
+
+
+def _check_logprobs(logprobs: Sequence[float | None], count: int) -> None:
+    numbers = [value for value in logprobs if value is not None]
+    if len(numbers) < len(logprobs) or len(numbers) != count:
+        raise MissingInReplyError(LOGPROBS)
+    if not all(map(math.isfinite, numbers)):
+        raise BadReplyError("a log-probability is not finite")
+    if any(value > HIGHEST_LOGPROB for value in numbers):
+        raise BadReplyError(
+            f"what it gives as a log-probability is above 0 ({max(numbers):.3g}):"
+            " logits perhaps (--logprobs-mode of vLLM)"
+        )
+
+
+def _plain(text: str) -> str:
+    """Return a text without what two decoders may do differently."""
+    return "".join(text.replace(NO_CHARACTER, "").split())
+
+
+def _agree(ours: str, theirs: str) -> bool:
+    """Say whether two texts are of the same tokens; a server may hold an end back."""
+    mine, other = _plain(ours), _plain(theirs)
+    return mine != "" and (mine.startswith(other) or other.startswith(mine))
+
+
+def _check_texts(
+    tokenizer: Any, tokens: Sequence[list[int]], texts: Sequence[Any]
+) -> None:
+    both = [
+        (ids, text)
+        for ids, text in zip(tokens, texts, strict=False)
+        if isinstance(text, str) and _plain(text)  # an end alone has no text
+    ]
+    theirs = [text for _, text in both]
+    try:
+        ours = [tokenizer.decode(ids, skip_special_tokens=True) for ids, _ in both]
+    except Exception as error:  # as many kinds as tokenizers
+        reason = "it returns token ids that this tokenizer does not have"
+        raise WrongTokenizerError(reason) from error
+    if both and not any(map(_agree, ours, theirs)):
+        raise WrongTokenizerError(
+            f"its token ids are {ours[0][:60]!r} to this tokenizer, and"
+            f" {theirs[0][:60]!r} to the server; name the tokenizer of its model"
+        )

@@ -6,14 +6,13 @@ Pure. A reply that names no setting has no reason that could be told.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
 from aiohttp import ClientResponseError
 from aiohttp.http_exceptions import HttpProcessingError
 
-from rg_env.errors import nearest
 from rg_env.inference.connection_faults import (
     NO_SUCH_HOST,
     NO_TLS,
@@ -44,7 +43,8 @@ MOST_MODELS = 8
 _CONTEXT = re.compile(
     r"context.?(length|window|size)|max_model_len|maximum model length"
     r"|too many tokens|token count exceeds|longer than the model"
-    r"|(prompt|input|request)( \w+)? (is|was) too long|reduce the length",
+    r"|(prompt|input|request)( \w+)? (is|was) too long|reduce the length"
+    r"|max_(new_|completion_)?tokens",
     re.IGNORECASE,
 )
 _MODEL = re.compile(
@@ -55,23 +55,13 @@ _MODEL = re.compile(
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 KEY, MODEL, CONTEXT = "openai.api_key", "openai.model_name", "env.max_token_length"
-TOKENIZER, EXTRA_BODY = "env.tokenizer_name", "openai.extra_body"
-FIELDS = {
-    **dict.fromkeys(("vocabulary", "vocab"), TOKENIZER),
-    **dict.fromkeys(("max_tokens", "max_new_tokens", MAX_COMPLETION_TOKENS), CONTEXT),
-    "temperature": "env.temperature (env.eval_temperature in evaluation)",
-    "top_p": "env.top_p",
-    "n": "env.group_size",
-}
-"""What a refusal names to the setting that it comes from."""
-
 HINTS = {
     KEY: "set a key that it takes",
+    MODEL: "set one that it has",
     CONTEXT: "set a lower one, and env.eval_max_token_length where that is set: prompt"
     " and completion together are too long",
-    TOKENIZER: "name the tokenizer of its model",
-    "env.group_size": "set a lower one, or openai.n_kwarg_is_ignored to true",
 }
+"""Settings that a refusal is read for, and what to do; another one is in its words."""
 
 
 class Refusal(NamedTuple):
@@ -172,26 +162,14 @@ def describe(error: BaseException, *secrets: str | None) -> str:
     return f"{type(error).__name__}: {words}"[:LONGEST_TOLD]
 
 
-def setting_of(refusal: Refusal, extra: Collection[str] = ()) -> str | None:
-    """Return the setting that is the reason of a refusal; None where none is named.
-
-    Args:
-        refusal: What the server says.
-        extra: The fields that `openai.extra_body` adds to a request.
-    """
+def setting_of(refusal: Refusal) -> str | None:
+    """Return the setting that is the reason of a refusal; None where none is named."""
     if refusal.status in OF_THE_KEY:
         return KEY
     if refusal.is_about_the_model:
         return MODEL
-    if refusal.status not in ABOUT_THE_REQUEST:
-        return None
-    if refusal.parameter in extra:
-        return EXTRA_BODY
-    if _CONTEXT.search(refusal.said):
-        return CONTEXT
-    named = {refusal.parameter, *re.findall(r"\w+", refusal.said)}
-    fields = {**FIELDS, **dict.fromkeys(extra, EXTRA_BODY)}
-    return next((fields[name] for name in fields if name in named), None)
+    is_context = _CONTEXT.search(f"{refusal.parameter} {refusal.said}")
+    return CONTEXT if is_context and refusal.status in ABOUT_THE_REQUEST else None
 
 
 def wants_another_limit(refusal: Refusal | None) -> bool:
@@ -201,31 +179,18 @@ def wants_another_limit(refusal: Refusal | None) -> bool:
     )
 
 
-def hint_about_models(model: str, names: Sequence[str]) -> str | None:
-    """Return what to do where a model is refused; None where nothing tells.
-
-    Args:
-        model: As the user wrote it.
-        names: Those that the server has, as far as it says.
-    """
-    if not names or model in names:
-        return None
-    close = nearest(model, names) or (names[0] if len(names) == 1 else None)
-    if close is not None:
-        return f"did you mean {close!r}?"
-    more = ", ..." if len(names) > MOST_MODELS else ""
-    return f"it has: {', '.join(names[:MOST_MODELS])}{more}"
-
-
-def sentence(field: str, url: str, refusal: Refusal, hint: str | None = None) -> str:
+def sentence(field: str, url: str, refusal: Refusal, models: Sequence[str] = ()) -> str:
     """Return the sentence that ends a start.
 
     Args:
         field: The setting that is the reason.
         url: The server's, as the user wrote it.
         refusal: What it says.
-        hint: What to do, where the setting alone does not tell.
+        models: Those that the server has, where the model is refused.
     """
-    what_to_do = hint or HINTS.get(field, "set what it takes")
+    what_to_do = HINTS.get(field, "look at the server's own log")
+    if models:
+        more = ", ..." if len(models) > MOST_MODELS else ""
+        what_to_do = f"it has: {', '.join(models[:MOST_MODELS])}{more}"
     said = refusal.said or "nothing more"
     return f"{field}: {url} says {refusal.status}: {said}; {what_to_do}"

@@ -21,18 +21,16 @@ from rg_env.errors import SettingError
 from rg_env.inference.circuit_client import CircuitClient
 from rg_env.inference.clients import CLIENTS, Client
 from rg_env.inference.connection_faults import SILENT, may_pass, why_never
-from rg_env.inference.extras import extra_body_of, secrets_of
+from rg_env.inference.extras import secrets_of
 from rg_env.inference.outages import OutageWatch
-from rg_env.inference.probe import NoRouteError, ProbeRequest
+from rg_env.inference.probe import NoRouteError, ProbeRequest, WrongTokenizerError
 from rg_env.inference.refusals import (
     MODEL,
     Refusal,
-    hint_about_models,
     refusal_behind,
     sentence,
     setting_of,
 )
-from rg_env.inference.reply_checks import WrongSettingError
 
 URL = "openai.base_url"
 
@@ -139,8 +137,8 @@ class StartProbe:
             return
         url = client.config.base_url or ""
         refusal = refusal_behind(error, *secrets_of(client.config))
-        if isinstance(error, WrongSettingError):
-            self._refuse(f"{error.field}: {url}: {error}")
+        if isinstance(error, WrongTokenizerError):
+            self._refuse(f"env.tokenizer_name: {url}: {error}")
         elif isinstance(error, NoRouteError):
             does = "train" if client.needs_tokens else "be asked"
             self._refuse(f"{URL}: {url} cannot {does}: {error}; see docs/servers.md")
@@ -150,19 +148,18 @@ class StartProbe:
             self._refuse(f"{URL}: {never}")
 
     def _read(self, client: Client, url: str, refusal: Refusal) -> None:
-        field = setting_of(refusal, extra_body_of(client.config))
+        field = setting_of(refusal)
         self._refused += field is None and not may_pass(refusal.status)
         if field == MODEL:
             self._begin(self._refuse_model(client, url, refusal))
         elif field is not None:
             self._refuse(sentence(field, url, refusal))
         elif self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
-            self._refuse(sentence(URL, url, refusal, "look at the server's own log"))
+            self._refuse(sentence(URL, url, refusal))
 
     async def _refuse_model(self, client: Client, url: str, refusal: Refusal) -> None:
         names = await client.connection.model_names()
-        hint = hint_about_models(client.config.model_name, names)
-        self._refuse(sentence(MODEL, url, refusal, hint))
+        self._refuse(sentence(MODEL, url, refusal, names))
 
     def _refuse(self, reason: str) -> None:
         if not self._is_over and self._end is not None:

@@ -26,7 +26,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from rg_env import ending
 from rg_env.reports.outcome_words import OUTCOMES
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.scoring.score import outcome_of
 
 logger = logging.getLogger(__name__)

@@ -4,10 +4,7 @@
     reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl         complete
 
 "On disk" survives the end of the process, not the loss of power: only a complete file
-is synced.
-
-A file is complete when it holds `groups_per_file` groups or the run ends. Its writer
-holds a lock on the file; what killed processes leave is in unfinished_dumps.py.
+is synced. A file is complete when it holds `groups_per_file` groups or the run ends.
 
 Disk full, read-only, folder gone: the groups wait in memory up to a bound and are
 written when the disk takes them again, all into one file; what the bound turns away
@@ -16,24 +13,24 @@ is counted. No complete file is ever overwritten.
 The counters are those of the files: a run that continues a killed one counts what that
 left on disk after its last checkpoint.
 
-Nothing here is asynchronous. Calls block on the disk, so they belong off the event
-loop, one at a time for one writer. `state_dict` alone may be called beside them.
+Calls block on the disk, so they belong off the event loop, one at a time for one
+writer. `state_dict` alone may be called beside them.
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import json
 import logging
 import operator
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from rg_env.rollouts.unfinished_dumps import (
+from rg_env.off_loop import no_breath
+from rg_env.rollouts.group_json import encode_line
+from rg_env.rollouts.part_files import (
     PART_SUFFIX,
+    append_line,
     count_left,
     is_in_place,
     open_part,
@@ -52,70 +49,8 @@ memory as long as it is written."""
 PROGRESS_EVERY_GROUPS = 10
 
 
-def _no_breath() -> None:
-    """Stand in for `breathe` where nobody waits for the interpreter's lock."""
-
-
-def _encode(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        escaped = json.dumps(value, ensure_ascii=True, allow_nan=False, default=str)
-        return escaped.encode("ascii")
-
-
-def encode_line(
-    group: dict[str, Any], breathe: Callable[[], None] = _no_breath
-) -> bytes:
-    """Encode a group as one line; any text survives, lone surrogates included.
-
-    Args:
-        group: Plain values, the long ones in lists of a row per rollout.
-        breathe: Called after each row, since a long group takes a while.
-
-    Raises:
-        TypeError: JSON has no such key.
-        ValueError: A number is not finite, or a value holds itself.
-    """
-    parts: list[bytes] = []
-    for key, value in group.items():
-        parts.append(b", " if parts else b"{")
-        if not isinstance(value, list):
-            parts.append(_encode({key: value})[1:-1])
-            continue
-        parts.append(_encode({key: []})[1:-2])
-        for i, row in enumerate(value):
-            parts += [b", ", _encode(row)] if i else [_encode(row)]
-            breathe()
-        parts.append(b"]")
-    return b"".join([*(parts or [b"{"]), b"}\n"])
-
-
-def read_groups(
-    path: Path, decode: Callable[[bytes], Any] = json.loads
-) -> Iterator[dict[str, Any]]:
-    """Yield the groups of a dump file, complete or not; a torn last line ends it.
-
-    Args:
-        path: The file.
-        decode: Makes a group of a line, or those of its fields that are wanted.
-    """
-    with path.open("rb") as file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                return
-            yield decode(line)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Place:
-    """Where a writer is: read and replaced whole, since a checkpoint reads it too.
-
-    Attributes:
-        batch_num: Number of the file being written.
-        groups_before: Groups in the files before it.
-    """
+class _Place(NamedTuple):
+    """Where a writer is: replaced whole, since a checkpoint reads it too."""
 
     batch_num: int
     groups_before: int
@@ -144,7 +79,7 @@ class DumpWriter:
         stem: str,
         run_uuid: str,
         groups_per_file: int,
-        breathe: Callable[[], None] = _no_breath,
+        breathe: Callable[[], None] = no_breath,
     ) -> None:
         self.folder = folder
         self.run_uuid = run_uuid
@@ -154,12 +89,10 @@ class DumpWriter:
         self._place = _Place(0, 0)
         self._file: BinaryIO | None = None
         self._file_bytes = 0
-        self._num_on_disk = 0
-        self._num_forgotten = 0
+        self._num_on_disk = 0  # of those in the buffer
+        self._num_forgotten = 0  # in the file, and no longer in the buffer
         self._waiting_bytes = 0
         self._disk_refuses = False
-        self._memory_is_full = False
-        self._lost_before = 0
         self._lost_said = 0
         self.buffer: list[dict[str, Any]] = []
         self.groups_lost = 0
@@ -203,43 +136,36 @@ class DumpWriter:
         self.buffer.append(group)
         self._flush()
         if self.groups_waiting:
-            self._keep_waiting(group)
+            self._keep_waiting()
         elif self._is_full:
-            self.finish()
-            self._forget_overdue()
+            if self.finish() is None:  # all is on disk: the memory stays bounded
+                kept = self._groups_per_file + MAX_WAITING_GROUPS
+                overdue = max(0, len(self.buffer) - kept)
+                del self.buffer[:overdue]
+                self._num_on_disk -= overdue
+                self._num_forgotten += overdue
         elif self._in_file and self._in_file % PROGRESS_EVERY_GROUPS == 0:
-            logger.info(
-                "%s: %d of %d groups",
-                self.path.name,
-                self._in_file,
-                self._groups_per_file,
-            )
+            of = (self._in_file, self._groups_per_file)
+            logger.info("%s: %d of %d groups", self.path.name, *of)
 
-    def _keep_waiting(self, group: dict[str, Any]) -> None:
+    def _keep_waiting(self) -> None:
         """Leave the newest group in memory, if there is room."""
-        line = self._line_of(group)
-        if line is None:
-            self.buffer.pop()
-            return
-        self._waiting_bytes += len(line)
+        line = self._line_of(self.buffer[-1])
+        size = len(line or b"")
         if (
-            self.groups_waiting <= MAX_WAITING_GROUPS
-            and self._waiting_bytes <= MAX_WAITING_BYTES
+            line is None
+            or self.groups_waiting > MAX_WAITING_GROUPS
+            or self._waiting_bytes + size > MAX_WAITING_BYTES
         ):
-            return
-        self.buffer.pop()
-        self._waiting_bytes -= len(line)
-        self.groups_lost += 1
-        if not self._memory_is_full:
-            logger.error("%s: too many groups wait, the next are lost", self.folder)
-        self._memory_is_full = True
+            self.buffer.pop()
+            self.groups_lost += 1
+        else:
+            self._waiting_bytes += size
 
     def _line_of(self, group: dict[str, Any]) -> bytes | None:
-        """Encode a group; one that JSON cannot hold is counted lost."""
         try:
             return encode_line(group, self._breathe)
         except (TypeError, ValueError, RecursionError) as error:
-            self.groups_lost += 1
             logger.error("%s: a group cannot be dumped: %s", self.path.name, error)
             return None
 
@@ -277,14 +203,6 @@ class DumpWriter:
         self._say_accepted()
         return complete
 
-    def _forget_overdue(self) -> None:
-        """Keep the memory bounded where all is on disk but no file can be completed."""
-        overdue = len(self.buffer) - self._groups_per_file - MAX_WAITING_GROUPS
-        if overdue > 0:
-            del self.buffer[:overdue]
-            self._num_on_disk -= overdue
-            self._num_forgotten += overdue
-
     # -- the disk ----------------------------------------------------------------------
 
     def _flush(self) -> None:
@@ -292,7 +210,13 @@ class DumpWriter:
         try:
             file = self._current_file()
             while self.groups_waiting:
-                self._write_next(file)
+                line = self._line_of(self.buffer[self._num_on_disk])
+                if line is None:
+                    del self.buffer[self._num_on_disk]
+                    self.groups_lost += 1
+                    continue
+                self._file_bytes = append_line(file, line, self._file_bytes)
+                self._num_on_disk += 1
         except OSError as error:
             self._say_refused(error)
             return
@@ -300,68 +224,37 @@ class DumpWriter:
         if not self._is_full:
             self._say_accepted()
 
-    def _write_next(self, file: BinaryIO) -> None:
-        """Write the first waiting group; one that JSON cannot hold is dropped."""
-        line = self._line_of(self.buffer[self._num_on_disk])
-        if line is None:
-            del self.buffer[self._num_on_disk]
-            return
-        self._append(file, line)
-        self._num_on_disk += 1
-
     def _current_file(self) -> BinaryIO:
         """Return the file being written, opened if need be."""
         if self._file is not None and not is_in_place(self._file):
             # Somebody removed it; the buffer holds what was in it.
             self._file.close()
             self._file = None
-            self._num_on_disk = 0
             self.groups_lost += self._num_forgotten
-            self._num_forgotten = 0
+            self._num_on_disk = self._num_forgotten = 0
         if self._file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             while self.path.exists():
-                self._place = dataclasses.replace(
-                    self._place, batch_num=self.batch_num + 1
-                )
+                self._place = self._place._replace(batch_num=self.batch_num + 1)
             self._file = open_part(self.path.with_name(self.path.name + PART_SUFFIX))
             self._file_bytes = self._file.seek(0, os.SEEK_END)
         return self._file
 
-    def _append(self, file: BinaryIO, line: bytes) -> None:
-        """Append a whole line or nothing."""
-        if file.seek(0, os.SEEK_END) != self._file_bytes:
-            file.truncate(self._file_bytes)  # the disk refused this when it was torn
-        try:
-            written = file.write(line)
-            if written != len(line):
-                raise OSError(f"only {written} of {len(line)} bytes were written")
-        except OSError:
-            with contextlib.suppress(OSError):
-                file.truncate(self._file_bytes)
-            raise
-        self._file_bytes += written
-
     def _say_refused(self, error: OSError) -> None:
         if not self._disk_refuses:
             logger.error(
-                "%s takes no groups (%s); %d wait in memory, at most %d will",
-                self.folder,
-                error,
-                self.groups_waiting,
-                MAX_WAITING_GROUPS,
+                "%s takes no groups (%s); at most %d wait in memory, the next are lost",
+                *(self.folder, error, MAX_WAITING_GROUPS),
             )
-            self._lost_before = self.groups_lost
         self._disk_refuses = True
 
     def _say_accepted(self) -> None:
         if self._disk_refuses:
+            lost = self.groups_lost
             logger.warning(
-                "%s: the disk takes groups again; %d were lost",
-                self.folder,
-                self.groups_lost - self._lost_before,
+                "%s: the disk takes groups again; %d were lost", self.folder, lost
             )
-        self._disk_refuses = self._memory_is_full = False
+        self._disk_refuses = False
 
     def close(self) -> None:
         """Complete the file being written; what the disk refuses is counted lost."""

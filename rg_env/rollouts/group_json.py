@@ -1,4 +1,4 @@
-"""Groups as the bytes that go to the trainer: JSON, a long one compressed for the way.
+"""Groups as JSON: lines of files, and what goes to the trainer, compressed for the way.
 
 Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loop.
 """
@@ -6,7 +6,8 @@ Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,34 +23,76 @@ GZIP_LEVEL = 1
 level 9, which the framework uses."""
 
 
-def _encode_value(value: Any) -> bytes:
+def readable(value: Any) -> bytes:
+    """Encode a value for a file; any text survives, lone surrogates included.
+
+    Raises:
+        TypeError: JSON has no such key.
+        ValueError: A number is not finite, or a value holds itself.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, default=str).encode()
+
+
+def quick(value: Any) -> bytes:
+    """Encode a value for the trainer, half a character as a question mark."""
     try:
         return orjson.dumps(value)
     except TypeError:
-        # Half a character of UTF-16 in a message. The API would take it, and fail at
-        # the batch that holds it: the batch is lost to the trainer then.
+        # The API would take it, and fail at the batch that holds it.
         halves = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
         return halves.decode("utf-16", "replace").encode()
 
 
-def encode_group(group: Mapping[str, Any], breathe: Callable[[], None]) -> bytes:
+def encode_group(
+    group: Mapping[str, Any],
+    encode: Callable[[Any], bytes],
+    breathe: Callable[[], None] = no_breath,
+) -> bytes:
     """Encode a group as JSON, one row of its lists at a time.
 
     Args:
         group: Lists of a row per rollout, and other values.
+        encode: For a value or a row, `readable` or `quick`.
         breathe: Called after each row, since a long group takes a while.
     """
-    encoded: dict[str, Any] = {}
+    parts = []
     for key, value in group.items():
+        encoded = b""
         if isinstance(value, list):
             rows = []
             for row in value:
-                rows.append(orjson.Fragment(_encode_value(row)))
+                rows.append(encode(row))
                 breathe()
-            encoded[key] = rows
-        else:
-            encoded[key] = orjson.Fragment(_encode_value(value))
-    return orjson.dumps(encoded)
+            encoded = b"[%s]" % b", ".join(rows)
+        parts.append(b"%s: %s" % (encode(key), encoded or encode(value)))
+    return b"{%s}" % b", ".join(parts)
+
+
+def encode_line(
+    group: Mapping[str, Any], breathe: Callable[[], None] = no_breath
+) -> bytes:
+    """Encode a group as one line of a file; it raises what `readable` does."""
+    return encode_group(group, readable, breathe) + b"\n"
+
+
+def read_groups(
+    path: Path, decode: Callable[[bytes], Any] = json.loads
+) -> Iterator[dict[str, Any]]:
+    """Yield the groups of a dump file, complete or not; a torn last line ends it.
+
+    Args:
+        path: The file.
+        decode: Makes a group of a line, or those of its fields that are wanted.
+    """
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            yield decode(line)
 
 
 def encode_groups(
@@ -58,21 +101,16 @@ def encode_groups(
     *,
     is_far: bool = True,
 ) -> tuple[bytes, dict[str, str]]:
-    """Encode one group or several as the framework does: JSON, a long one compressed.
-
-    Args:
-        groups: What becomes the body.
-        breathe: Called between two rollouts.
-        is_far: Whether the bytes leave this machine; otherwise both sides save the time
-            of compressing what is short enough without it.
+    """Encode what becomes the body of a request, one group or several; see above.
 
     Returns:
-        The body and its headers.
+        The body and its headers. One that stays on this machine (not `is_far`) is
+        compressed from a greater length on, which saves both sides the time.
     """
     if isinstance(groups, Mapping):
-        body = encode_group(groups, breathe)
+        body = encode_group(groups, quick, breathe)
     else:
-        body = b"[%s]" % b",".join(encode_group(g, breathe) for g in groups)
+        body = b"[%s]" % b",".join(encode_group(g, quick, breathe) for g in groups)
     headers = {"Content-Type": "application/json"}
     if len(body) >= (GZIP_FROM_BYTES if is_far else GZIP_FROM_BYTES_NEAR):
         headers["Content-Encoding"] = "gzip"

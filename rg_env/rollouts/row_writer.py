@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rg_env.off_loop import breathe
-from rg_env.rollouts.dump_writer import encode_line
-from rg_env.rollouts.group_json import encode_group
+from rg_env.rollouts.group_json import encode_group, quick, readable
+from rg_env.rollouts.part_files import append_line
 
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 
@@ -38,7 +36,11 @@ class RowWriter:
         self._made = made
         self.rows = self.rows_lost = 0
         self.with_tokens = True
-        self._file = path.open("ab", buffering=0)
+        self._open()
+
+    def _open(self) -> None:
+        self._file = self.path.open("ab", buffering=0)
+        self._end = self._file.tell()
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: what people read first, the token lists last.
@@ -51,29 +53,19 @@ class RowWriter:
         lists = {key: row[key] for key in TOKEN_LISTS if key in row}
         first = {key: value for key, value in row.items() if key not in lists}
         last = lists if self.with_tokens else {}
-        head, tail = encode_line(first)[:-2], encode_group(last, breathe)[1:]
+        head, tail = encode_group(first, readable), encode_group(last, quick, breathe)
         comma = b", " if first and last else b""
         try:
-            self._append(b"%s%s%s\n" % (head, comma, tail))
+            if not self.path.exists():  # somebody removed it, or the folder
+                self._file.close()
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._open()
+            line = b"%s%s%s\n" % (head[:-1], comma, tail[1:])
+            self._end = append_line(self._file, line, self._end)
         except OSError:
             self.rows_lost += 1
             raise
         self.rows += 1
-
-    def _append(self, line: bytes) -> None:
-        """Append a whole line or nothing."""
-        if not self.path.exists():  # somebody removed it, or the folder
-            self._file.close()
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("ab", buffering=0)
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            if self._file.write(line) != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        except OSError:
-            with contextlib.suppress(OSError):
-                self._file.truncate(end)
-            raise
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""

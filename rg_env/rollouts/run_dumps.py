@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from rg_env.off_loop import breathe
 from rg_env.rollouts.dump_writer import DumpWriter
 from rg_env.rollouts.group_record import GroupRecord, is_worth_keeping
-from rg_env.rollouts.unfinished_dumps import recover_unfinished
+from rg_env.rollouts.part_files import recover_unfinished
 
 logger = logging.getLogger(__name__)
 

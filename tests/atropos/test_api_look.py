@@ -7,8 +7,7 @@ import pytest
 
 from rg_env import patience
 from rg_env.atropos.api_client import ApiClient
-from rg_env.atropos.api_look import refuse_another_program
-from rg_env.atropos.api_session import ApiSession
+from rg_env.atropos.api_session import ApiSession, refuse_another_program
 from rg_env.errors import SettingError
 from tests.support.odd_servers import (
     Odd,

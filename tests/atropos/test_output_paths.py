@@ -40,8 +40,8 @@ def test_a_file_that_can_be_written_is_taken_and_left_as_it_was(
 
 
 FOLDERS = {
-    "file": "a file is in its way",
-    "file/under": "a file is in its way",
+    "file": "File exists",
+    "file/under": "(File exists|Not a directory)",
     "/proc/nope": "No such file",
     "a" * 300: "File name too long",
     "deep/" + "a" * 300: "File name too long",
@@ -61,11 +61,11 @@ def test_a_folder_that_cannot_be_written_is_refused_with_the_reason(
 
 
 FILES = {
-    "folder": "it is a folder",
-    "new/": "it is a folder",
-    ".": "it is a folder",
-    "..": "it is a folder",
-    "file/under": "a file is in its way",
+    "folder": "no ordinary file",
+    "new/": "no ordinary file",
+    ".": "no ordinary file",
+    "..": "no ordinary file",
+    "file/under": "(File exists|Not a directory)",
     "/proc/nope": "No such file",
     "a" * 300: "File name too long",
     "a" * 250: "File name too long",  # no room for `_1` and `.html`

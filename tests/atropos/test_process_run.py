@@ -8,7 +8,7 @@ import pytest
 from rg_env import patience
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.process_run import ProcessRun
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.ledger import Ledger
 from rg_env.rollouts.row_writer import RowWriter
 
@@ -53,7 +53,7 @@ def written(folder, total, at_once, fruitless=(), gave_up=False):
         watch = SimpleNamespace(gave_up=asyncio.Event())
         if gave_up:
             watch.gave_up.set()
-        groups = GroupsInFlight(hooks, Ledger(), None)
+        groups = GroupsInFlight(hooks, Ledger(), None, None, None)
         process = ProcessRun(hooks, groups, rows, watch)
         await process.write(total, at_once)
         rows.close()
@@ -101,7 +101,9 @@ def test_an_error_of_a_hook_ends_it_and_is_raised(tmp_path):
 
         hooks.wandb_log = broken
         watch = SimpleNamespace(gave_up=asyncio.Event())
-        process = ProcessRun(hooks, GroupsInFlight(hooks, Ledger(), None), rows, watch)
+        process = ProcessRun(
+            hooks, GroupsInFlight(hooks, Ledger(), None, None, None), rows, watch
+        )
         try:
             await process.write(4, at_once=2)
         finally:

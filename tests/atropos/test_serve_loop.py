@@ -55,7 +55,7 @@ def loop_of(**config):
     status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
     session = SimpleNamespace(status=status, status_age_s=0.0)
     hooks = Hooks(session, **config)
-    groups = GroupsInFlight(hooks, Ledger(), None)
+    groups = GroupsInFlight(hooks, Ledger(), None, None, None)
     return ServeLoop(hooks, session, groups, lambda: LIMITS), hooks, groups
 
 

@@ -33,7 +33,8 @@ def refusal(name: str) -> str:
     ):
         AutoTokenizer.from_pretrained(name)
     said = str(caught.value)
-    assert said.startswith(f"{FIELD}: ")
+    assert said.startswith(f"{FIELD}: found {name!r}")
+    assert "allowed is a model of the Hugging Face hub" in said
     assert "\n" not in said
     return said
 
@@ -71,38 +72,29 @@ def of_own_code(folder: Path) -> None:
     change(folder, auto_map=auto_map, tokenizer_class="Own")
 
 
-SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
-    "cut off": (write("tokenizer.json", b'{"a": '), "JSONDecodeError: Expecting value"),
-    "empty": (write("tokenizer.json", b""), "cannot be loaded: "),
-    "another form": (write("tokenizer.json", b"{}"), "cannot be loaded: KeyError"),
-    "a list": (write("tokenizer_config.json", b"[]"), "AttributeError: 'list' object"),
-    "no tokenizer": (without_tokenizer, "holds no tokenizer"),
-    "a missing package": (of_sentencepiece, "cannot be loaded: "),
-    "code of its own": (of_own_code, "custom code contained in the model"),
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "cut off": write("tokenizer.json", b'{"a": '),
+    "empty": write("tokenizer.json", b""),
+    "another form": write("tokenizer.json", b"{}"),
+    "a list": write("tokenizer_config.json", b"[]"),
+    "no tokenizer": without_tokenizer,
+    "a missing package": of_sentencepiece,
+    "code of its own": of_own_code,
 }
 
 
 @pytest.mark.parametrize("case", SPOILT)
-def test_a_folder_that_cannot_be_loaded_says_why(case: str, folder: Path) -> None:
-    spoil, expected = SPOILT[case]
-    spoil(folder)
-    assert expected in refusal(str(folder))
+def test_a_folder_that_cannot_be_loaded_is_refused(case: str, folder: Path) -> None:
+    SPOILT[case](folder)
+    refusal(str(folder))
 
 
-NO_NAMES = {
-    "./nope": "there is no folder './nope'",
-    "/no/such/place": "there is no folder '/no/such/place'",
-    "~/nope": "there is no folder '~/nope'",
-    "some/where/nope": "there is no folder 'some/where/nope'",
-    "": "there is no folder ''",
-    "two words": "'two words' cannot be loaded: Repo id must use",
-    __file__: "there is no folder",
-}
+NO_NAMES = ("./no", "/no/such", "~/no", "some/where/no", "", "two words", __file__)
 
 
 @pytest.mark.parametrize("name", NO_NAMES)
-def test_what_is_no_folder_and_no_name_is_said_to_be_so(name: str) -> None:
-    assert NO_NAMES[name] in refusal(name)
+def test_what_is_no_folder_and_no_name_is_refused(name: str) -> None:
+    refusal(name)
 
 
 def test_a_name_that_is_not_in_the_cache_is_refused_where_the_hub_is_not_asked(
@@ -240,29 +232,27 @@ def test_a_limit_of_length_is_not_blamed_on_the_tokenizer() -> None:
 # -- its chat template -----------------------------------------------------------------
 
 TEMPLATES = {
-    "none": (None, "cannot render a question: ValueError: Cannot use chat template"),
+    "none": None,
     "no system role": (
-        "{% if messages[0].role == 'system' %}{{ raise_exception('no!') }}{% endif %}",
-        "cannot render a question: TemplateError: no!",
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no!') }}{% endif %}"
     ),
-    "a template that fails": ("{{ messages[0].no.such }}", "UndefinedError"),
-    "a template that cannot be read": ("{% for m in %}", "TemplateSyntaxError"),
-    "a template without the question": (
-        "{{ messages[0].content }}",
-        "leaves the question out",
-    ),
+    "a template that fails": "{{ messages[0].no.such }}",
+    "a template that cannot be read": "{% for m in %}",
+    "a template without the question": "{{ messages[0].content }}",
 }
 
 
 @pytest.mark.parametrize("case", TEMPLATES)
-def test_a_chat_template_that_cannot_be_used_says_why(case: str, folder: Path) -> None:
-    template, expected = TEMPLATES[case]
-    tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
+def test_a_chat_template_that_cannot_be_used_is_refused(
+    case: str, folder: Path
+) -> None:
+    spoilt = change(folder, chat_template=TEMPLATES[case])
+    tokenizer = AutoTokenizer.from_pretrained(spoilt)
     with pytest.raises(SettingError) as caught:
         tokenizer_checks.check_template("x", tokenizer)
     said = str(caught.value)
-    assert said.startswith("env.tokenizer_name: the chat template of 'x' ")
-    assert expected in said and "\n" not in said
+    assert said.startswith("env.tokenizer_name: found 'x', whose chat template ")
+    assert "\n" not in said
 
 
 def test_a_template_that_leaves_the_system_message_out_is_warned_of(

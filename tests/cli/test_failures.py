@@ -35,7 +35,7 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
     "a package": (
         ModuleNotFoundError("No module named 'x'", name="no_one"),
         2,
-        "error: the package no_one is not installed for",
+        "error: the package no_one cannot be used",
     ),
     "memory": (MemoryError(), 1, "error: the machine's memory is full"),
     "a full disk": (

@@ -75,7 +75,7 @@ REFUSED = {
     "broken map": (["--env.task_weights", "{a: ["], "no YAML value"),
     "no such file": (["--config", "/nowhere.yaml"], "/nowhere.yaml"),
     "other capitals": (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
-    "no such user": (["--env.data_dumps_dir=~nobody_here/x"], "no such user"),
+    "no such user": (["--env.data_dumps_dir=~nobody_here/x"], "allowed is a path"),
 }
 
 

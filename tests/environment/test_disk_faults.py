@@ -15,7 +15,7 @@ import uuid
 import pytest
 
 from rg_env.rollouts import dump_writer as dumps_module
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.faults import listed

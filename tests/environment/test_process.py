@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.reports import group_page
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from tests.support.faults import LONE, NASTY, always
 from tests.support.inference_server import faulty_server
 from tests.support.parts import (

@@ -7,7 +7,7 @@ from aiohttp import ClientResponseError
 from rg_env.inference.refusals import (
     CONTEXT,
     LONGEST_SAID,
-    hint_about_models,
+    MODEL,
     read_refusal,
     refusal_behind,
     sentence,
@@ -22,8 +22,8 @@ def text_of(body):
     return body if isinstance(body, str) else orjson.dumps(body).decode()
 
 
-def setting(status, body, extra=()):
-    return setting_of(read_refusal(status, text_of(body)), extra)
+def setting(status, body):
+    return setting_of(read_refusal(status, text_of(body)))
 
 
 UNSUPPORTED = (
@@ -61,27 +61,10 @@ CASES = {
         {"error": {"message": "the request exceeds the available context size"}},
         "env.max_token_length",
     ),
-    "a model that has one temperature": (
-        400,
-        refusal("Unsupported value: 'temperature'", "unsupported_value", "temperature"),
-        "env.temperature",
-    ),
-    "a parameter named in words": (
-        422,
-        {"detail": "`top_p` must be below 1"},
-        "env.top_p",
-    ),
-    "fastapi": (
-        422,
-        {"detail": [{"loc": ["body", "temperature"], "msg": "is too high"}]},
-        "env.temperature",
-    ),
-    "n": (400, refusal("n must be 1"), "env.group_size"),
     "no credit": (402, {"error": {"message": "Add credits"}}, "openai.api_key"),
     "no key": (401, {"error": {"message": "Incorrect API key"}}, "openai.api_key"),
     "no rights": (403, {"error": {"message": "Country"}}, "openai.api_key"),
     "vllm, another model": (*recorded("unknown model"), "openai.model_name"),
-    "vllm, another tokenizer": (*recorded("unknown token"), "env.tokenizer_name"),
     "vllm, too long": (*recorded("too long"), "env.max_token_length"),
 }
 
@@ -99,20 +82,6 @@ def test_a_refusal_names_the_setting(case):
 def test_a_context_that_is_too_short_names_the_length_of_evaluation_as_well():
     said = sentence(CONTEXT, URL, read_refusal(400, "maximum context length is 9"))
     assert "env.eval_max_token_length" in said
-
-
-EXTRA = {
-    "by its name": refusal("not allowed", None, "top_k"),
-    "as pydantic says it": refusal("not a number", None, "body.top_k"),
-    "in words": refusal("top_k must be -1, or at least 1, got -5."),
-    "by fastapi": {"detail": [{"loc": ["body", "top_k"], "msg": "is no number"}]},
-}
-
-
-@pytest.mark.parametrize("case", EXTRA)
-def test_a_field_that_the_settings_add_is_blamed_on_them(case):
-    assert setting(400, EXTRA[case], {"top_k", "stop"}) == "openai.extra_body"
-    assert setting(400, EXTRA[case]) is None
 
 
 @pytest.mark.parametrize(
@@ -178,19 +147,11 @@ def test_a_placeholder_is_not_looked_for_in_the_words():
     assert read_refusal(401, "extra", "x").said == "extra"
 
 
-@pytest.mark.parametrize(
-    ("model", "names", "hint"),
-    [
-        ("gpt-4.1-mni", ["gpt-4.1-mini", "gpt-4.1"], "did you mean 'gpt-4.1-mini'?"),
-        ("x", ["the-only-one"], "did you mean 'the-only-one'?"),
-        ("x", ["one", "two"], "it has: one, two"),
-        ("x", list("abcdefghijk"), "it has: a, b, c, d, e, f, g, h, ..."),
-        ("one", ["one"], None),
-        ("one", [], None),
-    ],
-)
-def test_a_model_that_is_refused_is_told_with_those_that_are_there(model, names, hint):
-    assert hint_about_models(model, names) == hint
+def test_a_model_that_is_refused_is_told_with_those_that_are_there():
+    refused = read_refusal(404, "no such model")
+    assert sentence(MODEL, URL, refused, ["one", "two"]).endswith("it has: one, two")
+    assert sentence(MODEL, URL, refused, list("abcdefghijk")).endswith("g, h, ...")
+    assert sentence(MODEL, URL, refused).endswith("set one that it has")
 
 
 def test_a_connection_that_failed_is_no_reply():

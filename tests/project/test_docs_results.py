@@ -8,7 +8,7 @@ import json
 import re
 from typing import get_args
 
-from rg_env.atropos.group_forms import build_record
+from rg_env.atropos.group_scoring import build_record
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import EVENTS
 from rg_env.reports.evaluation_summary import EvalResult, summarise

@@ -36,18 +36,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "workers": {"errors"},
     "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"},
     "inference": {"scoring", "errors", "off_loop", "patience", "retrying"},
-    "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers"}
-    | {"trainer_api"},
-    "trainer_api": set(),
+    "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "atropos": LEAVES | PURE | {"workers", "items", "inference", "reports"},
-    "cli": LEAVES
-    | PURE
-    | {"workers", "items", "reports", "demo", "atropos", "trainer_api"},
+    "cli": LEAVES | PURE | {"workers", "items", "reports", "demo", "atropos"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 
-MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "demo", "trainer_api"}
+MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "demo"}
 LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports"}
 
 LOADS_THE_LIBRARY = "rg_env/items/library_preload.py"

@@ -15,7 +15,7 @@ import pytest
 from rg_env.reports import group_page
 from rg_env.reports.group_page import ShownGroup, ShownRollout
 from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
-from rg_env.rollouts.dump_writer import encode_line
+from rg_env.rollouts.group_json import encode_line
 from rg_env.rollouts.ledger import Fate
 from rg_env.scoring.extraction import FormatFailure
 from tests.support.hostile_texts import HOSTILE

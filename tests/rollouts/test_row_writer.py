@@ -15,7 +15,7 @@ import pytest
 
 from rg_env import ending
 from rg_env.reports import group_page
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.row_writer import RowWriter
 from tests.support.groups import group
 from tests.support.parts import (

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from rg_env.atropos import group_forms
-from rg_env.rollouts.dump_writer import read_groups
+from rg_env.atropos import group_scoring
+from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.parts import (
     RIGHT,
@@ -20,9 +20,9 @@ def record_of(*texts):
     async def run():
         env = build_env(ensure_scores_are_not_same=False)
         rollouts = [rollout(text) for text in texts]
-        scores = await group_forms.score_rollouts(env._scorer(), rollouts)
+        scores = await group_scoring.score_rollouts(env._scoring.scorer(), rollouts)
         await env.close()
-        return group_forms.build_record(rollouts, scores, [s.value for s in scores])
+        return group_scoring.build_record(rollouts, scores, [s.value for s in scores])
 
     return asyncio.run(run())
 

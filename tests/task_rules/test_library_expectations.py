@@ -10,7 +10,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.fixes.library_expectations import OTHER_SCORES, PAID_IN_FULL
+from rg_env.task_rules.fixes.library_expectations import OTHER_SCORES
 from rg_env.tasks import library
 
 EXACT = ScoringRules(answer_forms="exact")

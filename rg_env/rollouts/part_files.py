@@ -1,4 +1,4 @@
-"""What processes leave in a dump folder: files being written, locked while they live.
+"""Files being written, each locked while its process lives, and what is left of them.
 
 A `.part` file that nobody locks was left by a process that was killed.
 `recover_unfinished` completes it: whole lines stay, a torn one goes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -23,8 +24,31 @@ PART_SUFFIX = ".part"
 LOCK_TRIES = 100
 LOCK_PAUSE_S = 0.01
 
-SEARCHED_BYTES = 2**20
-"""How much of a file is looked through at once."""
+
+def append_line(file: BinaryIO, line: bytes, end: int) -> int:
+    """Append a whole line or nothing, and cut off what an earlier refusal tore.
+
+    Args:
+        file: Unbuffered.
+        line: The line.
+        end: Where the last whole line ends.
+
+    Returns:
+        Where this line ends.
+
+    Raises:
+        OSError: The disk refuses it.
+    """
+    if file.seek(0, os.SEEK_END) != end:
+        file.truncate(end)
+    try:
+        if file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            file.truncate(end)
+        raise
+    return end + len(line)
 
 
 def _try_lock(file: BinaryIO) -> bool | None:
@@ -41,10 +65,9 @@ def _try_lock(file: BinaryIO) -> bool | None:
 def is_in_place(file: BinaryIO) -> bool:
     """Say whether an open file is still the one that its name leads to."""
     try:
-        named = Path(file.name).stat()
+        return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
     except (FileNotFoundError, NotADirectoryError):
         return False
-    return os.path.samestat(os.fstat(file.fileno()), named)
 
 
 def open_part(part: Path) -> BinaryIO:
@@ -64,62 +87,38 @@ def open_part(part: Path) -> BinaryIO:
 
 
 def recover_unfinished(folder: Path) -> list[Path]:
-    """Complete what killed processes left in a dump folder.
+    """Complete what killed processes left in a dump folder; return those files.
 
-    Returns:
-        The files that were completed. A left file without a whole line is removed; a
-        file that a living process is writing is left alone, and so is every one where
-        the file system knows no locks. What cannot be completed is logged.
+    A left file without a whole line is removed; a file that a living process is writing
+    is left alone, and so is every one where the file system knows no locks.
     """
     recovered = []
     for part in sorted(folder.glob(f"*.jsonl{PART_SUFFIX}")):
         try:
-            complete = _recover(part)
+            if _recover(part):
+                recovered.append(part.with_suffix(""))
         except FileNotFoundError:
             continue  # another process was quicker
         except OSError as error:
             logger.warning("%s cannot be completed: %s", part, error)
-            continue
-        if complete is not None:
-            recovered.append(complete)
     return recovered
 
 
-def _recover(part: Path) -> Path | None:
+def _recover(part: Path) -> bool:
+    complete = part.with_suffix("")
     with part.open("r+b") as file:
         if not _try_lock(file) or not is_in_place(file):
-            return None
-        whole = _end_of_last_line(file)
+            return False
+        whole = sum(len(line) for line in file if line.endswith(b"\n"))
         file.truncate(whole)
         if whole == 0:
             part.unlink()
-            return None
-        complete = part.with_suffix("")
+            return False
         if complete.exists():
             raise FileExistsError(f"{complete.name} is there already")
         os.fsync(file.fileno())
         part.rename(complete)
-        return complete
-
-
-def _end_of_last_line(file: BinaryIO) -> int:
-    """Return where the last whole line of a file ends, 0 where there is none."""
-    start = file.seek(0, os.SEEK_END)
-    while start > 0:
-        before = max(0, start - SEARCHED_BYTES)
-        file.seek(before)
-        newline = file.read(start - before).rfind(b"\n")
-        if newline >= 0:
-            return before + newline + 1
-        start = before
-    return 0
-
-
-def _count_lines(path: Path) -> int:
-    """Count the whole lines of a file."""
-    with path.open("rb") as file:
-        chunks = iter(lambda: file.read(SEARCHED_BYTES), b"")
-        return sum(chunk.count(b"\n") for chunk in chunks)
+    return True
 
 
 def count_left(folder: Path, stem: str, first: int) -> dict[int, int]:
@@ -136,8 +135,10 @@ def count_left(folder: Path, stem: str, first: int) -> dict[int, int]:
     name = re.compile(rf"{re.escape(stem)}_(\d+)\.jsonl({re.escape(PART_SUFFIX)})?")
     left: collections.Counter[int] = collections.Counter()
     with contextlib.suppress(OSError):
-        for path in sorted(folder.iterdir()):
+        for path in folder.iterdir():
             match = name.fullmatch(path.name)
             if match and int(match.group(1)) >= first:
-                left[int(match.group(1))] += _count_lines(path)
+                with path.open("rb") as file:
+                    lines = sum(line.endswith(b"\n") for line in file)
+                left[int(match.group(1))] += lines
     return left

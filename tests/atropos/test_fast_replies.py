@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.datastructures import State
 
-from rg_env.trainer_api.quick_application import quick_application
+from rg_env.atropos.fast_replies import quick_application
 
 TRAINER = {
     "wandb_group": "g",

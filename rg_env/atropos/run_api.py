@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from rg_env.trainer_api.quick_application import quick_application
+from rg_env.atropos.fast_replies import quick_application
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rg_env import patience
-from rg_env.atropos.collection import Collected, GroupCollection
+from rg_env.atropos.groups_in_flight import Collected, GroupsInFlight
 from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch
 from rg_env.items.group_scorer import ScoringUnavailable
@@ -22,13 +22,31 @@ def no_pauses(monkeypatch):
         monkeypatch.setattr(patience, name, 0.001)
 
 
+class Requests:
+    """Asks nobody."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    async def for_training(self, item, note_answered):
+        return await self.ask(item)
+
+
+def groups_in_flight(ask, metrics=None):
+    ledger = Ledger()
+    watch = OutageWatch([object()])
+    counted = metrics or Metrics(ledger)
+    return GroupsInFlight(None, ledger, Requests(ask), watch, counted)
+
+
 def collected(ask, score=None, again=lambda item: [item]):
     """Return what is collected, and the metrics."""
     metrics = Metrics(Ledger())
 
     async def run():
-        collection = GroupCollection(OutageWatch([object()]), metrics, again)
-        return await collection.collect(ITEM, SIZE, ask, score)
+        groups = groups_in_flight(ask, metrics)
+        groups.again = again
+        return await groups.collect(ITEM, SIZE, score)
 
     return asyncio.run(run()), metrics
 
@@ -97,9 +115,9 @@ def test_errors_are_logged_with_their_traceback_ever_more_seldom(logged):
     metrics = Metrics(Ledger())
 
     async def run():
-        collection = GroupCollection(OutageWatch([object()]), metrics, lambda item: [])
+        groups = groups_in_flight(raising(KeyError("x")), metrics)
         for _ in range(9):
-            await collection.collect(ITEM, SIZE, raising(KeyError("x")), None)
+            await groups.collect(ITEM, SIZE, None)
 
     asyncio.run(run())
     said = [record for record in logged.records if "a group failed" in record.message]
@@ -120,8 +138,8 @@ def test_a_cancel_is_returned_with_the_ending_so_that_it_can_be_counted(
     ask = hangs if where == "asking" else raising(InferenceFailed("500"))
 
     async def run():
-        collection = GroupCollection(OutageWatch([object()]), Metrics(Ledger()), None)
-        task = asyncio.ensure_future(collection.collect(ITEM, SIZE, ask, None))
+        groups = groups_in_flight(ask)
+        task = asyncio.ensure_future(groups.collect(ITEM, SIZE, None))
         await asyncio.sleep(0)
         task.cancel()
         return await task
