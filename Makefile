@@ -37,7 +37,7 @@ bench: $(STAMP) ## measure serve beside a null environment (ARGS="--against FILE
 	@$(PY) benchmarks/throughput.py $(ARGS)
 
 pictures: $(STAMP) ## remake the pictures of the documents (needs chromium)
-	@$(PY) -m rg_env.simulation.make_pictures
+	@$(PY) -m tools.make_pictures
 
 try-vllm: $(STAMP) ## try a real `vllm serve` without a GPU (3.5 GB; ARGS="--python PATH")
 	@$(PY) examples/try_vllm/try_vllm.py $(ARGS)

@@ -36,7 +36,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "workers": {"errors"},
     "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"},
     "inference": {"scoring", "errors", "off_loop", "patience", "retrying"},
-    "simulation": {"ending", "errors", "tasks", "items", "workers", "trainer_api"},
+    "simulation": {"ending", "errors", "task_rules", "tasks", "items", "workers"}
+    | {"trainer_api"},
     "trainer_api": set(),
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "atropos": LEAVES | PURE | {"workers", "items", "inference", "reports"},
