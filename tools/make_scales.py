@@ -1,8 +1,7 @@
 """Writes tasks/scales.json: `python -m tools.make_scales [TASK ...]`.
 
 Every level of every curriculum is probed in two worker processes, which takes an hour
-or so; given names of tasks, only their rows are made anew. It stands in this package
-because `tasks` does not know of processes.
+or so; given names of tasks, only their rows are made anew.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ import sys
 from collections.abc import Sequence
 
 from rg_env.items import worker_jobs
-from rg_env.items.installed_library import read_library
-from rg_env.items.scale_probe import (
-    LIBRARY_DEADLINE_S,
-    THOROUGH,
-    ProbeTally,
-    build_scale,
-    probe_task,
-)
+from rg_env.items.installed_library import DEADLINE_S, read_library
 from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped, table_text
 from rg_env.workers.worker_pool import WorkerPool
+from tools.scale_probe import ProbeTally, build_scale, probe_task
+
+AT_ONCE = 2
+"""Steps that are probed at the same time."""
 
 MEMORY_LIMIT_BYTES = 3 * 2**30
 
@@ -38,22 +34,20 @@ def _report(task: str, levels: tuple[int, ...], tally: ProbeTally) -> None:
 
 async def _make(names: Sequence[str]) -> ShippedScales:
     pool = WorkerPool(
-        THOROUGH.at_once,
+        AT_ONCE,
         memory_limit_bytes=MEMORY_LIMIT_BYTES,
         preload=worker_jobs.PRELOAD,
     )
-    gate = asyncio.Semaphore(THOROUGH.at_once)
+    gate = asyncio.Semaphore(AT_ONCE)
 
     async def made(task: str) -> Scale | None:
         async with gate:
-            steps, skipped = await probe_task(pool, task, THOROUGH, _report)
+            steps, skipped = await probe_task(pool, task, _report)
         return build_scale(task, steps, skipped) if steps else None
 
     try:
         described = await read_library(pool)
-        digests = await pool.run(
-            worker_jobs.curriculum_digests, deadline_s=LIBRARY_DEADLINE_S
-        )
+        digests = await pool.run(worker_jobs.curriculum_digests, deadline_s=DEADLINE_S)
         tasks = [task for task in digests if not names or task in names]
         found = await asyncio.gather(*map(made, tasks))
     finally:

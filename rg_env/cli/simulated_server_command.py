@@ -33,9 +33,8 @@ from rg_env.cli.main import main
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
-from rg_env.items.installed_library import read_library
+from rg_env.items.installed_library import prepare_difficulty, read_library
 from rg_env.items.item_source import ItemSource
-from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.simulation import key_entries
 from rg_env.simulation.answer_key import AnswerKey

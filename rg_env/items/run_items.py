@@ -15,11 +15,14 @@ from rg_env.errors import SettingError
 from rg_env.items import mixture_file, worker_jobs
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import evaluated_choices
-from rg_env.items.installed_library import read_library
+from rg_env.items.installed_library import (
+    DEADLINE_S,
+    prepare_baselines,
+    prepare_difficulty,
+    read_library,
+)
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource
-from rg_env.items.run_baselines import prepare_baselines
-from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.items.task_trials import TaskTrials
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.baselines import NO_BASELINES
@@ -33,7 +36,6 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-DESCRIBE_DEADLINE_S = 300.0
 LOOKAHEAD = 64
 """Items made ahead: a slow one is hidden as long as these last."""
 
@@ -73,9 +75,7 @@ async def _describe(pool: WorkerPool) -> LibraryDescription:
 
 async def _say_fixes(pool: WorkerPool) -> None:
     """Log how the corrections of the library's scorers stand to the installed one."""
-    standings = await pool.run(
-        worker_jobs.describe_fixes, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    standings = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
     changed = {
         standing: [task for task, found in standings.items() if found == standing]
         for standing in ("checked again", "not needed any more")
@@ -120,9 +120,7 @@ async def _check_params(
 ) -> None:
     """Refuse dataset parameters that the library does not accept."""
     plain = [(task, dict(params)) for task, params in given]
-    refusal = await pool.run(
-        worker_jobs.check_params, plain, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    refusal = await pool.run(worker_jobs.check_params, plain, deadline_s=DEADLINE_S)
     if refusal is not None:
         raise SettingError(f"env.{refusal}")
 

@@ -7,8 +7,7 @@ import pytest
 from parts import rollout
 from real_api import LIMIT, SIZE, RealApi, in_time, registered
 
-from rg_env.items import run_baselines
-from rg_env.tasks import library
+from rg_env.tasks import baselines, library
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
 
 pytestmark = pytest.mark.processes
@@ -78,7 +77,7 @@ def lives(only_api, tmp_path_factory):
     folder = tmp_path_factory.mktemp("baseline")
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_baselines, "load_shipped", table)
+        patch.setattr(baselines, "load_shipped", table)
         for setting in ("none", "chance"):
             api = RealApi(only_api, folder)
             api.forget()

@@ -509,3 +509,17 @@ def test_only_datasets_that_take_long_to_build_are_kept():
     quick, slow = "leg_counting", "spell_backward"
     assert cache.dataset(quick, {}) is not cache.dataset(quick, {})
     assert cache.dataset(slow, {}) is cache.dataset(slow, {})
+
+
+def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
+    before = library.curriculum_digest("ab")
+    curriculum = library._load_factory().CURRICULA["ab"]
+
+    class Longer(curriculum):
+        def __init__(self):
+            super().__init__()
+            self.attributes["length"].levels = [10, 20, 30, 40]
+
+    Longer.__module__ = curriculum.__module__
+    monkeypatch.setitem(library._load_factory().CURRICULA, "ab", Longer)
+    assert library.curriculum_digest("ab") != before

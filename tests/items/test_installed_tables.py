@@ -1,4 +1,4 @@
-"""The baselines of a run are those of tasks that are what was measured."""
+"""The shipped scales and baselines hold for tasks that are as the tables were made."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import dataclasses
 
 import pytest
 
-from rg_env.items.run_baselines import prepare_baselines
+from rg_env.items.installed_library import prepare_baselines, read_scales
 from rg_env.tasks import library
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
+from rg_env.tasks.scales import Scale, ShippedScales, load_shipped
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 
+SCALES = load_shipped()
 GCD = (Baseline({}, 0.5, 0.0, 600, "always '1'"),)
 TABLE = Baselines(
     "0.0.1",
@@ -23,6 +25,44 @@ TABLE = Baselines(
         for task, baselines in (("gcd", GCD), ("acre", ()), ("lcm", ()))
     },
 )
+
+
+def read(
+    pool: WorkerPool, table: ShippedScales, *tasks: str
+) -> tuple[dict[str, Scale], dict[str, str]]:
+    return asyncio.run(read_scales(pool, tasks, shipped=table))
+
+
+def test_the_shipped_scales_hold_for_the_library_they_were_made_from(
+    pool: WorkerPool, logged: pytest.LogCaptureFixture
+) -> None:
+    assert read(pool, SCALES, *SCALES.scales) == (SCALES.scales, {})
+    assert logged.text == ""
+
+
+def test_a_task_without_a_curriculum_has_no_scale_and_nothing_is_said(
+    pool: WorkerPool, logged: pytest.LogCaptureFixture
+) -> None:
+    scales, reasons = read(pool, SCALES, "acre", "gcd")
+    assert list(scales) == ["gcd"]
+    assert list(reasons) == ["acre"]
+    assert logged.text == ""
+
+
+def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one_line(
+    pool: WorkerPool, logged: pytest.LogCaptureFixture
+) -> None:
+    digests = {**SCALES.digests, "chain_sum": "of another version"}
+    del digests["lcm"]  # as of a task that the table does not know
+    table = ShippedScales("0.0.1", SCALES.scales, digests)
+    scales, reasons = read(pool, table, "chain_sum", "gcd", "lcm")
+    assert scales == {"gcd": SCALES.scales["gcd"]}
+    assert reasons["lcm"] == "its curriculum is not that of reasoning-gym 0.0.1"
+    (record,) = logged.records
+    assert record.getMessage() == (
+        "the curricula of 2 tasks are not those of reasoning-gym 0.0.1; these keep the"
+        " library's default parameters: chain_sum, lcm"
+    )
 
 
 def prepare(pool: WorkerPool, table: Baselines, *choices: TaskChoice) -> Baselines:

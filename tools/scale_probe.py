@@ -1,19 +1,13 @@
 """Which levels of the library's curricula can be used, found by probing them.
 
-Every level is built, items are made of it in worker processes with a deadline, and
-the gold answer of each is scored. `resolve_scales` gives the scales of the installed
-library: the shipped row of a task whose sources are those that the row was made from,
-and a short probe of every other task.
-
-What it cannot know is in tasks/scale_repairs.py: how a level is repaired, and which
-curricula set nothing that is read.
+Every level is built, items are made of it in worker processes with a deadline, and the
+gold answer of each is scored. What probing cannot know is in the rules of the task: how
+a level is repaired, and which curricula set nothing that is read.
 """
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import logging
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,25 +15,15 @@ from typing import Any
 
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
+from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of, solution
 from rg_env.tasks.library import CurriculumLevel
 from rg_env.tasks.sampler import entry_seed
-from rg_env.tasks.scales import (
-    Scale,
-    ShippedScales,
-    SkippedLevel,
-    Step,
-    load_shipped,
-)
+from rg_env.tasks.scales import Scale, SkippedLevel, Step
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.workers.worker_pool import WorkerPool
-
-logger = logging.getLogger(__name__)
-
-LIBRARY_DEADLINE_S = 120.0
-"""For questions about the library, of which the first one imports it."""
 
 MAX_HUNG_SHARE = 0.05
 MAX_FAULTY_SHARE = 0.1
@@ -54,31 +38,17 @@ MAX_REFUSED_SHARE = 0.9
 MAX_MEDIAN_MS = 8_000.0
 
 
-@dataclasses.dataclass(frozen=True)
-class ProbeEffort:
-    """How much is made and scored to judge a level.
+NUM_ITEMS = 20
+"""Items of a step."""
 
-    Attributes:
-        num_items: Items of a step, at least 1.
-        max_items: Items of a step that had any trouble, at least `num_items`.
-        deadline_s: Seconds that an item may take.
-        budget_s: Seconds of making items after which a step gets no further item.
-        at_once: Steps that are probed at the same time.
-    """
+MAX_ITEMS = 60
+"""Items of a step that had any trouble."""
 
-    num_items: int
-    max_items: int
-    deadline_s: float
-    budget_s: float
-    at_once: int
+DEADLINE_S = 20.0
+"""For making an item."""
 
-
-THOROUGH = ProbeEffort(
-    num_items=20, max_items=60, deadline_s=20.0, budget_s=120.0, at_once=2
-)
-AT_START = ProbeEffort(
-    num_items=3, max_items=20, deadline_s=8.0, budget_s=15.0, at_once=4
-)
+BUDGET_S = 120.0
+"""Of making items, after which a step gets no further one."""
 
 
 @dataclasses.dataclass
@@ -112,21 +82,21 @@ class ProbeTally:
         refused = self.refused.total()
         return self.hung + self.lost.total() + refused + self.faults.total() > 0
 
-    def needs_more(self, effort: ProbeEffort) -> bool:
+    def needs_more(self) -> bool:
         """Say whether another item may change the verdict."""
-        if self.hung == self.begun >= 2 or self._has_hung_too_often(effort.max_items):
+        if self.hung == self.begun >= 2 or self._has_hung_too_often(MAX_ITEMS):
             return False
-        return self.begun < (effort.max_items if self.has_trouble else effort.num_items)
+        return self.begun < (MAX_ITEMS if self.has_trouble else NUM_ITEMS)
 
     def _has_hung_too_often(self, num_items: int) -> bool:
         return self.hung > MAX_HUNG_SHARE * num_items
 
-    def reason_against(self, effort: ProbeEffort) -> str | None:
+    def reason_against(self) -> str | None:
         """Return why the configuration cannot be used, None if it can."""
         begun = self.begun
         if self._has_hung_too_often(begun):
             late = f"{self.hung} of {begun} items"
-            return f"{late} were not ready after {effort.deadline_s:g} s"
+            return f"{late} were not ready after {DEADLINE_S:g} s"
         if self.lost.total() > MAX_LOST_SHARE * begun:
             said, _ = self.lost.most_common(1)[0]
             return f"{self.lost.total()} of {begun} items cannot be made: {said}"
@@ -152,7 +122,7 @@ async def _fault(
 
 
 async def probe_params(
-    pool: WorkerPool, task: str, params: Mapping[str, Any], effort: ProbeEffort
+    pool: WorkerPool, task: str, params: Mapping[str, Any]
 ) -> ProbeTally:
     """Make items of a configuration and score their gold answers.
 
@@ -161,16 +131,16 @@ async def probe_params(
     """
     tally = ProbeTally()
     spent_s = 0.0
-    while tally.needs_more(effort) and spent_s < effort.budget_s:
+    while tally.needs_more() and spent_s < BUDGET_S:
         seed = entry_seed("evaluation", f"scales/{task}", tally.begun)
         call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
         try:
             took_ms, entry = await pool.run(
-                worker_jobs.timed, *call, deadline_s=effort.deadline_s
+                worker_jobs.timed, *call, deadline_s=DEADLINE_S
             )
         except DeadlineExceeded:
             tally.hung += 1
-            spent_s += effort.deadline_s
+            spent_s += DEADLINE_S
         except (JobFailed, WorkerDied) as error:
             given_up = tally.refused if is_unusable(error) else tally.lost
             given_up[str(error)[:160]] += 1
@@ -230,7 +200,6 @@ def build_scale(
 async def probe_task(
     pool: WorkerPool,
     task: str,
-    effort: ProbeEffort,
     report: Callable[[str, tuple[int, ...], ProbeTally], None] = lambda *_: None,
 ) -> tuple[list[Step], list[SkippedLevel]]:
     """Probe every level of a task.
@@ -238,7 +207,6 @@ async def probe_task(
     Args:
         pool: Where items are made.
         task: A task that has a curriculum.
-        effort: How much is made and scored.
         report: Called with the task, the levels of a step and its tally.
 
     Returns:
@@ -247,7 +215,7 @@ async def probe_task(
     repair = rules_of(task).level_repair
     overrides = repair.overrides if repair is not None else {}
     levels = await pool.run(
-        worker_jobs.curriculum_levels, task, overrides, deadline_s=LIBRARY_DEADLINE_S
+        worker_jobs.curriculum_levels, task, overrides, deadline_s=LIBRARY_S
     )
     steps = []
     skipped = [
@@ -257,69 +225,12 @@ async def probe_task(
     ]
     for group in steps_to_probe(levels):
         params = levels[group[0]].params
-        tally = await probe_params(pool, task, params, effort)
+        tally = await probe_params(pool, task, params)
         report(task, group, tally)
-        reason = tally.reason_against(effort)
+        reason = tally.reason_against()
         if reason is None:
             median_ms = statistics.median(tally.made_ms)
             steps.append(Step(group, params, round(median_ms, 2)))
         else:
             skipped += [SkippedLevel(number, reason) for number in group]
     return steps, skipped
-
-
-async def _probed_scale(
-    pool: WorkerPool, task: str, effort: ProbeEffort
-) -> Scale | None:
-    steps, skipped = await probe_task(pool, task, effort)
-    if not steps:
-        logger.warning("task %s has no scale: none of its levels can be used", task)
-        return None
-    scale = build_scale(task, steps, skipped)
-    for skip in scale.skipped:
-        logger.info("task %s: level %d is skipped: %s", task, skip.level, skip.reason)
-    return scale
-
-
-async def resolve_scales(
-    pool: WorkerPool,
-    tasks: Sequence[str] | None = None,
-    *,
-    shipped: ShippedScales | None = None,
-    effort: ProbeEffort = AT_START,
-) -> dict[str, Scale]:
-    """Return the scales of the installed library.
-
-    Args:
-        pool: Where the library is read and levels are probed.
-        tasks: The tasks to resolve, None for all; those without a curriculum have
-            no scale, and `scale_repairs.no_scale_reason` says why.
-        shipped: The table; None for the one that comes with the project.
-        effort: How much is made of a task that differs from the table's.
-
-    Returns:
-        Task to scale, in the order of the names.
-    """
-    table = load_shipped() if shipped is None else shipped
-    digests = await pool.run(
-        worker_jobs.curriculum_digests, deadline_s=LIBRARY_DEADLINE_S
-    )
-    wanted = sorted(digests if tasks is None else digests.keys() & set(tasks))
-    changed = [task for task in wanted if table.digests.get(task) != digests[task]]
-    if changed:
-        logger.warning(
-            "the difficulty of %d tasks is not that of reasoning-gym %s; their levels"
-            " are tried: %s",
-            len(changed),
-            table.library_version,
-            ", ".join(changed),
-        )
-    gate = asyncio.Semaphore(effort.at_once)
-
-    async def probed(task: str) -> Scale | None:
-        async with gate:
-            return await _probed_scale(pool, task, effort)
-
-    found = dict(zip(changed, await asyncio.gather(*map(probed, changed)), strict=True))
-    scales = {task: found.get(task, table.scales.get(task)) for task in wanted}
-    return {task: scale for task, scale in scales.items() if scale is not None}
