@@ -100,7 +100,7 @@ class OldNames:
 
         In a run, `setup` does not wait for them; `evaluate` does.
         """
-        made = [] if self._items is None else self._items.trials.made
+        made = [] if self._items is None else self._items.evaluation.made
         return [(item.entry, item.handle) for item in made]
 
     @property

@@ -54,18 +54,6 @@ def make_entry(
     return library.make_entry(task, params, seed, checked)
 
 
-def _is_refused(
-    guarded: str, answer: str, entry: Mapping[str, Any], rules: ScoringRules
-) -> bool:
-    """Say whether an answer must not reach the scorer."""
-    gold = entry.get("answer")
-    if len(answer) > rules.longest_answer(gold):
-        return True
-    return (
-        rejection(guarded, answer, gold if isinstance(gold, str) else None) is not None
-    )
-
-
 def _score_all(
     task: str,
     dataset: Any,
@@ -73,18 +61,20 @@ def _score_all(
     answers: Sequence[str],
     rules: ScoringRules,
 ) -> list[ScoreRow]:
-    """Score the forms of answers that the guard admits; the others are refused.
+    """Score the forms of answers that the guard admits; the others are rejected.
 
     Answers that are the same text are looked at once.
     """
     scorer = dataset.score_answer
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
-
     source = source_task(task, entry)
+    gold = entry.get("answer")
+    longest = rules.longest_answer(gold)
+    known_gold = gold if isinstance(gold, str) else None
 
     def score(form: str) -> Score:
-        if _is_refused(source, form, entry, rules):
+        if len(form) > longest or rejection(source, form, known_gold) is not None:
             return Score(0.0, "refused", form)
         return score_answer(form, entry, scorer)
 
