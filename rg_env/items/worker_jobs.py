@@ -6,6 +6,7 @@ name through the pool; nothing here knows of processes, deadlines or the framewo
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,15 +15,31 @@ from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
 from rg_env.scoring.score import Score, ScoreRow, as_row, better_form, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import rejection, source_task
+from rg_env.task_rules.table import EVALUATED, rejection, source_task
 from rg_env.tasks import library
 
 T = TypeVar("T")
 
 DEFAULT_RULES = ScoringRules()
 
-PRELOAD = ("rg_env.items.library_preload",)
-"""What a pool for these jobs imports before its workers are forked."""
+
+def preload() -> None:
+    """Load reasoning-gym and what the first calls of some scorers load.
+
+    A worker that replaces another one then has the library at once, instead of after
+    the second that importing it takes. The scorers that evaluate text have their
+    processes replaced after every group.
+    """
+    library.describe()
+    for task in EVALUATED:
+        # What is broken is named where the task is checked. Seed 3 makes quick items.
+        with contextlib.suppress(Exception):
+            entry = next(library.usable_entries(task, {}, range(3, 100)))
+            score_answers(task, {}, entry, [entry["answer"]])
+
+
+PRELOAD = (f"{__name__}:{preload.__name__}",)
+"""What a pool for these jobs does before its workers are forked."""
 
 
 def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:

@@ -10,10 +10,11 @@ import pytest
 from fixed_scores import BASE_TASKS
 
 from rg_env.items import installed_fixes
-from rg_env.task_rules.fixes.fix_table import FIXES
+from rg_env.task_rules.table import TABLE, rules_of
 from rg_env.tasks import library
 
 TASK = "complex_arithmetic"
+FIXES = {task: row.fix for task, row in TABLE.items() if row.fix}
 
 
 @pytest.fixture
@@ -22,7 +23,8 @@ def fix_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     def change(**changes: Any) -> None:
         fix = dataclasses.replace(FIXES[TASK], **changes)
-        monkeypatch.setattr(installed_fixes, "FIXES", {TASK: fix})
+        row = dataclasses.replace(rules_of(TASK), fix=fix)
+        monkeypatch.setattr(installed_fixes, "rules_of", {TASK: row}.__getitem__)
         installed_fixes.standing.cache_clear()
 
     yield change

@@ -50,9 +50,6 @@ MAY_IMPORT: dict[str, set[str]] = {
 MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "simulation", "trainer_api"}
 LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports"}
 
-LOADS_THE_LIBRARY = "rg_env/items/library_preload.py"
-"""The one module whose import loads reasoning-gym: that is what it is for."""
-
 FILES = sorted(
     str(path.relative_to(ROOT))
     for path in [*(ROOT / name for name in ENTRY), *(ROOT / "rg_env").rglob("*.py")]
@@ -166,7 +163,7 @@ def test_importing_the_package_and_its_rooms_is_cheap() -> None:
 
 @pytest.mark.processes
 def test_importing_every_inner_module_brings_neither_host_nor_library() -> None:
-    light = [f for f in FILES if own_room(f) in LIGHT_ROOMS and f != LOADS_THE_LIBRARY]
+    light = [f for f in FILES if own_room(f) in LIGHT_ROOMS]
     modules = [module_name(f) for f in light]
     assert not modules_after_importing(*modules) & HEAVY
 
