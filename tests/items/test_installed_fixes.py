@@ -12,6 +12,7 @@ from fixed_scores import BASE_TASKS
 from rg_env.items import installed_fixes
 from rg_env.task_rules.table import TABLE, rules_of
 from rg_env.tasks import library
+from rg_env.tasks.library_import import load_factory
 
 TASK = "complex_arithmetic"
 FIXES = {task: row.fix for task, row in TABLE.items() if row.fix}
@@ -57,7 +58,7 @@ def library_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     That is a task that a later version of the library brings.
     """
-    factory = library._load_factory()
+    factory = load_factory()
     dataset, config = factory.DATASETS["gcd"]
 
     def register(scorer: Any = None) -> str:
@@ -95,7 +96,7 @@ def test_a_new_task_with_a_scorer_of_its_own_keeps_it(library_with: Any) -> None
 
 
 def change_base_scorer(monkeypatch: pytest.MonkeyPatch, scorer: Any) -> None:
-    base = library._load_factory().ProceduralDataset
+    base = load_factory().ProceduralDataset
     monkeypatch.setattr(base, "score_answer", scorer)
     installed_fixes.standing.cache_clear()
 

@@ -17,7 +17,7 @@ from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ("__init__.py", "reasoning_gym_environment.py")
-LIBRARY_DOOR = "rg_env/tasks/library.py"
+LIBRARY_DOOR = "rg_env/tasks/library_import.py"
 FASTER_PARTS = "rg_env/task_rules/faster/"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0

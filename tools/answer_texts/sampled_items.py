@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.tasks import library, scales
+from rg_env.tasks.library import UnusableEntry
 from rg_env.tasks.sampler import mix_of_seed
-from rg_env.tasks.unusable_entry import UnusableEntry
 from tools.answer_texts.right_answers import right_answer
 
 DEFAULTS = -1.0

@@ -5,7 +5,7 @@ from worker_attacks import LONG_S, execute
 
 from rg_env.items import worker_jobs
 from rg_env.task_rules.table import solution
-from rg_env.tasks.fallback_tasks import TASKS
+from rg_env.tasks.library_import import TASKS
 
 pytestmark = pytest.mark.processes
 
