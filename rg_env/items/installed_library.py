@@ -17,8 +17,7 @@ from rg_env.tasks import baselines as shipped_baselines
 from rg_env.tasks import scales as shipped_scales
 from rg_env.tasks.baselines import Baselines
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.level_settings import LevelSetting, build_rules
+from rg_env.tasks.difficulty import Difficulty, LevelSetting, build_rules
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.scales import Scale, ShippedScales
 from rg_env.tasks.selection import TaskChoice

@@ -22,7 +22,7 @@ from rg_env.inference.routes import ROUTES
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture
 from rg_env.task_rules.scale_repairs import NO_SCALE
-from rg_env.tasks.level_settings import build_rules
+from rg_env.tasks.difficulty import build_rules
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
