@@ -299,7 +299,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if self._is_run:
             self._items.items.patience_s = PATIENCE_S
         else:
-            await self._items.trials.finished()
+            await self._items.evaluation.finished()
         logger.info("workers are confined by: %s", ", ".join(self._pool.sandbox_layers))
 
     async def close(self) -> None:
@@ -347,7 +347,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _stop_making_items(self) -> None:
         if self._items is not None:
             self._items.items.cancel_ahead()
-            self._items.trials.stop()
+            self._items.evaluation.stop()
 
     async def _close_pool(self) -> None:
         if self._pool is not None:
@@ -744,7 +744,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         began = time.time()
         made = self._made()
-        await made.trials.finished()
+        await made.evaluation.finished()
         items = self.test_items_with_scorers
         settings = evaluation_run.settings_text(self.config, self.server.servers)
         wanted = self.config.data_dir_to_save_evals
@@ -820,7 +820,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             numbers["train/tasks"] = wandb_run.table(*self.metrics.task_table())
             numbers["curriculum/tasks"] = wandb_run.table(*self._feedback.table())
             if self._items is not None:
-                unasked = self._items.items.unasked.table()
+                unasked = self._items.items.unused_table()
                 numbers["train/items_not_asked"] = wandb_run.table(*unasked)
         numbers |= await wandb_run.numbers_of_servers(self.server.servers)
         await super().wandb_log(numbers)

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psutil
 
-from rg_env.tasks import library, scales
+from rg_env.tasks import library, library_import, scales
 from rg_env.tasks.sampler import entry_seed, mix_of_seed
 
 WORTH_SHOWING = 0.005  # of all; a smaller difference may be chance
@@ -36,7 +36,7 @@ WORTH_SHOWING = 0.005  # of all; a smaller difference may be chance
 def make_items(whose: str, items: int, at_defaults: bool) -> dict[str, Any]:
     """Make items in this process; return CPU seconds and digests by task."""
     if whose == "own":
-        library.__dict__["replace"] = lambda replacements: []
+        library_import.__dict__["replace"] = lambda replacements: []
     tasks = library.describe().tasks
     known = {} if at_defaults else scales.load_shipped().scales
     spent = {task: [0.0, 0.0] for task in tasks}

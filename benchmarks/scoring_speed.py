@@ -29,11 +29,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.answer_texts.asked_items import DEFAULTS, AskedItem, asked_items
-from benchmarks.answer_texts.near_changes import CHANGES, other_answer
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import library
+from tools.answer_texts.near_changes import CHANGES, other_answer
+from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, sampled_items
 
 FIRST_SEED = 17_000_000
 LEVELS = (DEFAULTS, 0.5)
@@ -52,7 +52,7 @@ Times = dict[str, dict[str, float]]
 """Kind of answer and setting to CPU milliseconds of a group."""
 
 
-def answers_to(item: AskedItem, others: list[str]) -> dict[str, list[str]]:
+def answers_to(item: SampledItem, others: list[str]) -> dict[str, list[str]]:
     """Return two answers of each kind to an item."""
     chance = random.Random(item.seed)
     right, other = item.right, other_answer(item.right, others, chance)
@@ -68,7 +68,7 @@ def answers_to(item: AskedItem, others: list[str]) -> dict[str, list[str]]:
 
 def measure(task: str, items: int, rounds: int) -> Times:
     """Return the CPU milliseconds of a group of eight answers of a kind."""
-    asked = asked_items(task, LEVELS, items, FIRST_SEED)
+    asked = sampled_items(task, LEVELS, items, FIRST_SEED)
     groups = [
         (item, answers_to(item, [o.right for o in asked if o is not item]))
         for item in asked

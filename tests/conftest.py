@@ -69,7 +69,7 @@ def written_by_runs() -> set[Path]:
 START_PROCESSES = {"only_api", "other_pool", "pool", "simulated"}
 """Fixtures that start a process: a test that asks for one is marked."""
 
-POOL_ITSELF = {"pool", "sandbox"}
+POOL_ITSELF = {"workers", "sandbox"}
 """Folders whose tests kill and spoil fork servers: each pool there has its own."""
 
 WRITTEN_BEFORE = written_by_runs()

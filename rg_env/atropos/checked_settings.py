@@ -31,7 +31,7 @@ from rg_env.atropos.setting_checks import (
 from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, AnswerForms
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
-from rg_env.tasks.level_settings import LevelSetting, check_setting, parse_setting
+from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.shards import from_launcher
 
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"

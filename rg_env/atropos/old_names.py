@@ -24,8 +24,9 @@ from rg_env.items.run_items import RunItems
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.extraction import extract_answer
 from rg_env.tasks import library
-from rg_env.tasks.fallback_tasks import TASKS as FALLBACK_TASKS
+from rg_env.tasks.datasets import build_dataset
 from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.library_import import TASKS as FALLBACK_TASKS
 from rg_env.tasks.sampler import Sampler
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -100,7 +101,7 @@ class OldNames:
 
         In a run, `setup` does not wait for them; `evaluate` does.
         """
-        made = [] if self._items is None else self._items.trials.made
+        made = [] if self._items is None else self._items.evaluation.made
         return [(item.entry, item.handle) for item in made]
 
     @property
@@ -241,7 +242,7 @@ class OldNames:
         """
         level = self._get_task_complexity_level(task_name)
         params = self._get_complexity_params_for_task(task_name, level, current_seed)
-        return library.build_dataset(task_name, params, current_seed)
+        return build_dataset(task_name, params, current_seed)
 
     def _update_task_performance(self, task_name: str, score: float) -> None:
         """Take a mean score in [0, 1] as that of a group of the level in force.

@@ -19,7 +19,7 @@ from rg_env.atropos.output_paths import check_file, check_folder
 from rg_env.atropos.setting_checks import check_url
 from rg_env.errors import SettingError, not_allowed
 from rg_env.inference.inference import TOKEN_TYPES
-from rg_env.items import mixture_file
+from rg_env.items.chosen_tasks import read_mixture
 from rg_env.tasks.library import MIXTURE
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def check_paths(config: ReasoningGymEnvConfig) -> None:
         SettingError: The field, the path and the reason.
     """
     if config.mixture is not None:
-        mixture_file.read(config.mixture, config.task_params.get(MIXTURE))
+        read_mixture(config.mixture, config.task_params.get(MIXTURE))
     if config.dump_rollouts or config.dump_failed_rollouts:
         check_folder("env.data_dumps_dir", config.data_dumps_dir)
     rows = config.data_path_to_save_groups

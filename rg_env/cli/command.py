@@ -139,7 +139,7 @@ class Difficulty(click.ParamType[Any]):
     ) -> Any:
         """Return the setting that a text means."""
         from rg_env import yaml_text
-        from rg_env.tasks.level_settings import check_setting, parse_setting
+        from rg_env.tasks.difficulty import check_setting, parse_setting
 
         try:
             setting = parse_setting(value)

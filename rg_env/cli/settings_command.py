@@ -16,7 +16,8 @@ from rg_env.cli.command import loaded
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.setting_values import Given
 from rg_env.errors import SettingError
-from rg_env.tasks import written_tasks
+from rg_env.tasks.library_import import is_release_of_list
+from rg_env.tasks.selection import refuse_unlisted
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +72,8 @@ def _command(
 
     def run(**values: Any) -> int:
         given = setting_values.read(command, values)
-        if not isinstance(env_cls, type) and written_tasks.is_library_of_list():
-            written_tasks.refuse_unknown(given.build_env(start).model_dump())
+        if not isinstance(env_cls, type) and is_release_of_list():
+            refuse_unlisted(given.build_env(start).model_dump())
         given.build_servers(start)
         env = _build(name, env_cls, given, starts)
         return _run(name, env, as_json=values.get("json", False))

@@ -16,15 +16,14 @@ from rg_env.cli.printing import print_text
 from rg_env.errors import RunFailed, SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
-from rg_env.items.installed_library import read_library
-from rg_env.items.scale_probe import resolve_scales
+from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import no_scale_reason, rejection, solution, source_task
+from rg_env.task_rules.table import rejection, solution, source_task
 from rg_env.tasks.library import MIXTURE, LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
@@ -87,11 +86,10 @@ def _task(library: LibraryDescription, name: str) -> TaskInfo:
 
 
 async def _place(pool: WorkerPool, task: str, level: float, seed: int) -> Place:
-    scales = await resolve_scales(pool, [task])
+    scales, reasons = await read_scales(pool, [task])
     if task not in scales:
         raise SettingError(
-            f"command line: --level: {task!r} has no difficulty scale"
-            f" ({no_scale_reason(task)})"
+            f"command line: --level: {task!r} has no difficulty scale ({reasons[task]})"
         )
     mix = mix_of_seed(seed)
     return Place(level, scales[task], scales[task].step_at(level, mix), mix)

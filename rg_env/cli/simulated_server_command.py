@@ -49,9 +49,8 @@ from rg_env.demo.policy_model import PolicyModel
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
-from rg_env.items.installed_library import read_library
+from rg_env.items.installed_library import prepare_difficulty, read_library
 from rg_env.items.item_source import ItemSource
-from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import build_selection

@@ -13,12 +13,10 @@ from rg_env.cli.command import Command
 from rg_env.cli.printing import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import item_costs, worker_jobs
-from rg_env.items.installed_library import read_library
-from rg_env.items.scale_probe import resolve_scales
+from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_list
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.reports.task_list import TaskFacts
-from rg_env.task_rules.table import no_scale_reason
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
@@ -58,8 +56,8 @@ async def _facts(
 ) -> tuple[LibraryDescription, list[TaskFacts]]:
     library = await read_library(pool)
     chosen = _chosen(library, names, categories)
-    resolved = await resolve_scales(pool, chosen)
-    scales = {name: resolved.get(name) for name in chosen}
+    found, reasons = await read_scales(pool, chosen)
+    scales = {name: found.get(name) for name in chosen}
     measured: Mapping[str, Mapping[int, float | str]] = {}
     if places:
         steps = item_costs.steps_to_measure(scales)
@@ -71,7 +69,7 @@ async def _facts(
         TaskFacts(
             info=library.tasks[name],
             scale=scale,
-            no_scale_reason="" if scale is not None else no_scale_reason(name),
+            no_scale_reason=reasons.get(name, ""),
             measured=measured.get(name, {}),
         )
         for name, scale in scales.items()

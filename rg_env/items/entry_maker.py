@@ -1,6 +1,6 @@
 """Entries of the stream, made in workers of which one stays free for what cannot wait.
 
-An entry of a task that has to be tried first begins when its task is tried; one of a
+An entry of a task that has to be checked first begins when it is; one of a
 task that is left out is never made.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from rg_env.items import worker_jobs
@@ -64,21 +64,20 @@ class EntryMaker:
         self.places = asyncio.Semaphore(making_at_once)
         self._quick_places = asyncio.Semaphore(making_at_once + 1)
         self.left_out: dict[str, str] = {}
-        self._until_tried: Callable[[str], Awaitable[None]] | None = None
+        self._until_checked: Callable[[str], Awaitable[None]] | None = None
 
-    def leave_out(self, reasons: Mapping[str, str]) -> None:
-        """Make no entry of these tasks from here on; each is named with its reason."""
-        for task, reason in reasons.items():
-            logger.warning("task %s is left out: %s", task, reason)
-        self.left_out.update(reasons)
+    def leave_out(self, task: str, reason: str) -> None:
+        """Make no entry of a task from here on, and say why."""
+        logger.warning("task %s is left out: %s", task, reason)
+        self.left_out[task] = reason
 
-    def wait_for_trials(self, until_tried: Callable[[str], Awaitable[None]]) -> None:
-        """Make no entry of a task before it is known whether it can be asked.
+    def wait_for_check(self, until_checked: Callable[[str], Awaitable[None]]) -> None:
+        """Make no entry of a task before it is known whether it can be used.
 
         Args:
-            until_tried: Waits for the trial of a task, which may call `leave_out`.
+            until_checked: Waits for the check of a task, which may call `leave_out`.
         """
-        self._until_tried = until_tried
+        self._until_checked = until_checked
 
     def begin(self, spec: ItemSpec, attempt: int = 0) -> asyncio.Future[dict[str, Any]]:
         """Begin to make an entry.
@@ -102,8 +101,8 @@ class EntryMaker:
         params = self._stream.params_of(spec, attempt)
         seed = self._stream.seed_of(spec, attempt)
         async with self._place_for(spec):
-            if self._until_tried is not None:
-                await self._until_tried(spec.task)
+            if self._until_checked is not None:
+                await self._until_checked(spec.task)
             if spec.task in self.left_out:
                 raise LeftOut(spec.task)
             return await self._pool.run(

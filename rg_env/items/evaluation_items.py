@@ -1,28 +1,35 @@
-"""The evaluation's items: the same in every process that has the same settings."""
+"""The evaluation's items, and whether each task can be sampled at all.
+
+The items are the same in every process that has the same settings. Every chosen task
+is checked: its evaluation items are made and the gold answer of one is scored. A task
+that makes no item, or whose scorer rejects that answer, is left out. The checks run in
+the background of a run; an item of a task waits for the check of its task alone, so
+that the first groups do not wait for a hundred others.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import asyncio
+import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_settings import ItemSettings
-from rg_env.items.item_source import MadeItem
+from rg_env.items.item_source import ItemSource, MadeItem
+from rg_env.items.task_check import gold_fault
 from rg_env.tasks.item_stream import EvalSpec
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosed, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
+logger = logging.getLogger(__name__)
 
-@dataclasses.dataclass(frozen=True)
-class EvalItems:
-    """The evaluation items, and the tasks that could make none with the reason."""
-
-    items: Sequence[MadeItem]
-    left_out: Mapping[str, str]
+LOOK_AGAIN_S = 0.05
+"""How soon the background looks again whether a run waits for an item."""
 
 
 def evaluated_choices(
@@ -37,28 +44,28 @@ def evaluated_choices(
 
 async def make_eval_items(
     pool: WorkerPool, specs: Sequence[EvalSpec], settings: ItemSettings
-) -> EvalItems:
+) -> tuple[list[MadeItem], str]:
     """Make evaluation items, one after the other.
 
-    One that is not asked is replaced by the next attempt at it.
+    One that is not used is replaced by the next attempt at it.
+
+    Returns:
+        The items, and why the last of those that are missing cannot be made.
     """
     items: list[MadeItem] = []
-    reasons = {}
+    reason = ""
     for spec in specs:
         made = await _made_or_reason(pool, spec, settings)
         if isinstance(made, str):
-            reasons[spec.task] = made
+            reason = made
         else:
             items.append(made)
-    able = {item.handle.task for item in items}
-    left_out = {task: why for task, why in reasons.items() if task not in able}
-    return EvalItems(items, left_out)
+    return items, reason
 
 
 async def _made_or_reason(
     pool: WorkerPool, wanted: EvalSpec, settings: ItemSettings
 ) -> MadeItem | str:
-    """Make an item, or say why it cannot be made."""
     reason = ""
     for spec in (wanted, *wanted.others):
         try:
@@ -77,18 +84,123 @@ async def _made_or_reason(
             if not is_unusable(error):
                 break
         else:
-            return MadeItem(entry, _handle(spec, settings))
+            handle = TaskHandle(
+                task=spec.task,
+                params=spec.params,
+                seed=spec.seed,
+                index=spec.number,
+                split="evaluation",
+                level=spec.level,
+                deadline_s=settings.scoring_deadline_s,
+                rules=settings.scoring_rules,
+            )
+            return MadeItem(entry, handle)
     return reason
 
 
-def _handle(spec: EvalSpec, settings: ItemSettings) -> TaskHandle:
-    return TaskHandle(
-        task=spec.task,
-        params=spec.params,
-        seed=spec.seed,
-        index=spec.number,
-        split="evaluation",
-        level=spec.level,
-        deadline_s=settings.scoring_deadline_s,
-        rules=settings.scoring_rules,
-    )
+class EvaluationItems:
+    """The evaluation items of a run, made while all chosen tasks are checked.
+
+    Args:
+        pool: Where items are made and scored.
+        settings: The settings.
+        specs: Task to what is made of it, at least one spec each.
+        evaluated: The tasks that are evaluated; the others are only checked.
+        items: Told of the tasks that are left out and of the evaluation's questions.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        settings: ItemSettings,
+        specs: Mapping[str, Sequence[EvalSpec]],
+        evaluated: Collection[str],
+        items: ItemSource,
+    ) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._specs = specs
+        self._evaluated = evaluated
+        self._items = items
+        self._checks: dict[str, asyncio.Task[None]] = {}
+        self._made: dict[str, Sequence[MadeItem]] = {}
+        self._background: asyncio.Task[None] | None = None
+        self._is_awaited = asyncio.Event()
+
+    @property
+    def made(self) -> list[MadeItem]:
+        """The evaluation items made so far, in the order of the tasks."""
+        return [item for task in self._specs for item in self._made.get(task, ())]
+
+    def start(self) -> asyncio.Task[None]:
+        """Begin to check all tasks in the background, while a run needs no item."""
+        number = sum(len(self._specs[task]) for task in self._evaluated)
+        logger.info("making %d evaluation items", number)
+        self._background = asyncio.create_task(self._check_all())
+        self._background.add_done_callback(_log_failure)
+        return self._background
+
+    def stop(self) -> None:
+        """Give up what is not checked yet."""
+        for task in (self._background, *self._checks.values()):
+            if task is not None:
+                task.cancel()
+
+    async def checked(self, task: str) -> None:
+        """Wait until a task is checked; it begins at once if it has not begun."""
+        if task not in self._checks:
+            self._checks[task] = asyncio.create_task(self._check(task))
+        await asyncio.shield(self._checks[task])
+
+    async def finished(self) -> list[MadeItem]:
+        """Wait until all tasks are checked, and return the evaluation items.
+
+        Raises:
+            LibraryError: No chosen task can make an item.
+        """
+        self._is_awaited.set()
+        await asyncio.shield(self._background or self.start())
+        if not set(self._specs) - set(self._items.maker.left_out):
+            raise LibraryError(
+                "no chosen task can make an item; the log names each with its reason"
+            )
+        return self.made
+
+    async def _check_all(self) -> None:
+        for task in self._specs:
+            while self._items.is_awaited and not self._is_awaited.is_set():  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_AGAIN_S)
+            if self._is_awaited.is_set():
+                break
+            async with self._items.maker.places:
+                await self.checked(task)
+        places = asyncio.Semaphore(self._settings.worker_count)
+
+        async def checked(task: str) -> None:
+            async with places:
+                await self.checked(task)
+
+        await asyncio.gather(*map(checked, self._specs))
+        short = [t for t, made in self._made.items() if len(made) < len(self._specs[t])]
+        fewer = f", too few of {', '.join(short)}" if short else ""
+        logger.info("%d evaluation items are made%s", len(self.made), fewer)
+
+    async def _check(self, task: str) -> None:
+        items, reason = await make_eval_items(
+            self._pool, self._specs[task], self._settings
+        )
+        fault: str | None = reason
+        if items:
+            params, entry = items[0].handle.params, items[0].entry
+            rules = self._settings.scoring_rules
+            fault = await gold_fault(self._pool, task, params, entry, rules)
+        if fault is not None:
+            self._items.maker.leave_out(task, fault)
+        elif task in self._evaluated:
+            self._made[task] = items
+            self._items.keep_for_evaluation({item.entry["question"] for item in items})
+
+
+def _log_failure(checks: asyncio.Task[None]) -> None:
+    if not checks.cancelled() and checks.exception() is not None:
+        logger.error("the checks of the tasks ended", exc_info=checks.exception())

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
-from rg_env.scoring.score import Score, ScoreRow, better_form, read_rows, score_answer
+from rg_env.scoring.score import Score, better_form, read_rows, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import EVALUATED, source_task
 from rg_env.workers.pool_errors import DeadlineExceeded, PoolError, WorkerDied
@@ -91,24 +91,9 @@ def scores_of(answers: Sequence[str], brief: bool = False) -> Trust:
     return Trust(max_reply_bytes=MAX_REPLY_BYTES, read=read, brief=brief)
 
 
-def _is_evaluated(dataset: Any, entry: Mapping[str, Any]) -> bool:
-    """Say whether a scorer may run the text of an answer; of a config nobody knows."""
-    if not isinstance(dataset, TaskHandle):
-        return True
-    return source_task(dataset.task, entry) in EVALUATED
-
-
-def _remote_job(
-    dataset: Any,
-) -> tuple[Callable[..., list[ScoreRow]], tuple[Any, ...]]:
-    """Return the job and its leading arguments, () where the dataset is foreign."""
-    if isinstance(dataset, TaskHandle):
-        return worker_jobs.score_answers, (dataset.task, dict(dataset.params))
-    cls = type(dataset)
-    if cls.__module__.startswith("reasoning_gym."):
-        where = (cls.__module__, cls.__qualname__)
-        return worker_jobs.score_answers_by_config, (*where, dataset.config)
-    return worker_jobs.score_answers, ()
+def _is_foreign(dataset: Any) -> bool:
+    is_ours = isinstance(dataset, TaskHandle)
+    return not is_ours and not type(dataset).__module__.startswith("reasoning_gym.")
 
 
 def _failed(answer: str, error: PoolError) -> Score:
@@ -143,19 +128,14 @@ class GroupScorer:
         Raises:
             ScoringUnavailable: The pool gave no score.
         """
-        job, where = _remote_job(dataset)
-        if not where:
+        if _is_foreign(dataset):
             return self._score_here(dataset, entry, answer)
-        call = (*where, entry, [answer], self._rules)
-        trust = scores_of([answer], _is_evaluated(dataset, entry))
+        call, limits = self._job(dataset, entry, [answer])
         try:
-            scores: Any = self._pool.call(
-                job, *call, deadline_s=self._deadline_s, trust=trust
-            )
+            scores: list[Score] = self._pool.call(*call, **limits)
         except PoolError as error:
             return _failed(answer, error)
-        score: Score = scores[0]
-        return score
+        return scores[0]
 
     async def score_group(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
@@ -173,13 +153,12 @@ class GroupScorer:
         Raises:
             ScoringUnavailable: The pool gave no scores.
         """
-        distinct = list(dict.fromkeys(answers))
-        if not _remote_job(dataset)[1]:
-            return [self._score_here(dataset, entry, a) for a in answers]
+        if _is_foreign(dataset):
+            return [self._score_here(dataset, entry, answer) for answer in answers]
         # Megabytes would cost more to send than to refuse.
         limit = self._rules.longest_answer(entry.get("answer"))
-        by_answer = {a: Score(0.0, "refused", a) for a in distinct if len(a) > limit}
-        sent = [answer for answer in distinct if answer not in by_answer]
+        by_answer = {a: Score(0.0, "refused", a) for a in answers if len(a) > limit}
+        sent = [a for a in dict.fromkeys(answers) if a not in by_answer]
         if sent:
             scores = await self._score_distinct(dataset, entry, sent)
             by_answer.update(zip(sent, scores, strict=True))
@@ -193,22 +172,37 @@ class GroupScorer:
             lambda form: score_answer(form, entry, dataset.score_answer),
         )
 
+    def _job(
+        self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the call of a worker: the job with its arguments, and its limits."""
+        how = (entry, answers, self._rules)
+        call: tuple[Any, ...]
+        if isinstance(dataset, TaskHandle):
+            task, params = dataset.task, dict(dataset.params)
+            call = (worker_jobs.score_answers, task, params, *how)
+            may_evaluate = source_task(task, entry) in EVALUATED
+        else:
+            cls = type(dataset)
+            where = (cls.__module__, cls.__qualname__, dataset.config)
+            call = (worker_jobs.score_answers_by_config, *where, *how)
+            may_evaluate = True  # nobody knows of a config which task it is of
+        trust = scores_of(answers, brief=may_evaluate)
+        return call, {"deadline_s": self._deadline_s, "trust": trust}
+
     async def _score_distinct(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
     ) -> list[Score]:
-        job, where = _remote_job(dataset)
-        call = (*where, entry, answers, self._rules)
-        trust = scores_of(answers, _is_evaluated(dataset, entry))
+        call, limits = self._job(dataset, entry, answers)
         try:
-            scores: Any = await self._pool.run(
-                job, *call, deadline_s=self._deadline_s, trust=trust
-            )
-            return list[Score](scores)
+            scores: list[Score] = await self._pool.run(*call, **limits)
         except (DeadlineExceeded, WorkerDied) as error:
             if len(answers) == 1:
                 return [_failed(answers[0], error)]
         except PoolError as error:
             _failed(answers[0], error)
+        else:
+            return scores
         return [
             (await self._score_distinct(dataset, entry, [answer]))[0]
             for answer in answers

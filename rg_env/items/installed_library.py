@@ -1,14 +1,34 @@
-"""What is installed, asked of the workers by every command before anything else."""
+"""What is installed, asked of the workers, and which shipped tables hold for it.
+
+A row of a table holds for a task while the library's sources are those that it was made
+from. Other tasks keep the library's default parameters and have the baseline 0; the log
+names them.
+"""
 
 from __future__ import annotations
 
-from rg_env.errors import LibraryError
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from rg_env.errors import LibraryError, SettingError
 from rg_env.items import worker_jobs
+from rg_env.task_rules.table import no_scale_reason
+from rg_env.tasks import baselines as shipped_baselines
+from rg_env.tasks import scales as shipped_scales
+from rg_env.tasks.baselines import Baselines
+from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.difficulty import Difficulty, LevelSetting, build_rules
 from rg_env.tasks.library import LibraryDescription
+from rg_env.tasks.scales import Scale, ShippedScales
+from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PreloadFailed
 from rg_env.workers.worker_pool import WorkerPool
 
+logger = logging.getLogger(__name__)
+
 DEADLINE_S = 300.0
+"""For questions about the library, of which the first one imports it."""
+
 MISSING = ("ImportError", "ModuleNotFoundError")
 
 
@@ -39,3 +59,120 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
                 " cause, and the machine's memory may be too small for it"
             ) from error
         raise
+
+
+async def read_scales(
+    pool: WorkerPool, tasks: Iterable[str], *, shipped: ShippedScales | None = None
+) -> tuple[dict[str, Scale], dict[str, str]]:
+    """Return the scales of those tasks that have one, and why the others have none.
+
+    Args:
+        pool: Where the library is read.
+        tasks: Registered tasks.
+        shipped: The table; None for the one that comes with the project.
+    """
+    table = shipped_scales.load_shipped() if shipped is None else shipped
+    digests = await pool.run(worker_jobs.curriculum_digests, deadline_s=DEADLINE_S)
+    scales, reasons = {}, {}
+    changed = []
+    for task in tasks:
+        if task not in digests:
+            reasons[task] = no_scale_reason(task)
+        elif table.digests.get(task) == digests[task]:
+            scales[task] = table.scales[task]
+        else:
+            changed.append(task)
+            reasons[task] = (
+                f"its curriculum is not that of reasoning-gym {table.library_version}"
+            )
+    if changed:
+        logger.warning(
+            "the curricula of %d tasks are not those of reasoning-gym %s; these keep"
+            " the library's default parameters: %s",
+            len(changed),
+            table.library_version,
+            ", ".join(changed),
+        )
+    return scales, reasons
+
+
+async def prepare_difficulty(
+    pool: WorkerPool,
+    tasks: Sequence[str],
+    known: Collection[str],
+    mode: LevelSetting,
+    task_levels: Mapping[str, LevelSetting],
+    curriculum: Curriculum,
+) -> Difficulty:
+    """Read the scales of the chosen tasks and say how their levels are chosen.
+
+    The environment and the simulated server both call this, and mean the same items.
+
+    Args:
+        pool: Where the library runs.
+        tasks: The chosen tasks.
+        known: Every registered task, for the nearest name.
+        mode: The setting of all tasks.
+        task_levels: Name or pattern to its own setting.
+        curriculum: Holds the levels that move; its bounds are set.
+
+    Raises:
+        SettingError: A name of `task_levels`, or one that was given a level from
+            outside, does not exist or has no scale.
+    """
+    scales, unscaled = await read_scales(pool, tasks)
+    unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
+    try:
+        rules = build_rules(tasks, known, unscaled, mode, task_levels)
+        usable = {task: scales[task] for task in tasks if task not in unscaled}
+        curriculum.limit({task: rules[task].bounds for task in usable}, unscaled)
+    except SettingError as error:
+        raise SettingError(f"env.{error}") from error
+    if unscaled and (mode is not None or task_levels):
+        logger.info(
+            "%d of %d tasks have no difficulty scale and keep their parameters: %s",
+            len(unscaled),
+            len(tasks),
+            ", ".join(sorted(unscaled)),
+        )
+    return Difficulty(usable, rules, curriculum)
+
+
+async def prepare_baselines(
+    pool: WorkerPool,
+    selection: Sequence[TaskChoice],
+    *,
+    shipped: Baselines | None = None,
+) -> Baselines:
+    """Return the baselines that hold for the installed library.
+
+    Args:
+        pool: Where the library is read.
+        selection: What the draws fall on.
+        shipped: The table; None for the one that comes with the project.
+    """
+    table = shipped_baselines.load_shipped() if shipped is None else shipped
+    names = sorted({choice.task for choice in selection})
+    digests = await pool.run(
+        worker_jobs.curriculum_digests, names, deadline_s=DEADLINE_S
+    )
+    found = table.of_tasks(
+        {t for t, row in table.by_task.items() if digests.get(t) == row.digest}
+    )
+    unknown = [task for task in names if task not in found.by_task]
+    own = sorted({c.task for c in selection if c.params} - set(unknown))
+    if unknown:
+        logger.warning(
+            "reward_baseline: of %d tasks as the installed reasoning-gym has them no"
+            " baseline was measured (the table is of %s), and theirs is 0: %s",
+            len(unknown),
+            found.library_version,
+            ", ".join(unknown),
+        )
+    if own:
+        logger.warning(
+            "reward_baseline: no baseline was measured with parameters of your own, and"
+            " it is 0 for: %s",
+            ", ".join(own),
+        )
+    return found

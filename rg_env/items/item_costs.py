@@ -7,13 +7,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rg_env.items import worker_jobs
-from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
+from rg_env.items.task_check import make_items
 from rg_env.tasks.scales import Scale
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed
 from rg_env.workers.worker_pool import WorkerPool
 
-MAKE_DEADLINE_S = 30.0
 MEASURED_ITEMS = 6
 MEASURED_MS = 2_000.0
 """Time after which a step gets no further item."""
@@ -28,25 +26,10 @@ async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> fl
         DeadlineExceeded: An item was not ready in time.
         JobFailed: An item cannot be made, or the library made none that can be asked.
     """
-    times_ms: list[float] = []
-    unusable: JobFailed | None = None
-    for number in range(MAX_ATTEMPTS * MEASURED_ITEMS):
-        seed = entry_seed("evaluation", f"tasks/{task}", number)
-        call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
-        try:
-            took_ms, _ = await pool.run(
-                worker_jobs.timed, *call, deadline_s=MAKE_DEADLINE_S
-            )
-        except JobFailed as error:
-            if error.kind != "UnusableEntry":
-                raise
-            unusable = error
-            continue
-        times_ms.append(took_ms)
-        if len(times_ms) == MEASURED_ITEMS or sum(times_ms) > MEASURED_MS:
-            break
-    if unusable is not None and not times_ms:
-        raise unusable
+    made = await make_items(
+        pool, task, params, "tasks", MEASURED_ITEMS, enough_ms=MEASURED_MS
+    )
+    times_ms = [took_ms for took_ms, _ in made]
     return statistics.median(times_ms[1:] or times_ms)
 
 

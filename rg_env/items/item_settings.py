@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import RewardBaseline
-from rg_env.tasks.level_settings import LevelSetting
+from rg_env.tasks.difficulty import LevelSetting
 
 
 class ItemSettings(Protocol):

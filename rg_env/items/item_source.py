@@ -24,7 +24,6 @@ from typing import Any
 from rg_env.errors import RunFailed
 from rg_env.items.entry_maker import EntryMaker, LeftOut, is_unusable
 from rg_env.items.group_scorer import TaskHandle
-from rg_env.items.unasked_items import UnaskedItems
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
@@ -95,7 +94,8 @@ class ItemSource:
         maker: Makes the entries; told of the tasks that are left out.
         failures: Number of draws that gave no entry, by task.
         events: Number of items that were replaced, repeated or overtaken, by name.
-        unasked: Items that were not asked because they are faulty, by task and fault.
+        unused: Number of items that were not used because they are faulty, by task and
+            what is wrong with them.
         is_awaited: Whether a run waits for its next item.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
@@ -122,7 +122,7 @@ class ItemSource:
         self._filter = QuestionFilter()
         self.failures: Counter[str] = Counter()
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
-        self.unasked = UnaskedItems()
+        self.unused: Counter[tuple[str, str]] = Counter()
         self.is_awaited = False
         self.patience_s: float | None = None
 
@@ -272,7 +272,7 @@ class ItemSource:
         if isinstance(error, PoolClosed):
             raise error
         if isinstance(error, JobFailed) and is_unusable(error):
-            self.unasked.add(item.spec.task, error.message)
+            self._count_unused(item.spec.task, error.message)
             entry = None
         elif isinstance(error, (LeftOut, PoolError)):
             self._skip(item, error)
@@ -308,6 +308,25 @@ class ItemSource:
                 spec.level,
                 error,
             )
+
+    def _count_unused(self, task: str, said: str) -> None:
+        """Count an item; the first, tenth, hundredth and so on of a fault is logged.
+
+        Args:
+            task: The task that made it.
+            said: What the worker says of it, which begins with the task.
+        """
+        fault = said.removeprefix(f"{task}: ")
+        self.unused[task, fault] += 1
+        number = self.unused[task, fault]
+        if set(str(number)[1:]) <= {"0"} and str(number).startswith("1"):
+            items = "1 item was" if number == 1 else f"{number} items were"
+            logger.info("%s: %s not asked: %s", task, items, fault)
+
+    def unused_table(self) -> tuple[list[str], list[list[Any]]]:
+        """Return columns and rows of a table: a row for each fault of a task."""
+        rows = [[*names, number] for names, number in sorted(self.unused.items())]
+        return ["task", "fault", "items"], rows
 
     def _handle(self, item: _Outstanding) -> TaskHandle:
         spec = item.spec

@@ -1,4 +1,4 @@
-"""What a run asks: the library, the chosen tasks, the stream and the eval items.
+"""What a run samples: the library, the chosen tasks, the stream and the eval items.
 
 Put together once, in `setup`, from the settings and what the workers say of the
 installed library.
@@ -11,43 +11,44 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.errors import SettingError
-from rg_env.items import mixture_file, worker_jobs
+from rg_env.items import worker_jobs
+from rg_env.items.chosen_tasks import check_params, choose_tasks
 from rg_env.items.entry_maker import EntryMaker
-from rg_env.items.evaluation_items import evaluated_choices
-from rg_env.items.installed_library import read_library
+from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
+from rg_env.items.installed_library import (
+    DEADLINE_S,
+    prepare_baselines,
+    prepare_difficulty,
+    read_library,
+)
 from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource
-from rg_env.items.run_baselines import prepare_baselines
-from rg_env.items.run_difficulty import prepare_difficulty
-from rg_env.items.task_trials import TaskTrials
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import NO_RULE, Difficulty
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import EvalSpec, ItemStream, evaluation_specs
-from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.sampler import Sampler
-from rg_env.tasks.selection import TaskChoice, build_selection
+from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-DESCRIBE_DEADLINE_S = 300.0
 LOOKAHEAD = 64
 """Items made ahead: a slow one is hidden as long as these last."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RunItems:
-    """What a run asks.
+    """What a run samples.
 
     Attributes:
         library: What is installed.
         task_names: The chosen tasks, sorted.
         sampler: The stream of draws.
         items: The stream of items, made from the draws.
-        trials: The evaluation items, being made.
+        evaluation: The evaluation items, being made.
         difficulty: The levels of the items.
     """
 
@@ -55,7 +56,7 @@ class RunItems:
     task_names: list[str]
     sampler: Sampler
     items: ItemSource
-    trials: TaskTrials
+    evaluation: EvaluationItems
     difficulty: Difficulty
 
 
@@ -73,9 +74,7 @@ async def _describe(pool: WorkerPool) -> LibraryDescription:
 
 async def _say_fixes(pool: WorkerPool) -> None:
     """Log how the corrections of the library's scorers stand to the installed one."""
-    standings = await pool.run(
-        worker_jobs.describe_fixes, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    standings = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
     changed = {
         standing: [task for task, found in standings.items() if found == standing]
         for standing in ("checked again", "not needed any more")
@@ -88,49 +87,10 @@ async def _say_fixes(pool: WorkerPool) -> None:
             logger.warning("scorers that the library changed, %s: %s", standing, names)
 
 
-async def _select(
-    pool: WorkerPool, library: LibraryDescription, settings: ItemSettings
-) -> tuple[TaskChoice, ...]:
-    """Choose the tasks; their parameters are checked by the library in a worker."""
-    tasks, params = settings.tasks, dict(settings.task_params)
-    if settings.mixture is not None:
-        params[MIXTURE] = mixture_file.read(settings.mixture, params.get(MIXTURE))
-        if tasks is None and settings.categories is None:
-            tasks = [MIXTURE]
-    try:
-        selection = build_selection(
-            library,
-            tasks=tasks,
-            categories=settings.categories,
-            exclude_tasks=settings.exclude_tasks,
-            task_weights=settings.task_weights,
-            task_params=params,
-        )
-    except SettingError as error:
-        said = f"env.{error}"
-        if settings.mixture is not None:  # where the user has written it
-            said = said.replace(f"env.task_params.{MIXTURE}", mixture_file.FIELD, 1)
-        raise SettingError(said) from error
-    await _check_params(pool, [(c.task, c.params) for c in selection if c.params])
-    return selection
-
-
-async def _check_params(
-    pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
-) -> None:
-    """Refuse dataset parameters that the library does not accept."""
-    plain = [(task, dict(params)) for task, params in given]
-    refusal = await pool.run(
-        worker_jobs.check_params, plain, deadline_s=DESCRIBE_DEADLINE_S
-    )
-    if refusal is not None:
-        raise SettingError(f"env.{refusal}")
-
-
 async def prepare_items(
     pool: WorkerPool, settings: ItemSettings, feedback: Feedback
 ) -> RunItems:
-    """Read the library, choose the tasks and begin to try them.
+    """Read the library, choose the tasks and begin to check them.
 
     Args:
         pool: Where the library runs.
@@ -144,7 +104,7 @@ async def prepare_items(
     library = await _describe(pool)
     if settings.scorer_fixes:
         await _say_fixes(pool)
-    selection = await _select(pool, library, settings)
+    selection = await choose_tasks(pool, library, settings)
     names = sorted({choice.task for choice in selection})
     logger.info("%d tasks chosen", len(names))
     difficulty = await prepare_difficulty(
@@ -155,7 +115,7 @@ async def prepare_items(
         settings.task_levels,
         feedback.curriculum,
     )
-    await _check_params(pool, _params_at_every_step(selection, difficulty))
+    await check_params(pool, _params_at_every_step(selection, difficulty))
     adaptive = None
     if settings.task_choice == "adaptive":
         adaptive = AdaptiveWeights(dict.fromkeys(names, 1.0), settings.adaptive_floor)
@@ -185,10 +145,10 @@ async def prepare_items(
         rules=settings.scoring_rules,
         baselines=baselines,
     )
-    trials = _trials(pool, settings, selection, difficulty, items)
-    maker.wait_for_trials(trials.of)
-    trials.start()
-    return RunItems(library, names, sampler, items, trials, difficulty)
+    evaluation = _evaluation(pool, settings, selection, difficulty, items)
+    maker.wait_for_check(evaluation.checked)
+    evaluation.start()
+    return RunItems(library, names, sampler, items, evaluation, difficulty)
 
 
 def _params_at_every_step(
@@ -203,14 +163,14 @@ def _params_at_every_step(
     ]
 
 
-def _trials(
+def _evaluation(
     pool: WorkerPool,
     settings: ItemSettings,
     selection: Sequence[TaskChoice],
     difficulty: Difficulty,
     items: ItemSource,
-) -> TaskTrials:
-    """Return the trials of all tasks: evaluation items, or one item to try it."""
+) -> EvaluationItems:
+    """Return the evaluation items; of a task that is not evaluated, one to check it."""
     evaluated = evaluated_choices(
         selection, settings.num_eval_tasks, settings.eval_seed
     )
@@ -221,4 +181,4 @@ def _trials(
         for spec in evaluation_specs(choices, number, seed, difficulty):
             specs.setdefault(spec.task, []).append(spec)
     names = {choice.task for choice in evaluated}
-    return TaskTrials(pool, settings, dict(sorted(specs.items())), names, items)
+    return EvaluationItems(pool, settings, dict(sorted(specs.items())), names, items)

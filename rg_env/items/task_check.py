@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,6 +40,44 @@ def _is_same(control: str, gold: str | None) -> bool:
         return float(control) == float(gold)
     except ValueError:
         return False
+
+
+async def make_items(
+    pool: WorkerPool,
+    task: str,
+    params: Mapping[str, Any],
+    stream: str,
+    count: int,
+    checked: bool = True,
+    enough_ms: float = math.inf,
+) -> list[tuple[float, dict[str, Any]]]:
+    """Make items, each with its time in milliseconds; those not used are passed over.
+
+    Args:
+        pool: Where they are made.
+        task: The registered task.
+        params: Dataset parameters that differ from the library's defaults.
+        stream: Names the seeds.
+        count: Items to make, at least 1.
+        checked: Whether faulty entries are rejected; see `library.make_entry`.
+        enough_ms: Time after which no further item is made.
+
+    Raises:
+        PoolError: An item cannot be made, or none of those made can be used.
+    """
+    made: list[tuple[float, dict[str, Any]]] = []
+    tries = MAX_ATTEMPTS * count
+    for number in range(tries):
+        seed = entry_seed("evaluation", f"{stream}/{task}", number)
+        call = (worker_jobs.make_entry, task, dict(params), seed, checked)
+        try:
+            made.append(await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S))
+        except JobFailed as error:
+            if not is_unusable(error) or (number + 1 == tries and not made):
+                raise
+        if len(made) == count or sum(took_ms for took_ms, _ in made) > enough_ms:
+            break
+    return made
 
 
 async def _scores(
@@ -134,8 +173,11 @@ class TaskCheck:
         make_ms: list[float] = []
         score_ms: list[float] = []
         try:
-            entries = await self._make(self._pool, task, make_ms)
-            again = await self._make(self._other, task, [])
+            how: tuple[Any, ...] = (task, {}, "doctor", self._num_items, self._fixes)
+            made = await make_items(self._pool, *how)
+            make_ms = [took_ms for took_ms, _ in made]
+            entries = [entry for _, entry in made]
+            again = [entry for _, entry in await make_items(self._other, *how)]
             faults += self._repeat_faults(entries, again)
             faults += await self._gold_faults(task, entries, score_ms, notes)
             faults += await self._control_faults(task, entries)
@@ -149,28 +191,6 @@ class TaskCheck:
             make_ms=statistics.median(make_ms) if make_ms else None,
             score_ms=statistics.median(score_ms) if score_ms else None,
         )
-
-    async def _make(
-        self, pool: WorkerPool, task: str, times_ms: list[float]
-    ) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = []
-        tries = MAX_ATTEMPTS * self._num_items
-        for number in range(tries):
-            seed = entry_seed("evaluation", f"doctor/{task}", number)
-            call: tuple[Any, ...] = (worker_jobs.make_entry, task, {}, seed)
-            try:
-                time_ms, entry = await pool.run(
-                    worker_jobs.timed, *call, self._fixes, deadline_s=DEADLINE_S
-                )
-            except JobFailed as error:
-                if not is_unusable(error) or (number + 1 == tries and not entries):
-                    raise
-                continue
-            times_ms.append(time_ms)
-            entries.append(entry)
-            if len(entries) == self._num_items:
-                break
-        return entries
 
     @staticmethod
     def _repeat_faults(entries: Sequence[Entry], again: Sequence[Entry]) -> list[str]:

@@ -6,6 +6,7 @@ name through the pool; nothing here knows of processes, deadlines or the framewo
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,15 +15,31 @@ from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
 from rg_env.scoring.score import Score, ScoreRow, as_row, better_form, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import rejection, source_task
+from rg_env.task_rules.table import EVALUATED, rejection, source_task
 from rg_env.tasks import library
 
 T = TypeVar("T")
 
 DEFAULT_RULES = ScoringRules()
 
-PRELOAD = ("rg_env.items.library_preload",)
-"""What a pool for these jobs imports before its workers are forked."""
+
+def preload() -> None:
+    """Load reasoning-gym and what the first calls of some scorers load.
+
+    A worker that replaces another one then has the library at once, instead of after
+    the second that importing it takes. The scorers that evaluate text have their
+    processes replaced after every group.
+    """
+    library.describe()
+    for task in EVALUATED:
+        # What is broken is named where the task is checked. Seed 3 makes quick items.
+        with contextlib.suppress(Exception):
+            entry = next(library.usable_entries(task, {}, range(3, 100)))
+            score_answers(task, {}, entry, [entry["answer"]])
+
+
+PRELOAD = (f"{__name__}:{preload.__name__}",)
+"""What a pool for these jobs does before its workers are forked."""
 
 
 def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
@@ -54,18 +71,6 @@ def make_entry(
     return library.make_entry(task, params, seed, checked)
 
 
-def _is_refused(
-    guarded: str, answer: str, entry: Mapping[str, Any], rules: ScoringRules
-) -> bool:
-    """Say whether an answer must not reach the scorer."""
-    gold = entry.get("answer")
-    if len(answer) > rules.longest_answer(gold):
-        return True
-    return (
-        rejection(guarded, answer, gold if isinstance(gold, str) else None) is not None
-    )
-
-
 def _score_all(
     task: str,
     dataset: Any,
@@ -73,18 +78,20 @@ def _score_all(
     answers: Sequence[str],
     rules: ScoringRules,
 ) -> list[ScoreRow]:
-    """Score the forms of answers that the guard admits; the others are refused.
+    """Score the forms of answers that the guard admits; the others are rejected.
 
     Answers that are the same text are looked at once.
     """
     scorer = dataset.score_answer
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
-
     source = source_task(task, entry)
+    gold = entry.get("answer")
+    longest = rules.longest_answer(gold)
+    known_gold = gold if isinstance(gold, str) else None
 
     def score(form: str) -> Score:
-        if _is_refused(source, form, entry, rules):
+        if len(form) > longest or rejection(source, form, known_gold) is not None:
             return Score(0.0, "refused", form)
         return score_answer(form, entry, scorer)
 

@@ -1,7 +1,7 @@
 """What a cheap strategy earns at a task and level: the baseline of its items.
 
 Where an answer space is small, guessing pays. `baselines.json` says how much, for one
-version of the library: measured by `python -m rg_env.items.make_baselines` at the
+version of the library: measured by `python -m tools.make_baselines` at the
 library's defaults and at every step of the shipped scales. An item belongs to one of
 these by its parameters, and so do those of a mixture or of parameters of the user's
 own where they happen to be the same; all others have the baseline 0.

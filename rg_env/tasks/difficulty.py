@@ -1,22 +1,153 @@
-"""From a draw to dataset parameters: the level of an item, and the step it falls on.
+"""The level of an item: what settings ask for, what a scale has, what results moved.
 
-    setting     what the user asks for, by task or for all: see level_settings.py
-    scale       the steps of a task and what each sets: see scales.py
-    level       a place on the scale, 0 to 1; where results move it, curriculum.py does
+A setting says where on a task's scale its next item comes from:
 
-This joins the three for one run, and asks nobody else.
+    None                the library's default parameters
+    "random"            a uniform level for each item
+    "curriculum"        a level that moves with the results
+    0.7                 always this level
+    [0.2, 0.6]          a level in this range: uniform, or the bounds of the curriculum
+
+`build_rules` makes one rule a task of them; `Difficulty` joins the rules, the scales
+(scales.py) and the levels that results move (curriculum.py) for one run.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import fnmatch
+import math
 import statistics
-from collections.abc import Mapping
-from typing import Any
+import typing
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
+from rg_env.errors import SettingError, nearest, shown, unknown_name
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.level_settings import LevelRule
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale
+
+ModeName = Literal["random", "curriculum"]
+LevelSetting = ModeName | float | list[float] | None
+
+MODES: tuple[ModeName, ...] = ("random", "curriculum")
+ALLOWED = "None, 'random', 'curriculum', a level in 0 to 1, or a range [low, high]"
+
+
+@dataclasses.dataclass(frozen=True)
+class LevelRule:
+    """How the level of a task's items is chosen.
+
+    Attributes:
+        mode: "default" for the library's default parameters, which have no level.
+        low: Lowest level, in [0, 1].
+        high: Highest level, in [low, 1]; a fixed level is `low` and `high` at once.
+    """
+
+    mode: Literal["default", "fixed", "random", "curriculum"] = "default"
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest level."""
+        return self.low, self.high
+
+    def uniform(self, point: float) -> float:
+        """Return the level at a point of the range, both in [0, 1)."""
+        return self.low + point * (self.high - self.low)
+
+
+def _is_level(value: object) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and 0.0 <= typing.cast(float, value) <= 1.0
+
+
+def _is_range(value: object) -> bool:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return False
+    return all(map(_is_level, value)) and bool(value[0] <= value[1])
+
+
+def check_setting(value: object) -> None:
+    """Refuse what is no level setting.
+
+    Raises:
+        ValueError: What is allowed, and the nearest valid name.
+    """
+    if value is None or value in MODES or _is_level(value) or _is_range(value):
+        return
+    close = nearest(value, MODES) if isinstance(value, str) else None
+    hint = f"; did you mean {close!r}?" if close else ""
+    raise ValueError(f"allowed are {ALLOWED}, found {shown(value)}{hint}")
+
+
+def parse_setting(text: object) -> object:
+    """Return a level setting from the text of a command line."""
+    if isinstance(text, str):
+        try:
+            number = float(text)
+        except ValueError:
+            return text
+        return number if math.isfinite(number) else text
+    return text
+
+
+def _rule(setting: LevelSetting, mode_of_range: ModeName) -> LevelRule:
+    if setting is None:
+        return LevelRule()
+    if isinstance(setting, str):
+        return LevelRule(setting)
+    if isinstance(setting, list):
+        return LevelRule(mode_of_range, *setting)
+    return LevelRule("fixed", setting, setting)
+
+
+def build_rules(
+    tasks: Collection[str],
+    known: Collection[str],
+    no_scale: Mapping[str, str],
+    mode: LevelSetting,
+    task_levels: Mapping[str, LevelSetting],
+) -> dict[str, LevelRule]:
+    """Turn the settings into a rule for each task.
+
+    Args:
+        tasks: The chosen tasks.
+        known: Every registered task, for the nearest name.
+        no_scale: Task to the reason why it has no scale.
+        mode: The setting of all tasks.
+        task_levels: Name or pattern to setting. A name wins over a pattern, a later
+            pattern over an earlier one.
+
+    Returns:
+        A rule for each chosen task; one without a scale keeps the library's defaults.
+
+    Raises:
+        SettingError: A name matches nothing, or a task that is named has no scale.
+    """
+    settings: dict[str, LevelSetting] = dict.fromkeys(tasks, mode)
+    by_pattern = sorted(task_levels.items(), key=lambda row: row[0] in known)
+    for pattern, setting in by_pattern:
+        matched = fnmatch.filter(tasks, pattern)
+        if not matched:
+            if pattern in known:
+                raise SettingError(
+                    f"task_levels: {pattern!r} is not among the chosen tasks"
+                )
+            raise unknown_name("task_levels", pattern, known, "task")
+        if pattern in no_scale and setting is not None:
+            raise SettingError(
+                f"task_levels: {pattern!r} has no difficulty scale"
+                f" ({no_scale[pattern]}); allowed: None"
+            )
+        settings.update(dict.fromkeys(matched, setting))
+    moves: ModeName = "curriculum" if mode == "curriculum" else "random"
+    return {
+        task: LevelRule() if task in no_scale else _rule(setting, moves)
+        for task, setting in settings.items()
+    }
+
 
 NO_RULE = LevelRule()
 

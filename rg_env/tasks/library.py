@@ -1,47 +1,37 @@
 """The one door to reasoning-gym: what it offers, and entries made with it.
 
 Everything that the rest of the project knows of the library goes through here, as
-plain values. The library is imported on first use, never on import of this module,
-because it takes two seconds and a hundred megabytes.
-
-A populated `reasoning-gym/` folder beside the project (the git submodule) is used
-instead of the installed package; `describe()` says which one it was and its version.
-
-What it does not do: it does not protect anyone from the library's code. Generators
-print, write files and may hang, so `make_entry` belongs in a worker process.
+plain values. What it does not do: it does not protect anyone from the library's code.
+Generators print, write files and may hang, so `make_entry` belongs in a worker process.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import dataclasses
 import decimal
 import functools
 import hashlib
-import importlib
 import importlib.metadata
 import inspect
 import random
 import re
 import sys
 import textwrap
-import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
-from rg_env.task_rules.faster.rows import Words
-from rg_env.task_rules.faster_functions import replace
-from rg_env.task_rules.table import TABLE, fault_of
-from rg_env.tasks import broken_library
-from rg_env.tasks.no_plots import no_plots
-from rg_env.tasks.unusable_entry import UnusableEntry
-
-SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
+from rg_env.task_rules.table import fault_of
+from rg_env.tasks.datasets import CACHE, build_dataset
+from rg_env.tasks.library_import import (
+    SUBMODULE,
+    load_factory,
+    not_readable,
+    without_tasks,
+)
 
 MIXTURE = "composite"
 """The one registered name that is no task: it mixes the entries of other tasks."""
@@ -54,24 +44,19 @@ less where it is kept. Measured with 0.1.25; the conformance test compares both 
 for every task.
 """
 
-KEPT_ON_THE_CLASS = {"codeio": "_jsonl_data"}
-"""Task to what its datasets keep on their class, where the one built last overwrites
-that of all others: items of one level would come from the data of another."""
 
-SETUP_READS = {"arc_agi": ("use_train", "use_eval", "board_format_opts")}
-"""Task to the only parameters that setting up its dataset reads, where it loads so much
-(14 MB in 0.1 s) that datasets of other parameters share it."""
+class UnusableEntry(RuntimeError):
+    """The library made an entry that nobody should be asked.
 
-WORTH_KEEPING_S = 0.001
-"""A dataset that was built in less is built anew for each entry: of the 510 that random
-levels ask for all but 59 are, and those are no time at all and no memory."""
+    Attributes:
+        task: The registered task.
+        reason: What is wrong with the entry.
+    """
 
-WORTH_SHRINKING_WORDS = 1_000
-"""Shorter lists of words stay lists."""
-
-MAX_KEPT_DATASETS = 100
-"""Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
-takes longest to build, 0.4 s."""
+    def __init__(self, task: str, reason: str) -> None:
+        super().__init__(f"{task}: {reason}")
+        self.task = task
+        self.reason = reason
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,27 +85,6 @@ class LibraryDescription:
     version: str
     location: str
     from_submodule: bool
-
-
-@functools.cache
-def _load_factory() -> Any:
-    """Import `reasoning_gym.factory`, from the submodule when it is populated.
-
-    What has a faster equal is replaced by it, from then on and for the whole process.
-    """
-    if broken_library.has_package(SUBMODULE):
-        sys.path.insert(0, str(SUBMODULE))
-    try:
-        with no_plots():
-            importlib.import_module("reasoning_gym")
-            factory = importlib.import_module("reasoning_gym.factory")
-    except (Exception, SystemExit) as error:  # a broken install may raise anything
-        raise broken_library.not_importable(error, SUBMODULE) from error
-    # Brings numpy, which the main process is spared.
-    from rg_env.task_rules.faster.table import REPLACEMENTS
-
-    replace([*(one for row in TABLE.values() for one in row.faster), *REPLACEMENTS])
-    return factory
 
 
 def _version(package_dir: Path) -> str:
@@ -154,7 +118,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
             for f in dataclasses.fields(config_cls)
             if f.name not in ("seed", "size")
         },
-        has_curriculum=name in _load_factory().CURRICULA,
+        has_curriculum=name in load_factory().CURRICULA,
     )
 
 
@@ -168,7 +132,7 @@ def describe() -> LibraryDescription:
     Raises:
         LibraryError: reasoning-gym cannot be imported or read, or registers nothing.
     """
-    factory = _load_factory()
+    factory = load_factory()
     try:
         package_dir = Path(factory.__file__).resolve().parent
         described = LibraryDescription(
@@ -182,9 +146,9 @@ def describe() -> LibraryDescription:
             from_submodule=SUBMODULE.resolve() in package_dir.parents,
         )
     except Exception as error:  # the registry of another version may hold anything
-        raise broken_library.not_readable(error, SUBMODULE) from error
+        raise not_readable(error) from error
     if not described.tasks:
-        raise broken_library.without_tasks(SUBMODULE)
+        raise without_tasks()
     return described
 
 
@@ -204,7 +168,7 @@ def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
         if name not in known:
             raise unknown_name(f"{field}.{task}", name, known, "parameter")
     try:
-        config = _load_factory().DATASETS[task][1](**params)
+        config = load_factory().DATASETS[task][1](**params)
         if hasattr(config, "validate"):
             config.validate()
     except Exception as error:  # foreign code on a user's values
@@ -214,83 +178,6 @@ def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
         raise SettingError(
             f"{field}.{task}: reasoning-gym refuses {shown(dict(params))}: {reason}"
         ) from error
-
-
-class _DatasetCache:
-    """Datasets that took long to build, by task and parameters.
-
-    The least recently used one is dropped.
-    """
-
-    def __init__(self, max_datasets: int) -> None:
-        self._max_datasets = max_datasets
-        self._datasets: OrderedDict[str, Any] = OrderedDict()
-
-    def dataset(self, task: str, params: Mapping[str, Any]) -> Any:
-        key = f"{task}/{sorted(params.items())!r}"
-        dataset = self._datasets.get(key)
-        if dataset is None:
-            dataset = self._built(key, task, params)
-        else:
-            self._datasets.move_to_end(key)
-        name = KEPT_ON_THE_CLASS.get(task, "")
-        if hasattr(type(dataset), name):
-            own = vars(dataset).setdefault(name, getattr(type(dataset), name))
-            setattr(type(dataset), name, own)
-        return dataset
-
-    def _built(self, key: str, task: str, params: Mapping[str, Any]) -> Any:
-        dataset = self._sharing(task, params)
-        if dataset is None:
-            began_s = time.process_time()
-            dataset = build_dataset(task, params, seed=0)
-            if time.process_time() - began_s < WORTH_KEEPING_S:
-                return dataset
-            _make_smaller(dataset)
-        self._datasets[key] = dataset
-        if len(self._datasets) > self._max_datasets:
-            self._datasets.popitem(last=False)
-        return dataset
-
-    def _sharing(self, task: str, params: Mapping[str, Any]) -> Any:
-        """Return a dataset that shares the data of a kept one, None if none can."""
-        if task not in SETUP_READS:
-            return None
-        config = _load_factory().DATASETS[task][1](seed=0, size=1, **params)
-        config.validate()
-        for key, kept in self._datasets.items():
-            is_same = key.startswith(f"{task}/") and all(
-                getattr(kept.config, name) == getattr(config, name)
-                for name in SETUP_READS[task]
-            )
-            if is_same:
-                dataset = copy.copy(kept)
-                dataset.config = config
-                return dataset
-        return None
-
-
-def _make_smaller(dataset: Any) -> None:
-    """Keep the long lists of words of a dataset in a fifth of the memory."""
-    for name, value in vars(dataset).items():
-        is_long = isinstance(value, list) and len(value) > WORTH_SHRINKING_WORDS
-        if is_long and all(type(word) is str for word in value):
-            setattr(dataset, name, Words(value))
-
-
-_CACHE = _DatasetCache(MAX_KEPT_DATASETS)
-
-
-def build_dataset(task: str, params: Mapping[str, Any], seed: int) -> Any:
-    """Build a dataset of one entry.
-
-    Raises:
-        SettingError: The task is not registered.
-    """
-    factory = _load_factory()
-    if task not in factory.DATASETS:
-        raise unknown_name("task", task, factory.DATASETS, "task")
-    return factory.create_dataset(task, seed=seed, size=1, **params)
 
 
 def _reset_global_state(seed: int) -> None:
@@ -363,7 +250,7 @@ def make_entry(
     if task in REBUILT_PER_ENTRY:
         dataset = build_dataset(task, params, seed)
     else:
-        dataset = _CACHE.dataset(task, params)
+        dataset = CACHE.dataset(task, params)
         dataset.seed = seed
         if task == "codeio":
             _check_program(dataset)
@@ -401,15 +288,15 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     dataset that was never set up, because that takes up to half a second.
     """
     _reset_global_state(0)
-    dataset_cls = _load_factory().DATASETS[task][0]
+    dataset_cls = load_factory().DATASETS[task][0]
     if _scorer_needs_no_dataset(dataset_cls):
         return object.__new__(dataset_cls)
-    return _CACHE.dataset(task, params)
+    return CACHE.dataset(task, params)
 
 
 def scorer_digest(task: str) -> str:
     """Return the digest of the source of a task's scorer."""
-    dataset_cls, _ = _load_factory().DATASETS[task]
+    dataset_cls, _ = load_factory().DATASETS[task]
     source = inspect.getsource(dataset_cls.score_answer)
     return hashlib.sha256(source.encode()).hexdigest()
 
@@ -420,7 +307,7 @@ def has_base_scorer(task: str) -> bool:
     Raises:
         KeyError: The task is not registered.
     """
-    factory = _load_factory()
+    factory = load_factory()
     dataset_cls, _ = factory.DATASETS[task]
     return bool(dataset_cls.score_answer is factory.ProceduralDataset.score_answer)
 
@@ -434,7 +321,7 @@ def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str,
     Raises:
         SettingError: No registered task has that class.
     """
-    for task, (dataset_cls, _) in _load_factory().DATASETS.items():
+    for task, (dataset_cls, _) in load_factory().DATASETS.items():
         if (dataset_cls.__module__, dataset_cls.__qualname__) == (module, class_name):
             return task, dataset_cls(config)
     raise SettingError(f"dataset_obj: {module}.{class_name} is no registered task")
@@ -466,7 +353,7 @@ def _params_of(config: Any, defaults: Mapping[str, Any]) -> dict[str, Any]:
 def _curriculum_level(
     task: str, rg_level: int, overrides: Mapping[str, Any]
 ) -> CurriculumLevel:
-    factory = _load_factory()
+    factory = load_factory()
     config_cls = factory.DATASETS[task][1]
     defaults = vars(config_cls())
     curriculum = factory.create_curriculum(task)
@@ -497,7 +384,7 @@ def curriculum_levels(
         As many levels as the longest list of values of the curriculum holds; none
         where the task has no curriculum.
     """
-    factory = _load_factory()
+    factory = load_factory()
     if task not in factory.CURRICULA:
         return []
     attributes = factory.create_curriculum(task).attributes.values()
@@ -513,7 +400,7 @@ def curriculum_digest(task: str) -> str:
     sets, so that a change of the library's base classes shows as well. It does not
     cover the modules that those import.
     """
-    factory = _load_factory()
+    factory = load_factory()
     classes = [*factory.DATASETS[task], factory.CURRICULA.get(task)]
     modules = {cls.__module__ for cls in classes if cls is not None}
     texts = [inspect.getsource(sys.modules[name]) for name in sorted(modules)]

@@ -7,8 +7,8 @@ distances. Between two of them the upper one is taken with the fraction as its
 probability, so that the scale is continuous.
 
 `scales.json` holds the scales of one version of the library, as found by probing
-every level (`python -m rg_env.items.make_scales`). What to do where the installed
-library is another one is decided in rg_env/items/scale_probe.py.
+every level (`python -m tools.make_scales`). What to do where the installed
+library is another one is decided in rg_env/items/installed_library.py.
 """
 
 from __future__ import annotations

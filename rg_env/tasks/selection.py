@@ -19,6 +19,7 @@ from typing import Any
 
 from rg_env.errors import SettingError, unknown_name
 from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.tasks.library_import import TASKS
 
 _MIXTURE_PART_KEYS = ("name", "weight", "config")
 
@@ -213,3 +214,27 @@ def build_selection(
             "tasks: nothing is left to ask; choose at least one task or exclude fewer"
         )
     return _merged(choices)
+
+
+NAMING_FIELDS = ("tasks", "exclude_tasks", "task_weights", "task_params", "task_levels")
+"""Settings that hold names of tasks, as a list or as keys."""
+
+
+def refuse_unlisted(settings: Mapping[str, Any]) -> None:
+    """Reject a name or pattern that no task of `task_list.json` has.
+
+    The library's import takes seconds, for which nobody wants to wait who has mistyped
+    a task. Only where `is_release_of_list` does this say anything.
+
+    Args:
+        settings: Fields of the environment that are lists or maps, checked as such.
+
+    Raises:
+        SettingError: The field, the name and the nearest one.
+    """
+    known = [*TASKS, MIXTURE]
+    for field in NAMING_FIELDS:
+        names: Iterable[str] = settings.get(field) or ()
+        for name in names:
+            if not fnmatch.filter(known, name):
+                raise unknown_name(f"env.{field}", name, known, "task")

@@ -53,7 +53,8 @@ class ForkServer:
     """Forks workers from a process that it keeps alive.
 
     Args:
-        preload: Modules that the process imports before it forks.
+        preload: Modules that the process imports before it forks; after a colon, a
+            function of the module that it calls.
         memory_limit_bytes: Address space of a worker, None for no limit.
 
     Attributes:

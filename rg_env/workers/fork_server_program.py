@@ -227,8 +227,11 @@ def _ending_with_owner(control: socket.socket, scratch: Path) -> Iterator[None]:
 
 def _preload(order: Order, control: socket.socket) -> None:
     try:
-        for module in order.preload:
-            importlib.import_module(module)
+        for name in order.preload:
+            module, _, function = name.partition(":")
+            loaded = importlib.import_module(module)
+            if function:
+                getattr(loaded, function)()
     except BaseException as error:  # noqa: BLE001 - any import may fail in any way
         control.sendall(json.dumps(worker_program.describe(error)).encode())
         sys.exit(1)

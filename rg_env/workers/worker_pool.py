@@ -56,7 +56,8 @@ class WorkerPool:
             max_pending: How many calls may be waiting and running when `submit` adds
                 one. `run` and `call` need no such bound: their callers wait, each
                 with one call.
-            preload: Modules imported once, before any worker is forked.
+            preload: Modules imported once, before any worker is forked; after a colon,
+                a function of the module that is called then.
 
         Raises:
             ValueError: A number is not positive.

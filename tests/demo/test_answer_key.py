@@ -10,8 +10,8 @@ from rg_env.demo.answer_key import AnswerKey, Run, asked_entries, eval_entries
 from rg_env.demo.policy import KeyEntry
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
+from rg_env.items.installed_library import prepare_difficulty
 from rg_env.items.item_source import ItemSource
-from rg_env.items.run_difficulty import prepare_difficulty
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.selection import TaskChoice

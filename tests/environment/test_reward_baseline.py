@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from rg_env.items import run_baselines
-from rg_env.tasks import library
+from rg_env.tasks import baselines, library
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
 from tests.support.parts import rollout
 from tests.support.real_api import LIMIT, SIZE, RealApi, in_time, registered
@@ -78,7 +77,7 @@ def lives(only_api, tmp_path_factory):
     folder = tmp_path_factory.mktemp("baseline")
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_baselines, "load_shipped", table)
+        patch.setattr(baselines, "load_shipped", table)
         for setting in ("none", "chance"):
             api = RealApi(only_api, folder)
             api.forget()

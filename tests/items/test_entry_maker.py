@@ -67,7 +67,7 @@ def test_no_entry_of_a_task_that_is_left_out_is_made(
     with_maker: WithMaker, logged: pytest.LogCaptureFixture
 ) -> None:
     async def work(maker: EntryMaker, spec: ItemSpec) -> None:
-        maker.leave_out({"gcd": "it is broken"})
+        maker.leave_out("gcd", "it is broken")
         making = maker.begin(spec)
         assert isinstance(making.exception(), LeftOut)
 
@@ -75,17 +75,17 @@ def test_no_entry_of_a_task_that_is_left_out_is_made(
     assert "task gcd is left out: it is broken" in logged.text
 
 
-def test_an_entry_waits_for_the_trial_of_its_task_which_may_leave_it_out(
+def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(
     with_maker: WithMaker,
 ) -> None:
     async def work(maker: EntryMaker, spec: ItemSpec) -> None:
         tried = asyncio.Event()
 
-        async def until_tried(task: str) -> None:
+        async def until_checked(task: str) -> None:
             await tried.wait()
-            maker.leave_out({task: "its trial failed"})
+            maker.leave_out(task, "its check failed")
 
-        maker.wait_for_trials(until_tried)
+        maker.wait_for_check(until_checked)
         making = maker.begin(spec)
         await asyncio.sleep(0.2)
         assert not making.done()

@@ -47,23 +47,22 @@ def test_the_seed_alone_chooses_which_are_evaluated_and_their_order_stays() -> N
 
 
 def test_an_item_knows_how_it_was_made_and_how_it_is_scored(pool: WorkerPool) -> None:
-    found = asyncio.run(make_eval_items(pool, specs("gcd", "lcm"), Settings()))
-    assert not found.left_out
-    assert [item.handle.task for item in found.items] == ["gcd", "lcm"]
-    handle = found.items[1].handle
+    items, reason = asyncio.run(make_eval_items(pool, specs("gcd", "lcm"), Settings()))
+    assert not reason
+    assert [item.handle.task for item in items] == ["gcd", "lcm"]
+    handle = items[1].handle
     assert (handle.split, handle.index, handle.seed) == ("evaluation", 1, 2**31 + 1)
     assert handle.rules == Settings.scoring_rules
     assert handle.deadline_s == Settings.scoring_deadline_s
 
 
-def test_a_task_that_can_make_no_item_is_left_out_with_its_reason(
+def test_an_item_that_cannot_be_made_is_missing_with_its_reason(
     pool: WorkerPool,
 ) -> None:
     wanted = [*specs("gcd", min_numbers=-1), *specs("lcm")]
-    found = asyncio.run(make_eval_items(pool, wanted, Settings()))
-    assert [item.handle.task for item in found.items] == ["lcm"]
-    assert list(found.left_out) == ["gcd"]
-    assert found.left_out["gcd"]
+    items, reason = asyncio.run(make_eval_items(pool, wanted, Settings()))
+    assert [item.handle.task for item in items] == ["lcm"]
+    assert reason
 
 
 def test_an_item_that_is_not_asked_is_replaced_by_the_next_attempt_at_it(
@@ -73,7 +72,7 @@ def test_an_item_that_is_not_asked_is_replaced_by_the_next_attempt_at_it(
     params = {"unusable_below": 2**31 + 9}
     first, *others = (EvalSpec("gcd", params, None, 4, 2**31 + n) for n in range(12))
     wanted = dataclasses.replace(first, others=others)
-    (item,) = asyncio.run(make_eval_items(pool, [wanted], Settings())).items
+    (item,), _ = asyncio.run(make_eval_items(pool, [wanted], Settings()))
     assert (item.handle.index, item.handle.seed) == (4, 2**31 + 9)
 
 

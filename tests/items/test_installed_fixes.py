@@ -11,6 +11,7 @@ import pytest
 from rg_env.items import installed_fixes
 from rg_env.task_rules.table import TABLE, rules_of
 from rg_env.tasks import library
+from rg_env.tasks.library_import import load_factory
 from tests.support.fixed_scores import BASE_TASKS
 
 TASK = "complex_arithmetic"
@@ -56,7 +57,7 @@ def library_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     That is a task that a later version of the library brings.
     """
-    factory = library._load_factory()
+    factory = load_factory()
     dataset, config = factory.DATASETS["gcd"]
 
     def register(scorer: Any = None) -> str:
@@ -94,7 +95,7 @@ def test_a_new_task_with_a_scorer_of_its_own_keeps_it(library_with: Any) -> None
 
 
 def change_base_scorer(monkeypatch: pytest.MonkeyPatch, scorer: Any) -> None:
-    base = library._load_factory().ProceduralDataset
+    base = load_factory().ProceduralDataset
     monkeypatch.setattr(base, "score_answer", scorer)
     installed_fixes.standing.cache_clear()
 

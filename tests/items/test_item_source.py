@@ -94,7 +94,7 @@ def test_a_task_that_is_left_out_is_skipped_and_said(
     with_source: WithSource, logged: pytest.LogCaptureFixture
 ) -> None:
     async def work(source: ItemSource) -> None:
-        source.maker.leave_out({"lcm": "it is broken"})
+        source.maker.leave_out("lcm", "it is broken")
         tasks = {(await source.next_item()).handle.task for _ in range(8)}
         assert tasks == {"gcd"}
 
@@ -255,7 +255,7 @@ def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(
         assert all(item.handle.seed >= 2**29 for item in made)
         counted = source.events["items_unusable"]
         assert counted > 0
-        assert source.unasked.counts == {("gcd", "its seed is too low"): counted}
+        assert source.unused == {("gcd", "its seed is too low"): counted}
 
     with_source(work, [TaskChoice("gcd", params={"unusable_below": 2**29})])
 
@@ -266,7 +266,7 @@ def test_a_task_all_of_whose_entries_are_faulty_is_passed_over_without_a_warning
 ) -> None:
     async def work(source: ItemSource) -> None:
         assert await tasks_of(source, 12) == ["gcd"] * 12
-        assert source.unasked.counts["lcm", "its seed is too low"] > 0
+        assert source.unused["lcm", "its seed is too low"] > 0
         assert not source.failures
 
     all_faulty = TaskChoice("lcm", params={"unusable_below": 2**32})
@@ -332,3 +332,24 @@ def test_two_callers_at_once_get_different_items(with_source: WithSource) -> Non
         assert sorted(item.handle.index for item in made) == list(range(8))
 
     with_source(work, [GOOD])
+
+
+def test_the_log_says_of_each_fault_how_many_ever_more_seldom(
+    with_source: WithSource, logged: pytest.LogCaptureFixture
+) -> None:
+    async def work(source: ItemSource) -> None:
+        for _ in range(120):
+            source._count_unused("aiw", "aiw: its answer is wrong")
+        source._count_unused("aiw", "aiw: its answer depends")
+        assert source.unused_table() == (
+            ["task", "fault", "items"],
+            [["aiw", "its answer depends", 1], ["aiw", "its answer is wrong", 120]],
+        )
+
+    with_source(work, [GOOD])
+    assert [record.getMessage() for record in logged.records] == [
+        "aiw: 1 item was not asked: its answer is wrong",
+        "aiw: 10 items were not asked: its answer is wrong",
+        "aiw: 100 items were not asked: its answer is wrong",
+        "aiw: 1 item was not asked: its answer depends",
+    ]

@@ -98,6 +98,10 @@ def test_every_program_of_a_sample_exists_and_knows_its_options():
         for name in [name.removesuffix(".py")]
         if name.startswith("benchmarks/")
     ]
+    for name, *rest in words_after("python -m tools."):
+        folder = ROOT / "tools" / name
+        file = folder / "__main__.py" if folder.is_dir() else folder.with_suffix(".py")
+        programs.append((file, rest))
     for path, rest in programs:
         source = text_of(path)
         for word in rest:

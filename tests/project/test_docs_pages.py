@@ -61,7 +61,7 @@ FILES = [
 
 LINK = re.compile(r"\]\(([^)]+)\)")
 PATH = re.compile(r"(?:[\w.-]+/)*(?:[\w-]+\.(?:jsonl?|md|py|sh|toml|txt|yaml)|[\w-]+/)")
-DOTTED = re.compile(r"\b(?:rg_env|benchmarks|tests)(?:\.\w+)+")
+DOTTED = re.compile(r"\b(?:rg_env|benchmarks|tests|tools)(?:\.\w+)+")
 
 
 def links_of(page):

@@ -17,9 +17,10 @@ from rg_env.cli import setting_values, settings_command
 from rg_env.cli.setting_options import FIRST
 from rg_env.inference.clients import CLIENTS
 from rg_env.inference.routes import ROUTES
-from rg_env.items import mixture_file, worker_jobs
+from rg_env.items import worker_jobs
+from rg_env.items.chosen_tasks import read_mixture
 from rg_env.task_rules.table import TABLE, no_scale_reason
-from rg_env.tasks.level_settings import build_rules
+from rg_env.tasks.difficulty import build_rules
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
@@ -182,7 +183,7 @@ def test_the_example_of_choosing_tasks_is_accepted_by_the_library(pool, library)
 
 @pytest.mark.processes
 def test_the_example_of_a_mixture_is_accepted_by_the_library(pool, library):
-    params = {"composite": mixture_file.read(str(MIXTURE_EXAMPLE), None)}
+    params = {"composite": read_mixture(str(MIXTURE_EXAMPLE), None)}
     choices = build_selection(library, tasks=["composite"], task_params=params)
     assert refusal_of(pool, choices) is None
 

@@ -16,7 +16,7 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.scoring.score import WRONG_AT_MOST, Score, read_rows
-from rg_env.tasks.fallback_tasks import TASKS
+from rg_env.tasks.library_import import TASKS
 from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes

@@ -4,9 +4,8 @@ import pytest
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import MIN_GROUPS, START
-from rg_env.tasks.difficulty import Difficulty
+from rg_env.tasks.difficulty import Difficulty, LevelRule
 from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.level_settings import LevelRule
 from rg_env.tasks.scales import Scale, Step
 
 STEPS = tuple(Step((n,), {"size": n}, item_ms=1.0) for n in range(3))

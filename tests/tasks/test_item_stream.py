@@ -7,9 +7,8 @@ import pytest
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.difficulty import Difficulty
+from rg_env.tasks.difficulty import Difficulty, LevelRule
 from rg_env.tasks.item_stream import ItemStream, evaluation_specs
-from rg_env.tasks.level_settings import LevelRule
 from rg_env.tasks.sampler import MAX_ATTEMPTS, Sampler
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice

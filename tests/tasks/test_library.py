@@ -16,8 +16,10 @@ import pytest
 from rg_env.errors import LibraryError, SettingError
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.faster.rows import Words
-from rg_env.tasks import broken_library, fallback_tasks, library
-from rg_env.tasks.unusable_entry import UnusableEntry
+from rg_env.tasks import library, library_import
+from rg_env.tasks.datasets import CACHE, DatasetCache
+from rg_env.tasks.library import UnusableEntry
+from rg_env.tasks.library_import import load_factory
 from rg_env.workers.pool_errors import JobFailed
 
 SAMPLE = ["chain_sum", "spell_backward", "survo", "acre", "gsm_symbolic", "word_ladder"]
@@ -180,7 +182,7 @@ def test_a_program_that_reads_its_input_is_asked(code):
 
 
 def test_the_program_that_is_checked_is_the_one_that_makes_the_item():
-    dataset = library._CACHE.dataset("codeio", {})
+    dataset = CACHE.dataset("codeio", {})
     for seed in range(20):
         checked = random.Random(seed).choice(dataset._jsonl_data)
         entry = library.make_entry("codeio", {}, seed)
@@ -188,7 +190,7 @@ def test_the_program_that_is_checked_is_the_one_that_makes_the_item():
 
 
 def test_few_programs_of_codeio_are_refused_and_none_is_run_before(monkeypatch):
-    dataset = library._CACHE.dataset("codeio", {})
+    dataset = CACHE.dataset("codeio", {})
     run = []
     monkeypatch.setattr(
         type(dataset),
@@ -345,7 +347,7 @@ def test_a_populated_submodule_is_used_instead_of_the_installed_package(
     found = described(project)
     assert (found["version"], found["from_submodule"]) == ("9.9.9", True)
     assert found["location"] == str(submodule / "reasoning_gym")
-    assert set(found["tasks"]) == set(fallback_tasks.TASKS)
+    assert set(found["tasks"]) == set(library_import.TASKS)
 
 
 @pytest.mark.processes
@@ -447,10 +449,13 @@ def test_a_broken_package_is_repaired_where_it_is(
     assert repair in said
 
 
-def test_a_library_that_is_not_there_is_told_from_one_that_is_broken(tmp_path):
+def test_a_library_that_is_not_there_is_told_from_one_that_is_broken(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(library_import, "SUBMODULE", tmp_path)
     (tmp_path / "README.md").touch()
     nothing = ModuleNotFoundError("No module named 'x'", name="reasoning_gym")
-    said = str(broken_library.not_importable(nothing, tmp_path))
+    said = str(library_import._not_importable(nothing))
     assert "because it is not installed" in said
     assert f"{tmp_path} does not hold its package" in said
 
@@ -487,25 +492,39 @@ def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, l
 
 def test_data_is_shared_by_datasets_of_equal_setup_alone():
     plain, mirrored = {}, {"use_color_permutation": False}
-    one, other = (library._CACHE.dataset("arc_agi", p) for p in (plain, mirrored))
+    one, other = (CACHE.dataset("arc_agi", p) for p in (plain, mirrored))
     assert one._tasks is other._tasks
-    whole = library._CACHE.dataset("arc_agi", {"use_eval": False})
+    whole = CACHE.dataset("arc_agi", {"use_eval": False})
     assert len(whole._tasks) < len(one._tasks)
 
 
 def test_long_lists_of_words_are_kept_in_one_piece():
-    kept = library._CACHE.dataset("spell_backward", {"max_word_len": 11})
+    kept = CACHE.dataset("spell_backward", {"max_word_len": 11})
     afresh = library.build_dataset("spell_backward", {"max_word_len": 11}, seed=0)
     assert isinstance(kept.words, Words) and list(kept.words) == afresh.words
 
 
 def test_equal_rows_of_all_solutions_are_one_row():
-    boards = library._CACHE.dataset("n_queens", {"n": 9})._solutions
+    boards = CACHE.dataset("n_queens", {"n": 9})._solutions
     assert len({id(row) for board in boards for row in board}) == 9
 
 
 def test_only_datasets_that_take_long_to_build_are_kept():
-    cache = library._DatasetCache(5)
+    cache = DatasetCache(5)
     quick, slow = "leg_counting", "spell_backward"
     assert cache.dataset(quick, {}) is not cache.dataset(quick, {})
     assert cache.dataset(slow, {}) is cache.dataset(slow, {})
+
+
+def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
+    before = library.curriculum_digest("ab")
+    curriculum = load_factory().CURRICULA["ab"]
+
+    class Longer(curriculum):
+        def __init__(self):
+            super().__init__()
+            self.attributes["length"].levels = [10, 20, 30, 40]
+
+    Longer.__module__ = curriculum.__module__
+    monkeypatch.setitem(load_factory().CURRICULA, "ab", Longer)
+    assert library.curriculum_digest("ab") != before

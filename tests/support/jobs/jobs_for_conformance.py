@@ -13,7 +13,7 @@ from typing import Any
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import ScoreRow
 from rg_env.tasks import library
-from rg_env.tasks.unusable_entry import UnusableEntry
+from rg_env.tasks.library import UnusableEntry
 
 
 def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:

@@ -4,7 +4,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.task_rules.table import solution
-from rg_env.tasks.fallback_tasks import TASKS
+from rg_env.tasks.library_import import TASKS
 from tests.support.worker_attacks import LONG_S, execute
 
 pytestmark = pytest.mark.processes

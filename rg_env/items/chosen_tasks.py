@@ -1,0 +1,88 @@
+"""Which tasks a run uses: its settings and the mixture's file, checked by the library.
+
+The file of a mixture has the format of the library's `composite`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env import yaml_text
+from rg_env.errors import SettingError, shown
+from rg_env.items import worker_jobs
+from rg_env.items.installed_library import DEADLINE_S
+from rg_env.items.item_settings import ItemSettings
+from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.tasks.selection import TaskChoice, build_selection
+from rg_env.workers.worker_pool import WorkerPool
+from rg_env.yaml_text import YamlFault
+
+MIXTURE_FIELD = "env.mixture"
+
+
+def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Read the parameters of `composite` from a YAML file.
+
+    Args:
+        path: The file; `datasets` in it lists name, weight and config.
+        also_given: What `task_params` says of `composite`, which must be nothing.
+
+    Raises:
+        SettingError: The file cannot be read or holds something else.
+    """
+    field = MIXTURE_FIELD
+    if also_given is not None:
+        raise SettingError(f"{field}: task_params.composite is given as well; keep one")
+    try:
+        content = yaml_text.read(path)
+    except YamlFault as fault:
+        raise SettingError(f"{field}: {shown(path)} cannot be used: {fault}") from fault
+    if not isinstance(content, dict) or "datasets" not in content:
+        raise SettingError(f"{field}: {shown(path)} has no list `datasets`")
+    return {str(key): value for key, value in content.items()}
+
+
+async def choose_tasks(
+    pool: WorkerPool, library: LibraryDescription, settings: ItemSettings
+) -> tuple[TaskChoice, ...]:
+    """Return the choices of a run; see `build_selection`.
+
+    Raises:
+        SettingError: A name or parameter does not exist, or the library refuses it.
+    """
+    tasks, params = settings.tasks, dict(settings.task_params)
+    if settings.mixture is not None:
+        params[MIXTURE] = read_mixture(settings.mixture, params.get(MIXTURE))
+        if tasks is None and settings.categories is None:
+            tasks = [MIXTURE]
+    try:
+        selection = build_selection(
+            library,
+            tasks=tasks,
+            categories=settings.categories,
+            exclude_tasks=settings.exclude_tasks,
+            task_weights=settings.task_weights,
+            task_params=params,
+        )
+    except SettingError as error:
+        said = f"env.{error}"
+        if settings.mixture is not None:  # where the user has written it
+            said = said.replace(f"env.task_params.{MIXTURE}", MIXTURE_FIELD, 1)
+        raise SettingError(said) from error
+    await check_params(pool, [(c.task, c.params) for c in selection if c.params])
+    return selection
+
+
+async def check_params(
+    pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
+) -> None:
+    """Reject dataset parameters that the library does not accept.
+
+    Raises:
+        SettingError: The first that it refuses.
+    """
+    plain = [(task, dict(params)) for task, params in given]
+    refusal = await pool.run(worker_jobs.check_params, plain, deadline_s=DEADLINE_S)
+    if refusal is not None:
+        raise SettingError(f"env.{refusal}")

@@ -1,0 +1,110 @@
+"""Built datasets of the library, kept where building takes long."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from rg_env.errors import unknown_name
+from rg_env.task_rules.faster.rows import Words
+from rg_env.tasks.library_import import load_factory
+
+KEPT_ON_THE_CLASS = {"codeio": "_jsonl_data"}
+"""Task to what its datasets keep on their class, where the one built last overwrites
+that of all others: items of one level would come from the data of another."""
+
+SETUP_READS = {"arc_agi": ("use_train", "use_eval", "board_format_opts")}
+"""Task to the only parameters that setting up its dataset reads, where it loads so much
+(14 MB in 0.1 s) that datasets of other parameters share it."""
+
+WORTH_KEEPING_S = 0.001
+"""A dataset that was built in less is built anew for each entry: of the 510 that random
+levels ask for all but 59 are, and those are no time at all and no memory."""
+
+WORTH_SHRINKING_WORDS = 1_000
+"""Shorter lists of words stay lists."""
+
+MAX_KEPT_DATASETS = 100
+"""Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
+takes longest to build, 0.4 s."""
+
+
+def build_dataset(task: str, params: Mapping[str, Any], seed: int) -> Any:
+    """Build a dataset of one entry.
+
+    Raises:
+        SettingError: The task is not registered.
+    """
+    factory = load_factory()
+    if task not in factory.DATASETS:
+        raise unknown_name("task", task, factory.DATASETS, "task")
+    return factory.create_dataset(task, seed=seed, size=1, **params)
+
+
+class DatasetCache:
+    """Datasets that took long to build, by task and parameters.
+
+    The least recently used one is dropped.
+    """
+
+    def __init__(self, max_datasets: int) -> None:
+        self._max_datasets = max_datasets
+        self._datasets: OrderedDict[str, Any] = OrderedDict()
+
+    def dataset(self, task: str, params: Mapping[str, Any]) -> Any:
+        """Return a dataset of these parameters, whose seed the caller sets."""
+        key = f"{task}/{sorted(params.items())!r}"
+        dataset = self._datasets.get(key)
+        if dataset is None:
+            dataset = self._built(key, task, params)
+        else:
+            self._datasets.move_to_end(key)
+        name = KEPT_ON_THE_CLASS.get(task, "")
+        if hasattr(type(dataset), name):
+            own = vars(dataset).setdefault(name, getattr(type(dataset), name))
+            setattr(type(dataset), name, own)
+        return dataset
+
+    def _built(self, key: str, task: str, params: Mapping[str, Any]) -> Any:
+        dataset = self._sharing(task, params)
+        if dataset is None:
+            began_s = time.process_time()
+            dataset = build_dataset(task, params, seed=0)
+            if time.process_time() - began_s < WORTH_KEEPING_S:
+                return dataset
+            _make_smaller(dataset)
+        self._datasets[key] = dataset
+        if len(self._datasets) > self._max_datasets:
+            self._datasets.popitem(last=False)
+        return dataset
+
+    def _sharing(self, task: str, params: Mapping[str, Any]) -> Any:
+        """Return a dataset that shares the data of a kept one, None if none can."""
+        if task not in SETUP_READS:
+            return None
+        config = load_factory().DATASETS[task][1](seed=0, size=1, **params)
+        config.validate()
+        for key, kept in self._datasets.items():
+            is_same = key.startswith(f"{task}/") and all(
+                getattr(kept.config, name) == getattr(config, name)
+                for name in SETUP_READS[task]
+            )
+            if is_same:
+                dataset = copy.copy(kept)
+                dataset.config = config
+                return dataset
+        return None
+
+
+def _make_smaller(dataset: Any) -> None:
+    """Keep the long lists of words of a dataset in a fifth of the memory."""
+    for name, value in vars(dataset).items():
+        is_long = isinstance(value, list) and len(value) > WORTH_SHRINKING_WORDS
+        if is_long and all(type(word) is str for word in value):
+            setattr(dataset, name, Words(value))
+
+
+CACHE = DatasetCache(MAX_KEPT_DATASETS)

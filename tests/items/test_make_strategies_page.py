@@ -1,9 +1,0 @@
-"""The page on cheap strategies is what its script writes."""
-
-from rg_env.items import make_strategies_page
-
-
-def test_the_page_is_that_of_the_shipped_baselines() -> None:
-    written = make_strategies_page.PAGE.read_text(encoding="utf-8")
-    said = "run rg_env.items.make_strategies_page"
-    assert written == make_strategies_page.page(), said

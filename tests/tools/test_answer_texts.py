@@ -1,0 +1,172 @@
+"""What the audits of answers write: right answers spelled, wrong ones near them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tools.answer_texts.formatting import GENERAL
+from tools.answer_texts.four_scorers import load_cascade, scores
+from tools.answer_texts.near_changes import CHANGES, other_answer
+from tools.answer_texts.notations import FORBIDDEN, spellings_of
+from tools.answer_texts.right_answers import car_moves, frees_the_car
+from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, sampled_items
+from tools.answer_texts.several_right import RULES, is_right
+from tools.answer_texts.surely_wrong import is_wrong
+from tools.near_misses import wrong_answers
+
+
+def item_of(task: str, right: str) -> SampledItem:
+    """Make an item whose right answer is this one."""
+    return SampledItem(task, DEFAULTS, 0, {}, {"answer": right, "metadata": {}}, right)
+
+
+def test_every_dress_holds_the_answer_once():
+    for name, dress in GENERAL.items():
+        text = dress("qqq www")
+        assert text is not None, name
+        assert text.replace("\u00a0", " ").count("qqq www") == 1, name
+
+
+@pytest.mark.parametrize(
+    ("task", "right", "name", "text"),
+    [
+        ("gcd", "5", "5.0", "5.0"),
+        ("gcd", "-5", "\u22125", "\u22125"),
+        ("gcd", "12345", "1,234", "12,345"),
+        ("gcd", "12345", "1{,}234 in LaTeX", "$12{,}345$"),
+        ("coin_flip", "0.25", ".5", ".25"),
+        ("coin_flip", "0.25", "12.5%", "25%"),
+        ("dice", "1/60", r"\frac{1}{2}", r"\frac{1}{60}"),
+        ("complex_arithmetic", "4.0 - 7.0i", "-7.0i + 4.0", "-7.0i + 4.0"),
+        ("syllogism", "No", "Yes, it follows.", "No, it does not follow."),
+        ("word_ladder", "AB,AC", "moves with arrows", "AB → AC"),
+        ("sokoban", "LR", "moves numbered", "1. L\n2. R"),
+        ("sudoku", "1 2\n3 4", "rows between pipes", "| 1 | 2 |\n| 3 | 4 |"),
+        ("sudoku", "1 2\n3 4", "grid as JSON", "[[1, 2], [3, 4]]"),
+        ("cryptarithm", "A=1,B=2", '{"A": 1}', '{"A": 1, "B": 2}'),
+        ("simple_integration", "x**2 + C", "+ K", "x**2 + K"),
+        ("prime_factorization", "2 \u00d7 2 \u00d7 3", "2^2", "2^2 \u00d7 3"),
+        (
+            "knights_knaves",
+            "Zoey is a fool, and Riley is an angel.",
+            "NAME: role",
+            "Zoey: fool, Riley: angel",
+        ),
+    ],
+)
+def test_a_right_answer_is_spelled_as_its_kind_is(task, right, name, text):
+    assert spellings_of(item_of(task, right))[name] == text
+
+
+def test_a_spelling_of_another_kind_does_not_apply():
+    spelled = spellings_of(item_of("base_conversion", "110"))
+    assert "5.0" not in spelled
+    assert "moves numbered" not in spelled
+
+
+def test_what_a_question_forbids_is_not_counted():
+    task, (forbidden, reason) = next(iter(FORBIDDEN.items()))
+    assert reason
+    assert forbidden.isdisjoint(spellings_of(item_of(task, "on")))
+
+
+def test_no_spelling_of_a_right_answer_counts_as_wrong():
+    """The two corpora agree on what an answer says, for numbers and words."""
+    for task, right in (("gcd", "12"), ("coin_flip", "0.25"), ("syllogism", "Yes")):
+        item = item_of(task, right)
+        for name in ("5.0", "+5", "05", "1.50", "yes", "YES"):
+            text = spellings_of(item).get(name)
+            assert text is None or is_wrong(item, text) is False, (task, name)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_makes_another_answer_by_chance_alone(change):
+    for right in ("123", "4.25", "A B C", "1 2\n3 4", "A,B", "[1, 2]", "word"):
+        made = [CHANGES[change](right, "77", random.Random(5)) for _ in range(2)]
+        assert made[0] == made[1]
+        assert made[0] != right
+
+
+def test_another_answer_differs():
+    chance = random.Random(0)
+    assert other_answer("Yes", ["yes", "Yes", "No"], chance) == "No"
+    assert other_answer("5", ["5"], chance) != "5"
+
+
+@pytest.mark.parametrize(
+    ("task", "right", "answer", "wrong"),
+    [
+        ("gcd", "5", "5.0", False),
+        ("gcd", "5", "6", True),
+        ("gcd", "5", "5 or 6", True),
+        ("gcd", "0", "-0", False),
+        ("syllogism", "Yes", "YES", False),
+        ("letter_jumble", "One two", "one two", True),
+        ("word_sorting", "a, b", "a,b", False),
+        ("rubiks_cube", "R L", "L R", None),
+    ],
+)
+def test_what_differs_in_meaning_is_wrong(task, right, answer, wrong):
+    assert is_wrong(item_of(task, right), answer) is wrong
+
+
+def test_the_rules_of_a_task_pass_its_right_answers():
+    for task in RULES:
+        for item in sampled_items(task, [DEFAULTS], 1, 7):
+            assert is_right(item, item.right) is not False, task
+
+
+WITHOUT_RULE = {"boxnet", "codeio", "propositional_logic", "rubiks_cube", "word_ladder"}
+
+
+@pytest.mark.parametrize("task", sorted(set(RULES) - WITHOUT_RULE))
+def test_the_rules_of_a_task_refuse_what_is_no_answer(task):
+    item = sampled_items(task, [DEFAULTS], 1, 8)[0]
+    assert is_right(item, f"{item.right} or 7") is False
+
+
+def test_cars_that_cannot_move_free_nobody():
+    config = sampled_items("rush_hour", [0.0], 1, 3)[0].entry["metadata"][
+        "board_config"
+    ]
+    moves = car_moves(config)
+    assert moves is not None
+    assert frees_the_car(config, moves)
+    assert not frees_the_car(config, f"A+4 {moves}")
+
+
+def test_items_are_the_same_each_time_and_others_by_seed():
+    first, again, other = (
+        [item.right for item in sampled_items("gcd", [DEFAULTS, 1.0], 3, seed)]
+        for seed in (5, 5, 50_000)
+    )
+    assert len(first) == 6
+    assert first == again != other
+
+
+def test_wrong_answers_are_wrong_and_in_dress_too():
+    item = item_of("gcd", "12")
+    made = wrong_answers(item, ["7"], random.Random(1))
+    assert ("12 or 7") in {text for _, _, text in made}
+    assert all(known for _, known, _ in made)
+    assert len(made) > len({name for name, _, _ in made})
+
+
+def test_four_scorers_are_asked_with_the_same_answers(tmp_path):
+    file = tmp_path / "scoring.py"
+    file.write_text("def cascade_score(answer, gold, dataset, entry): return 0.5\n")
+    item = sampled_items("gcd", [DEFAULTS], 1, 1)[0]
+    found = scores(item, [item.right, f"**{item.right}**", "x"], load_cascade(file))
+    assert found["library"] == [1.0, pytest.approx(0.2, abs=0.1), 0.0]
+    assert found["cascade"] == [0.5, 0.5, 0.5]
+    assert found["exact"][0] == 1.0 > found["exact"][1]
+    assert found["undressed"] == [1.0, 1.0, 0.0]
+
+
+def test_a_scorer_that_raises_pays_nothing(tmp_path):
+    file = tmp_path / "scoring.py"
+    file.write_text("def cascade_score(*_): raise ValueError\n")
+    item = sampled_items("gcd", [DEFAULTS], 1, 1)[0]
+    assert scores(item, ["1"], load_cascade(file))["cascade"] == [0.0]

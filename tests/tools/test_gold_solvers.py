@@ -1,0 +1,41 @@
+"""A solver accepts the right answer to a question, and not the one to another."""
+
+import contextlib
+
+import pytest
+
+from rg_env.task_rules.table import solution
+from rg_env.tasks import library
+from tools.gold_answers import SOLVERS
+
+QUICK = [
+    "aiw", "base_conversion", "calendar_arithmetic", "dice",
+    "family_relationships", "futoshiki", "knights_knaves", "mahjong_puzzle",
+    "manipulate_matrix", "mini_sudoku", "quantum_lock", "sokoban", "survo", "syllogism",
+    "time_intervals", "tsumego",
+]  # fmt: skip
+"""Tasks of every module of solvers whose items are made in milliseconds."""
+
+
+def entries(task: str, count: int) -> list[dict]:
+    found = []
+    for seed in range(100):
+        with contextlib.suppress(library.UnusableEntry):
+            found.append(library.make_entry(task, {}, seed))
+        if len(found) == count:
+            break
+    return found
+
+
+@pytest.mark.parametrize("task", QUICK)
+def test_the_right_answer_is_told_from_that_to_another_question(task):
+    verdicts = []
+    made = entries(task, 6)
+    for entry in made:
+        question, gold = entry["question"], str(solution(task, entry))
+        assert SOLVERS[task](question, gold) == "right"
+        for other in made:
+            if other["answer"] != entry["answer"]:
+                with contextlib.suppress(LookupError, TypeError, ValueError):
+                    verdicts.append(SOLVERS[task](question, str(other["answer"])))
+    assert "right" not in verdicts

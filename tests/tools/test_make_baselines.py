@@ -1,0 +1,84 @@
+"""Which places of a task are measured, and what becomes a baseline."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from rg_env.tasks.baselines import HIGHEST, load_shipped
+from rg_env.tasks.scales import Scale, Step
+from rg_env.workers.worker_pool import WorkerPool
+from tools.make_baselines import (
+    LEAST_SHARE,
+    MAKING_MS,
+    MEASURED_ON,
+    baseline_from,
+    cells_of,
+    measure,
+    share_of_items,
+    trial,
+)
+from tools.trivial_baselines.expected_scores import Earned
+from tools.trivial_baselines.rules_of_thumb import RuleOfThumb
+
+SHIPPED = load_shipped().by_task
+
+EASY, DEFAULTS, HARD = ({"size": 1}, {}, {"size": 9})
+STEPS = tuple(Step((n,), p, 1.0) for n, p in enumerate((EASY, DEFAULTS, HARD)))
+
+
+def earned(mean: float) -> Earned:
+    return Earned(mean, 0.0312, 120)
+
+
+def test_the_defaults_and_every_step_are_measured_once() -> None:
+    found = cells_of("some_task", Scale("some_task", STEPS))
+    assert [params for _, params, _ in found] == [EASY, DEFAULTS, HARD]
+    found = cells_of("some_task", Scale("some_task", STEPS[::2]))
+    assert [params for _, params, _ in found] == [DEFAULTS, EASY, HARD]
+
+
+@pytest.mark.parametrize("scale", [None, Scale("some_task", STEPS, is_dead_knob=True)])
+def test_a_task_whose_items_no_level_changes_is_measured_at_its_defaults(
+    scale: Scale | None,
+) -> None:
+    assert cells_of("some_task", scale) == [("some_task", {}, 0.0)]
+
+
+def test_items_that_take_long_are_fewer() -> None:
+    assert share_of_items(1.0) == 1.0
+    assert share_of_items(MAKING_MS / MEASURED_ON * 4) == 0.25
+    assert share_of_items(5_000.0) == LEAST_SHARE
+
+
+def test_a_baseline_says_what_earns_it() -> None:
+    found = baseline_from(EASY, "always '1'", earned(0.4567))
+    assert (found.params, found.value, found.error) == (EASY, 0.457, 0.031)
+    assert (found.items, found.strategy) == (120, "always '1'")
+
+
+def test_a_level_at_which_guessing_earns_all_leaves_a_rest() -> None:
+    assert baseline_from(EASY, "always '1'", earned(1.0)).value == HIGHEST
+
+
+def test_what_is_best_on_some_items_is_measured_on_others(pool: WorkerPool) -> None:
+    rule = RuleOfThumb("syllogism", "always no", lambda question: "No")
+    cell = ("syllogism", {}, 250.0)
+    (best,), (other,) = asyncio.run(measure(pool, cell, [rule]))
+    assert best.items == other.items == MEASURED_ON * LEAST_SHARE
+    assert 0.4 < best.value < 0.8 and 0.2 < other.value < 0.6
+
+
+def test_what_earns_little_is_no_baseline(pool: WorkerPool) -> None:
+    assert asyncio.run(measure(pool, ("products", {}, 250.0))) == ([], [])
+
+
+def test_the_shipped_baselines_are_of_the_scorers_of_today(pool: WorkerPool) -> None:
+    async def trials() -> dict[str, float]:
+        found = await asyncio.gather(*(trial(pool, task) for task in SHIPPED))
+        return dict(zip(SHIPPED, found, strict=True))
+
+    found = asyncio.run(trials())
+    stale = {task for task, row in SHIPPED.items() if row.trial != found[task]}
+    assert not stale, f"run tools.make_baselines {' '.join(sorted(stale))}"

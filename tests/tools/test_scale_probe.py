@@ -1,0 +1,65 @@
+"""When a probed level is used, and when it is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tools.scale_probe import ProbeTally
+
+
+def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
+    result = ProbeTally(made_ms=[each_ms] * made)
+    result.hung = lost.pop("hung", 0)
+    for kind, count in lost.items():
+        getattr(result, kind)["said"] = count
+    return result
+
+
+@pytest.mark.parametrize(
+    "usable",
+    [
+        tally(made=20),
+        tally(made=19, hung=1),
+        tally(made=15, lost=5),
+        tally(made=2, refused=18),
+        tally(made=20, faults=1),
+        tally(made=20, each_ms=7_000.0),
+    ],
+)
+def test_rare_trouble_leaves_a_level_usable(usable: ProbeTally) -> None:
+    assert usable.reason_against() is None
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (tally(made=18, hung=2), "2 of 20 items were not ready after 20 s"),
+        (tally(made=14, lost=6), "6 of 20 items cannot be made: said"),
+        (tally(made=1, refused=19), "19 of 20 items are not asked: said"),
+        (tally(made=20, faults=3), "3 of 20 items are wrong: said"),
+        (tally(made=20, each_ms=9_000.0), "an item takes 9 s"),
+    ],
+)
+def test_a_level_with_frequent_trouble_is_skipped_in_plain_words(
+    trouble: ProbeTally, words: str
+) -> None:
+    assert trouble.reason_against() == words
+
+
+@pytest.mark.parametrize(
+    ("so_far", "is_enough"),
+    [
+        (tally(made=19), False),
+        (tally(made=20), True),
+        (tally(made=19, hung=1), False),
+        (tally(made=59, hung=1), True),
+        (tally(made=10, hung=4), True),
+        (tally(made=0, hung=2), True),
+    ],
+)
+def test_trouble_is_looked_into_with_more_items_unless_it_is_plain(
+    so_far: ProbeTally, is_enough: bool
+) -> None:
+    assert so_far.needs_more() is not is_enough

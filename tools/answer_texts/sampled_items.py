@@ -1,0 +1,81 @@
+"""Items that the benchmarks of answers ask: many of each task and level."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env.tasks import library, scales
+from rg_env.tasks.library import UnusableEntry
+from rg_env.tasks.sampler import mix_of_seed
+from tools.answer_texts.right_answers import right_answer
+
+DEFAULTS = -1.0
+"""Stands for the library's own parameters in a list of levels."""
+
+ATTEMPTS = 20
+"""Seeds tried for an item; a task whose items are all unusable has none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledItem:
+    """An item with a right answer to it."""
+
+    task: str
+    level: float
+    seed: int
+    params: Mapping[str, Any]
+    entry: Mapping[str, Any]
+    right: str
+
+
+def read_level(text: str) -> float:
+    """Read a level of the command line: a number in [0, 1] or `defaults`."""
+    return DEFAULTS if text == "defaults" else float(text)
+
+
+def sampled_items(
+    task: str, levels: Sequence[float], items: int, first_seed: int
+) -> list[SampledItem]:
+    """Make items of a task, as many of each level.
+
+    Args:
+        task: A registered task.
+        levels: In [0, 1], or DEFAULTS; a task without a scale has its defaults alone.
+        items: Of each level.
+        first_seed: Of the first item; others have the seeds after it.
+    """
+    scale = scales.load_shipped().scales.get(task)
+    found = []
+    for place, level in enumerate(levels):
+        if scale is None and level != DEFAULTS:
+            continue
+        seed = first_seed + 1_000_003 * place
+        for _ in range(items):
+            for _ in range(ATTEMPTS):
+                seed += 1
+                item = _item(task, level, seed, scale)
+                if item is not None:
+                    found.append(item)
+                    break
+    return found
+
+
+def _item(
+    task: str, level: float, seed: int, scale: scales.Scale | None
+) -> SampledItem | None:
+    params: Mapping[str, Any] = {}
+    if scale is not None and level != DEFAULTS:
+        params = scale.step_at(level, mix_of_seed(seed)).params
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # codeio prints
+            entry = library.make_entry(task, params, seed)
+        right = right_answer(task, entry)
+    except UnusableEntry:
+        return None
+    if right is None:
+        return None
+    return SampledItem(task, level, seed, params, entry, right)

@@ -1,0 +1,192 @@
+"""What right answers are paid, in each honest dress and spelling.
+
+    python -m tools.correct_answers [--tasks gcd dice] [--items 10]
+        [--levels defaults 0 0.5 1] [--cascade FILE] [--markdown] [--json FILE]
+
+The right answer to many items of each task is written in every dress and spelling of
+`tools/answer_texts/`: some hundred that go around any answer, and those of its
+kind. Shown is the share that is paid in full by four scorers:
+
+- library: the library's own, with the answer as it stands;
+- cascade: its `cascade_score`, which no release has. `--cascade` names the file
+  `reasoning_gym/scoring.py` of the library's main branch; the column is left out
+  without it. It needs the package math-verify to compare LaTeX;
+- exact: ours with `answer_forms: exact`;
+- undressed: ours as it is by default.
+
+Tables of all tasks, by kind of spelling, by task (the mean of its spellings, of which
+each has its items), by spelling (the mean of its tasks), and of every spelling of a
+task that `undressed` pays less often than `--below`; `--markdown` prints the first two
+and the tasks below 0.97. What a question forbids is not counted; see FORBIDDEN in
+`tools/answer_texts/notations.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rg_env.tasks import library
+from tools.answer_texts.formatting import GENERAL
+from tools.answer_texts.four_scorers import FULL, SCORERS, load_cascade, scores
+from tools.answer_texts.in_processes import for_each_task
+from tools.answer_texts.notations import KIND_OF, spellings_of
+from tools.answer_texts.sampled_items import DEFAULTS, read_level, sampled_items
+
+FIRST_SEED = 15_000_000
+WORTH_NAMING = 0.97
+
+Shares = Mapping[str, float]
+"""Scorer to the share that it pays in full."""
+
+
+def measure(
+    task: str, levels: Sequence[float], items: int, seed: int, cascade: Path | None
+) -> dict[str, dict[str, list[int]]]:
+    """Return, by spelling and scorer, how many answers and how many paid in full."""
+    compared = load_cascade(cascade)
+    found: dict[str, dict[str, list[int]]] = {}
+    for item in sampled_items(task, levels, items, seed):
+        spelled = spellings_of(item)
+        paid = scores(item, list(spelled.values()), compared)
+        for scorer, values in paid.items():
+            for name, value in zip(spelled, values, strict=True):
+                counts = found.setdefault(name, {}).setdefault(scorer, [0, 0])
+                counts[0] += 1
+                counts[1] += value >= FULL
+    return found
+
+
+Found = Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]
+"""Task, spelling, scorer to the number of answers and of those paid in full."""
+
+
+def mean(shares: Iterable[Shares]) -> dict[str, float]:
+    """Return the mean of shares by scorer."""
+    columns: dict[str, list[float]] = defaultdict(list)
+    for row in shares:
+        for scorer, share in row.items():
+            columns[scorer].append(share)
+    return {scorer: sum(column) / len(column) for scorer, column in columns.items()}
+
+
+def shares(found: Found) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the shares of each task and spelling."""
+    return {
+        (task, name): {s: full / count for s, (count, full) in counts.items()}
+        for task, by_name in found.items()
+        for name, counts in by_name.items()
+    }
+
+
+def by(place: int, cells: Mapping[tuple[str, str], Shares]) -> dict[str, Shares]:
+    """Return the mean by task (place 0) or by spelling (place 1)."""
+    rows: dict[str, list[Shares]] = defaultdict(list)
+    for key, share in cells.items():
+        rows[key[place]].append(share)
+    return {name: mean(row) for name, row in rows.items()}
+
+
+def table(head: str, rows: Mapping[str, Shares], markdown: bool) -> list[str]:
+    """Return the lines of a table of shares."""
+    scorers = [s for s in SCORERS if any(s in row for row in rows.values())]
+    if markdown:
+        lines = [f"| {head} | {' | '.join(scorers)} |", "|---|" + "--:|" * len(scorers)]
+        return lines + [
+            f"| {_code(name)} | {' | '.join(f'{row[s]:.2f}' for s in scorers)} |"
+            for name, row in rows.items()
+        ]
+    lines = [f"{head:42}" + "".join(f"{scorer:>11}" for scorer in scorers)]
+    return lines + [
+        f"{name:42}" + "".join(f"{row[s]:11.3f}" for s in scorers)
+        for name, row in rows.items()
+    ]
+
+
+def _code(name: str) -> str:
+    escaped = name.replace("|", "\\|")
+    return f"`` {escaped} ``" if "`" in name else f"`{escaped}`"
+
+
+def by_kind(cells: Mapping[tuple[str, str], Shares]) -> dict[str, Shares]:
+    """Return the mean of the spellings of each kind, by the order of the corpora."""
+    spelled = by(1, cells)
+    kinds: dict[str, list[Shares]] = {kind: [] for kind in KIND_OF.values()}
+    for name, row in spelled.items():
+        kinds[KIND_OF[name]].append(row)
+    return {kind: mean(rows) for kind, rows in kinds.items() if rows}
+
+
+def report(
+    cells: Mapping[tuple[str, str], Shares], below: float, markdown: bool
+) -> list[str]:
+    """Return the lines of all tables; for a page only what is short."""
+    dress = {key: row for key, row in cells.items() if key[1] in GENERAL}
+    kinds = {key: row for key, row in cells.items() if key[1] not in GENERAL}
+    parts = {"dress": dress, "spellings of its kind": kinds, "both": cells}
+    means = {
+        f"all tasks, {name}": mean(by(0, part).values())
+        for name, part in parts.items()
+        if part
+    }
+    tasks = by(0, cells)
+    few = {task: row for task, row in tasks.items() if row["undressed"] < WORTH_NAMING}
+    lost = {
+        f"{task}: {name}": row
+        for (task, name), row in cells.items()
+        if row["undressed"] < below
+    }
+    tables: dict[str, Mapping[str, Shares]] = {
+        "all": means,
+        "kind": by_kind(cells),
+        f"below {WORTH_NAMING}": few,
+    }
+    if not markdown:
+        tables |= {"task": tasks, "spelling": by(1, cells)}
+        tables[f"paid by undressed in less than {below}"] = lost
+    lines: list[str] = []
+    for head, rows in tables.items():
+        lines += [*table(head, rows, markdown), ""] if rows else []
+    return lines
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--tasks", nargs="+", help="only these")
+    add("--items", type=int, default=10, help="of a task and level")
+    levels = [DEFAULTS, 0.0, 0.5, 1.0]
+    add("--levels", nargs="+", type=read_level, default=levels, help="or defaults")
+    add("--seed", type=int, default=FIRST_SEED, help="of the first item")
+    add("--cascade", type=Path, metavar="FILE", help="with cascade_score")
+    add("--below", type=float, default=0.8, help="list what is paid less often")
+    add("--processes", type=int, default=os.cpu_count() or 1)
+    add("--markdown", action="store_true", help="tables for a page")
+    add("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    if load_cascade(options.cascade) is None:
+        print("without cascade_score: --cascade names a file that has it")
+    job = functools.partial(
+        measure,
+        levels=options.levels,
+        items=options.items,
+        seed=options.seed,
+        cascade=options.cascade,
+    )
+    tasks = options.tasks or list(library.describe().tasks)
+    found = for_each_task(job, tasks, options.processes)
+    print("\n".join(report(shares(found), options.below, options.markdown)))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""Writes tasks/baselines.json: `python -m tools.make_baselines [TASK ...]`.
+
+At the library's defaults and at every step of the shipped scale, every cheap strategy
+answers a few items. Where one of them earns something, those that earned most answer
+others, which say which is the best; what that one earns on yet others is the baseline,
+so that no luck is taken for it. The rules of thumb of a task answer these as well. It
+takes an hour of two cores; given names of tasks, only their rows are made anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rg_env.errors import unknown_name
+from rg_env.items import worker_jobs
+from rg_env.items.installed_library import DEADLINE_S, read_library
+from rg_env.tasks.baselines import (
+    HIGHEST,
+    TABLE,
+    WORTH_SHIPPING,
+    Baseline,
+    Baselines,
+    TaskBaselines,
+    load_shipped,
+    table_text,
+)
+from rg_env.tasks.scales import Scale
+from rg_env.tasks.scales import load_shipped as load_scales
+from rg_env.workers.worker_pool import WorkerPool
+from tools.trivial_baselines.expected_scores import (
+    AnswersOf,
+    Earned,
+    Item,
+    earned,
+    guesses,
+    make_items,
+    shown_name,
+)
+from tools.trivial_baselines.rules_of_thumb import RULES, RuleOfThumb
+
+WORKERS = 2
+MEMORY_LIMIT_BYTES = 3 * 2**30
+
+SCREENED_ON = 32
+"""Items that every strategy answers."""
+
+CHOSEN_ON = 200
+"""Items that say which of the finalists is the best."""
+
+MEASURED_ON = 600
+"""Items that say what it earns; a standard error of at most 0.02."""
+
+MAKING_MS = 10_000.0
+LEAST_SHARE = 0.1
+"""Where the items that are measured on take longer to make, as the scales say, there
+are fewer in each stage, down to this share."""
+
+FINALISTS = 12
+
+WORTH_MEASURING = 0.06
+"""What a strategy has to earn on the items before, to answer more."""
+
+TRIAL_ITEMS = 4
+"""Items at the defaults on which the sum of what all strategies earn is kept: where it
+is another one today, the baselines are of other scorers."""
+
+Params = Mapping[str, Any]
+Cell = tuple[str, Params, float]
+"""A task, the parameters of its defaults or of a step, and the milliseconds that an
+item takes, 0 where that is not known."""
+
+
+def cells_of(task: str, scale: Scale | None) -> list[Cell]:
+    """Return the defaults and each step, each once."""
+    steps = () if scale is None or scale.is_dead else scale.steps
+    found: list[Cell] = [(task, step.params, step.item_ms) for step in steps]
+    if all(step.params for step in steps):
+        found.insert(0, (task, {}, 0.0))
+    return found
+
+
+def share_of_items(item_ms: float) -> float:
+    """Return which share of the items of each stage is made."""
+    return max(LEAST_SHARE, min(1.0, MAKING_MS / MEASURED_ON / max(1.0, item_ms)))
+
+
+def baseline_from(params: Params, strategy: str, found: Earned) -> Baseline:
+    """Return what was found, with three digits."""
+    return Baseline(
+        params=params,
+        value=round(min(found.mean, HIGHEST), 3),
+        error=round(found.error, 3),
+        items=found.items,
+        strategy=shown_name(strategy),
+    )
+
+
+def _by_rules(rules: Sequence[RuleOfThumb]) -> AnswersOf:
+    return lambda item: {rule.rule: rule.answer(item.question) for rule in rules}
+
+
+def rules_of(task: str) -> list[RuleOfThumb]:
+    """Return the rules of thumb of a task."""
+    return [rule for rule in RULES if rule.task == task]
+
+
+def _finalists(found: Mapping[str, Earned]) -> list[str]:
+    return [name for name, one in found.items() if one.mean >= WORTH_MEASURING]
+
+
+async def _items(pool: WorkerPool, cell: Cell, num: int, stage: str) -> list[Item]:
+    task, params, _ = cell
+    key = f"{stage}/{task}/{sorted(params.items())!r}"
+    return await make_items(pool, task, lambda seed: params, num, key)
+
+
+async def measure(
+    pool: WorkerPool, cell: Cell, rules: Sequence[RuleOfThumb] = ()
+) -> tuple[list[Baseline], list[Baseline]]:
+    """Return the baseline of a task at one step and what rules of thumb earn there.
+
+    Returns:
+        The baseline, if it is worth one, and one of each rule.
+    """
+    _, params, item_ms = cell
+    share = share_of_items(item_ms)
+    screened_on = int(SCREENED_ON * max(0.5, share))
+    known = await _items(pool, cell, screened_on, "known")
+    kept = _finalists(await earned(pool, known, guesses(known)))
+    if not kept and not rules:
+        return [], []
+    chosen_on = int(CHOSEN_ON * share)
+    items = await _items(pool, cell, chosen_on + int(MEASURED_ON * share), "measured")
+    best = _finalists(
+        await earned(pool, items[:chosen_on], guesses(known, kept[:FINALISTS]))
+    )
+    rest = items[chosen_on:]
+    found = await earned(pool, rest, guesses(known, best[:1]))
+    by_rule = await earned(pool, rest, _by_rules(rules))
+    return (
+        [
+            baseline_from(params, strategy, one)
+            for strategy, one in found.items()
+            if one.mean >= WORTH_SHIPPING
+        ],
+        [baseline_from(params, rule, one) for rule, one in by_rule.items()],
+    )
+
+
+async def trial(pool: WorkerPool, task: str) -> float:
+    """Return the sum of what strategies and rules earn on items at the defaults."""
+    items = await _items(pool, (task, {}, 0.0), TRIAL_ITEMS, "trial")
+    guessed, by_rules = guesses([]), _by_rules(rules_of(task))
+    found = await earned(pool, items, lambda one: {**guessed(one), **by_rules(one)})
+    return round(sum(one.mean * one.items for one in found.values()), 4)
+
+
+async def row_of(
+    pool: WorkerPool, task: str, scale: Scale | None, digest: str
+) -> TaskBaselines:
+    """Measure one task."""
+    rules = rules_of(task)
+    cells = cells_of(task, scale)
+    found = await asyncio.gather(*(measure(pool, cell, rules) for cell in cells))
+    return TaskBaselines(
+        digest=digest,
+        trial=await trial(pool, task),
+        baselines=tuple(one for baselines, _ in found for one in baselines),
+        rules=tuple(one for _, by_rule in found for one in by_rule),
+    )
+
+
+def _report(task: str, row: TaskBaselines) -> Iterator[str]:
+    yield f"{task}: {len(row.baselines)} baselines"
+    for one in itertools.chain(row.baselines, row.rules):
+        yield f"  {one.value:.2f} +- {one.error:.2f} of {one.items}: {one.strategy}"
+
+
+async def make(names: Sequence[str]) -> None:
+    """Measure tasks, all if none is named, and write the row of each as it is done."""
+    pool = WorkerPool(
+        WORKERS, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=worker_jobs.PRELOAD
+    )
+    try:
+        library = await read_library(pool)
+        for name in names:
+            if name not in library.tasks:
+                raise unknown_name("task", name, library.tasks, "task")
+        tasks = [task for task in library.tasks if not names or task in names]
+        digests = await pool.run(
+            worker_jobs.curriculum_digests, tasks, deadline_s=DEADLINE_S
+        )
+        scales = load_scales().scales
+        for task in tasks:
+            row = await row_of(pool, task, scales.get(task), digests[task])
+            sys.stderr.write("".join(f"{line}\n" for line in _report(task, row)))
+            rows = {**load_shipped().by_task, task: row}
+            table = Baselines(library.version, rows)
+            TABLE.write_text(table_text(table), encoding="utf-8")
+    finally:
+        pool.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(make(sys.argv[1:]))

@@ -1,0 +1,65 @@
+"""Writes tasks/scales.json: `python -m tools.make_scales [TASK ...]`.
+
+Every level of every curriculum is probed in two worker processes, which takes an hour
+or so; given names of tasks, only their rows are made anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+from collections.abc import Sequence
+
+from rg_env.items import worker_jobs
+from rg_env.items.installed_library import DEADLINE_S, read_library
+from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped, table_text
+from rg_env.workers.worker_pool import WorkerPool
+from tools.scale_probe import ProbeTally, build_scale, probe_task
+
+AT_ONCE = 2
+"""Steps that are probed at the same time."""
+
+MEMORY_LIMIT_BYTES = 3 * 2**30
+
+
+def _report(task: str, levels: tuple[int, ...], tally: ProbeTally) -> None:
+    times = tally.made_ms or [0.0]
+    found = f"{statistics.median(times):9.1f} ms {max(times):9.1f} max"
+    lost = {"late": tally.hung, **tally.lost, **tally.refused, **tally.faults}
+    trouble = ", ".join(f"{n} x {what}" for what, n in lost.items() if n)
+    place = ",".join(map(str, levels))
+    sys.stderr.write(f"{task:26} {place:8} {tally.begun:3} {found}  {trouble}\n")
+
+
+async def _make(names: Sequence[str]) -> ShippedScales:
+    pool = WorkerPool(
+        AT_ONCE,
+        memory_limit_bytes=MEMORY_LIMIT_BYTES,
+        preload=worker_jobs.PRELOAD,
+    )
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def made(task: str) -> Scale | None:
+        async with gate:
+            steps, skipped = await probe_task(pool, task, _report)
+        return build_scale(task, steps, skipped) if steps else None
+
+    try:
+        described = await read_library(pool)
+        digests = await pool.run(worker_jobs.curriculum_digests, deadline_s=DEADLINE_S)
+        tasks = [task for task in digests if not names or task in names]
+        found = await asyncio.gather(*map(made, tasks))
+    finally:
+        pool.close()
+    before = load_shipped() if names else ShippedScales(described.version, {}, {})
+    scales = dict(before.scales)
+    scales |= {scale.task: scale for scale in found if scale is not None}
+    kept = {t: d for t, d in before.digests.items() if t not in tasks}
+    made_now = {t: digests[t] for t in tasks if t in scales}
+    return ShippedScales(described.version, scales, kept | made_now)
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table_text(asyncio.run(_make(sys.argv[1:]))), encoding="utf-8")
+    sys.stdout.write(f"wrote {TABLE.name}\n")

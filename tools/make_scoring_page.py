@@ -1,0 +1,102 @@
+"""Writes docs/scoring.md: `python -m tools.make_scoring_page`.
+
+The page is made of the tables in `answers`, and of the installed library, which says
+which tasks have its base scorer. A test compares the two, so run this when a fix, a
+guard or reasoning-gym changes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rg_env.task_rules.table import TABLE
+from rg_env.tasks import library
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "scoring.md"
+
+TEXT = """\
+# What stands between an answer and its score
+
+Written from the tables in `rg_env/task_rules/` and from reasoning-gym {version} by
+`python -m tools.make_scoring_page`.
+
+An answer goes through three steps, all of them in a worker process with a deadline:
+
+1. Longer than `max_answer_chars`, or not what an honest answer to the task can hold
+   (the guards below): `refused`, score 0. The text is read and never evaluated.
+2. The library's scorer gives its score, bare and tagged.
+3. Where that scorer has a known fault, the corrected score counts instead (the fixes
+   below), unless `scorer_fixes` is false. A fix holds for the scorer that it was
+   written for; if the installed library has another one, the fault is looked for
+   again first, and the log says what was found.
+
+## Guards ({num_guards})
+
+{guards}
+
+## The base scorer ({num_base_tasks} tasks)
+
+A dataset of the library that has no scorer of its own has the base scorer. It pays 1
+for the right answer and, by its length, for any text that contains it: 0.5 for `-5` or
+`50` where 5 is right, 0.4 for `True False` whichever is right. One rule corrects it,
+also in a task that a later version of the library brings: that credit is for the right
+answer with nothing but words around it that can be no second answer, as in
+`The answer is 5.` or `x = 5`.
+
+{base_tasks}.
+
+## Fixes of other scorers ({num_fixes})
+
+{fixes}
+
+## Where the library's own tests expect another score
+
+The tests of reasoning-gym {version} ask its scorers for many scores. With the guards,
+the corrected scorers and normalized answers {num_failing} of these tests fail:
+
+{other_scores}
+"""
+
+
+def markdown_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a table in Markdown; bars within cells are escaped."""
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
+
+
+def page() -> str:
+    """Return the text of the page."""
+    described = library.describe()
+    base_tasks = [task for task in described.tasks if library.has_base_scorer(task)]
+    rows = sorted(TABLE.items())
+    guards = [(task, row.guard) for task, row in rows if row.guard]
+    fixes = [(task, row.fix) for task, row in rows if row.fix]
+    others = [(task, other) for task, row in rows for other in row.other_scores]
+    return TEXT.format(
+        version=described.version,
+        num_guards=len(guards),
+        guards=markdown_table(
+            ("Task", "What its scorer does with text", "What a correct answer holds"),
+            [(task, guard.danger, guard.admitted) for task, guard in guards],
+        ),
+        num_base_tasks=len(base_tasks),
+        base_tasks=", ".join(base_tasks),
+        num_fixes=len(fixes),
+        fixes=markdown_table(
+            ("Task", "Fault of the library's scorer"),
+            [(task, fix.fault) for task, fix in fixes],
+        ),
+        num_failing=len(others),
+        other_scores=markdown_table(
+            ("Task", "Answer", "Expected", "Reason"),
+            [(task, o.answer, o.expected, o.reason) for task, o in others],
+        ),
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"wrote {PAGE.name}\n")

@@ -1,0 +1,154 @@
+"""Writes docs/trivial_baselines.md: `python -m tools.make_strategies_page`.
+
+The page is made of the shipped baselines and scales. A test compares the two, so run
+this when `make_baselines` has measured again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rg_env.tasks.baselines import HIGHEST, WORTH_SHIPPING, Baseline, load_shipped
+from rg_env.tasks.scales import Scale
+from rg_env.tasks.scales import load_shipped as load_scales
+from tools.make_baselines import (
+    CHOSEN_ON,
+    FINALISTS,
+    MEASURED_ON,
+    SCREENED_ON,
+    WORTH_MEASURING,
+)
+from tools.make_scoring_page import markdown_table
+from tools.trivial_baselines.rules_of_thumb import RULES
+from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
+
+NOTHING = "-"
+"""What stands for a place at which nothing earns `WORTH_SHIPPING`."""
+
+TEXT = """\
+# What cheap strategies earn
+
+What somebody is paid on average who does not solve what is asked, with the corrected
+scorers and reasoning-gym {version}. `python -m tools.make_baselines` measured
+it, and `python -m tools.make_strategies_page` writes this page from its table.
+
+{num_strategies} strategies know the form of questions and no task: they repeat the
+question or a part of it, pick one of what it names, fill grids and blanks with zeros or
+at random, sort or reverse what is given. {num_phrases} texts such as `-1`, `True` and
+`[]` are given whatever is asked, and so are the commonest right answers to other items
+of the task and level.
+
+At the library's defaults and at every step of a scale, all of them answer {screened}
+items. Where one scores {worth_measuring} or more, the {finalists} best answer {chosen}
+others, and the best of these {measured} yet others, which the figures are of.
+Where an item takes long to make there are fewer items, at least {least}. The standard
+error is at most {error:.2f}: on other items a figure comes out within twice of that 19
+times of 20.
+
+`python -m tools.trivial_baselines` shows every strategy at any level; for example
+with `--tasks gcd "*sudoku" --levels default 0 0.5 1 --items 100`.
+
+## What is taken off the rewards
+
+With `reward_baseline: chance` these figures are the baselines of
+[the rewards](answers_and_rewards.md#from-scores-to-rewards). An item has the one of its
+task and parameters. The baseline is 0 where less than {worth} is earned, of items with
+parameters of your own, of items from outside, and of tasks that another version of the
+library has changed; the log names these at the start. None is above {highest}: a level
+at which guessing earns more is of no use.
+
+Where something earns more than 0.25, the task has few answers (two words, a handful of
+numbers) or pays for parts of an answer. The first is chance, and no scorer can tell it
+from knowing.
+
+## By task
+
+In {num_tasks} of {all_tasks} tasks something earns {worth} or more, those that pay most
+first. The scale stands from its easiest step to its hardest; `{nothing}` is less than
+{worth}.
+
+{table}
+
+## Rules of thumb
+
+Other than these strategies a rule of thumb knows its task, and looks at one sign of the
+question. What it scores is not taken off the rewards. Where it decides nearly all items
+of a level, the items say little of whether somebody can solve the task.
+
+{rules}
+"""
+
+
+Row = Sequence[Baseline]
+
+
+def _highest(row: Row) -> float:
+    return max((baseline.value for baseline in row), default=0.0)
+
+
+def _figures(row: Row, scale: Scale | None) -> tuple[str, str]:
+    """Return the figures of the defaults and of the steps, with two digits."""
+
+    def shown(params: Mapping[str, Any]) -> str:
+        found = [f"{one.value:.2f}" for one in row if one.params == params]
+        return found[0] if found else NOTHING
+
+    steps = () if scale is None or scale.is_dead else scale.steps
+    return shown({}), " ".join(shown(step.params) for step in steps) or "no scale"
+
+
+def page() -> str:
+    """Return the text of the page."""
+    shipped, scales = load_shipped(), load_scales().scales
+    by_task = shipped.by_task
+    rows = {task: row.baselines for task, row in by_task.items() if row.baselines}
+    figures = [one for row in by_task.values() for one in (*row.baselines, *row.rules)]
+    return TEXT.format(
+        version=shipped.library_version,
+        num_strategies=len(STRATEGIES),
+        num_phrases=len(PHRASES),
+        screened=SCREENED_ON,
+        worth_measuring=WORTH_MEASURING,
+        finalists=FINALISTS,
+        chosen=CHOSEN_ON,
+        measured=MEASURED_ON,
+        least=min(one.items for one in figures),
+        error=max(one.error for one in figures),
+        worth=WORTH_SHIPPING,
+        highest=HIGHEST,
+        nothing=NOTHING,
+        num_tasks=len(rows),
+        all_tasks=len(by_task),
+        table=markdown_table(
+            ("Task", "Defaults", "Scale", "What earns most where most is earned"),
+            [
+                (
+                    task,
+                    *_figures(row, scales.get(task)),
+                    max(row, key=lambda one: one.value).strategy,
+                )
+                for task, row in sorted(rows.items(), key=lambda one: -_highest(one[1]))
+            ],
+        ),
+        rules=markdown_table(
+            ("Task", "Rule of thumb", "Defaults", "Scale"),
+            [
+                (
+                    rule.task,
+                    rule.rule,
+                    *_figures(by_task[rule.task].rules, scales.get(rule.task)),
+                )
+                for rule in RULES
+            ],
+        ),
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"wrote {PAGE.name}\n")

@@ -1,0 +1,236 @@
+"""Which levels of the library's curricula can be used, found by probing them.
+
+Every level is built, items are made of it in worker processes with a deadline, and the
+gold answer of each is scored. What probing cannot know is in the rules of the task: how
+a level is repaired, and which curricula set nothing that is read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
+from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
+from rg_env.items.task_check import gold_fault
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.table import rules_of, solution
+from rg_env.tasks.library import CurriculumLevel
+from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.scales import Scale, SkippedLevel, Step
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers.worker_pool import WorkerPool
+
+MAX_HUNG_SHARE = 0.05
+MAX_FAULTY_SHARE = 0.1
+"""Items whose gold answer is not paid in full."""
+
+MAX_LOST_SHARE = 0.25
+"""Items that give no entry: each costs a draw and nothing else."""
+
+MAX_REFUSED_SHARE = 0.9
+"""Items that are made and not asked: each costs one of a draw's many attempts."""
+
+MAX_MEDIAN_MS = 8_000.0
+
+
+NUM_ITEMS = 20
+"""Items of a step."""
+
+MAX_ITEMS = 60
+"""Items of a step that had any trouble."""
+
+DEADLINE_S = 20.0
+"""For making an item."""
+
+BUDGET_S = 120.0
+"""Of making items, after which a step gets no further one."""
+
+
+@dataclasses.dataclass
+class ProbeTally:
+    """What happened when items of one configuration were made.
+
+    Attributes:
+        made_ms: The time of each item that was made, in milliseconds.
+        hung: Items that were not ready at the deadline.
+        lost: Reason to the number of items that the library gave up or that ended
+            their worker.
+        refused: Reason to the number of items that are not asked.
+        faults: What is wrong with the score of a gold answer, to how often.
+    """
+
+    made_ms: list[float] = dataclasses.field(default_factory=list)
+    hung: int = 0
+    lost: Counter[str] = dataclasses.field(default_factory=Counter)
+    refused: Counter[str] = dataclasses.field(default_factory=Counter)
+    faults: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    @property
+    def begun(self) -> int:
+        """Number of items that were begun."""
+        given_up = self.lost.total() + self.refused.total()
+        return len(self.made_ms) + self.hung + given_up
+
+    @property
+    def has_trouble(self) -> bool:
+        """Whether anything went wrong."""
+        refused = self.refused.total()
+        return self.hung + self.lost.total() + refused + self.faults.total() > 0
+
+    def needs_more(self) -> bool:
+        """Say whether another item may change the verdict."""
+        if self.hung == self.begun >= 2 or self._has_hung_too_often(MAX_ITEMS):
+            return False
+        return self.begun < (MAX_ITEMS if self.has_trouble else NUM_ITEMS)
+
+    def _has_hung_too_often(self, num_items: int) -> bool:
+        return self.hung > MAX_HUNG_SHARE * num_items
+
+    def reason_against(self) -> str | None:
+        """Return why the configuration cannot be used, None if it can."""
+        begun = self.begun
+        if self._has_hung_too_often(begun):
+            late = f"{self.hung} of {begun} items"
+            return f"{late} were not ready after {DEADLINE_S:g} s"
+        if self.lost.total() > MAX_LOST_SHARE * begun:
+            said, _ = self.lost.most_common(1)[0]
+            return f"{self.lost.total()} of {begun} items cannot be made: {said}"
+        if self.refused.total() > MAX_REFUSED_SHARE * begun:
+            said, _ = self.refused.most_common(1)[0]
+            return f"{self.refused.total()} of {begun} items are not asked: {said}"
+        if self.faults.total() > MAX_FAULTY_SHARE * begun:
+            said, _ = self.faults.most_common(1)[0]
+            return f"{self.faults.total()} of {begun} items are wrong: {said}"
+        median_ms = statistics.median(self.made_ms)
+        if median_ms > MAX_MEDIAN_MS:
+            return f"an item takes {median_ms / 1000:.0f} s"
+        return None
+
+
+async def _fault(
+    pool: WorkerPool, task: str, params: Mapping[str, Any], entry: Mapping[str, Any]
+) -> str | None:
+    """Return what is wrong with an entry's gold answer, as far as it has one."""
+    if not solution(task, entry):
+        return None
+    return await gold_fault(pool, task, params, entry, ScoringRules())
+
+
+async def probe_params(
+    pool: WorkerPool, task: str, params: Mapping[str, Any]
+) -> ProbeTally:
+    """Make items of a configuration and score their gold answers.
+
+    Raises:
+        PoolClosed: The pool is of no use.
+    """
+    tally = ProbeTally()
+    spent_s = 0.0
+    while tally.needs_more() and spent_s < BUDGET_S:
+        seed = entry_seed("evaluation", f"scales/{task}", tally.begun)
+        call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
+        try:
+            took_ms, entry = await pool.run(
+                worker_jobs.timed, *call, deadline_s=DEADLINE_S
+            )
+        except DeadlineExceeded:
+            tally.hung += 1
+            spent_s += DEADLINE_S
+        except (JobFailed, WorkerDied) as error:
+            given_up = tally.refused if is_unusable(error) else tally.lost
+            given_up[str(error)[:160]] += 1
+        else:
+            tally.made_ms.append(took_ms)
+            spent_s += took_ms / 1000
+            fault = await _fault(pool, task, params, entry)
+            if fault is not None:
+                tally.faults[fault] += 1
+    return tally
+
+
+def steps_to_probe(levels: Sequence[CurriculumLevel]) -> list[tuple[int, ...]]:
+    """Group the levels that build; neighbours that set the same stand together."""
+    groups: list[tuple[int, ...]] = []
+    for number, level in enumerate(levels):
+        if level.refusal is not None:
+            continue
+        last = groups[-1] if groups else ()
+        if last and last[-1] == number - 1 and levels[last[-1]].params == level.params:
+            groups[-1] = (*last, number)
+        else:
+            groups.append((number,))
+    return groups
+
+
+def _note(task: str, steps: Sequence[Step], default_level: float | None) -> str:
+    notes = []
+    rules = rules_of(task)
+    if rules.fixed_level:
+        notes.append(f"the items do not change with the level: {rules.fixed_level}")
+    elif len(steps) == 1:
+        notes.append("the items do not change with the level: one step is usable")
+    if rules.level_repair:
+        notes.append(f"repaired: {rules.level_repair.reason}")
+    if default_level is None:
+        notes.append("the default config is no point of the curriculum")
+    return "; ".join(notes)
+
+
+def build_scale(
+    task: str, steps: Sequence[Step], skipped: Sequence[SkippedLevel]
+) -> Scale:
+    """Put a scale together from its steps, easiest first, at least one."""
+    scale = Scale(
+        task=task,
+        steps=tuple(steps),
+        skipped=tuple(sorted(skipped, key=lambda skip: skip.level)),
+        is_dead_knob=bool(rules_of(task).fixed_level),
+    )
+    places = [scale.level_of(n) for n, step in enumerate(steps) if not step.params]
+    default_level = places[0] if places else None
+    note = _note(task, steps, default_level)
+    return dataclasses.replace(scale, note=note, default_level=default_level)
+
+
+async def probe_task(
+    pool: WorkerPool,
+    task: str,
+    report: Callable[[str, tuple[int, ...], ProbeTally], None] = lambda *_: None,
+) -> tuple[list[Step], list[SkippedLevel]]:
+    """Probe every level of a task.
+
+    Args:
+        pool: Where items are made.
+        task: A task that has a curriculum.
+        report: Called with the task, the levels of a step and its tally.
+
+    Returns:
+        The steps that can be used, easiest first, and the levels that cannot.
+    """
+    repair = rules_of(task).level_repair
+    overrides = repair.overrides if repair is not None else {}
+    levels = await pool.run(
+        worker_jobs.curriculum_levels, task, overrides, deadline_s=LIBRARY_S
+    )
+    steps = []
+    skipped = [
+        SkippedLevel(number, f"reasoning-gym refuses it: {level.refusal}")
+        for number, level in enumerate(levels)
+        if level.refusal is not None
+    ]
+    for group in steps_to_probe(levels):
+        params = levels[group[0]].params
+        tally = await probe_params(pool, task, params)
+        report(task, group, tally)
+        reason = tally.reason_against()
+        if reason is None:
+            median_ms = statistics.median(tally.made_ms)
+            steps.append(Step(group, params, round(median_ms, 2)))
+        else:
+            skipped += [SkippedLevel(number, reason) for number in group]
+    return steps, skipped

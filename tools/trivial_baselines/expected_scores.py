@@ -1,0 +1,178 @@
+"""What strategies earn on items of one task and level, made and scored in workers.
+
+Items are made and their answers scored as in a run. Which strategies are looked at, and
+on how many items, is decided by who asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.table import solution
+from rg_env.tasks.sampler import entry_seed
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers.worker_pool import WorkerPool
+from tools.trivial_baselines.strategies import PHRASES, answers
+
+MAKING_DEADLINE_S = 60.0
+SCORING_DEADLINE_S = 60.0
+"""Of all answers to an item at once: a machine that others use may take long."""
+
+MOST_CONSTANTS = 12
+"""Right answers to other items that are tried on all items, the commonest first."""
+
+ATTEMPTS_FOR_AN_ITEM = 3
+"""Entries made at most for each item wanted, on average: some cannot be asked."""
+
+MOST_LATE = 3
+"""Items that are not ready at the deadline, after which no other one is begun."""
+
+LONGEST_NAME = 50
+
+ParamsOf = Callable[[int], Mapping[str, Any]]
+"""From the seed of an entry to its dataset parameters."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """An entry that was made, with what made it.
+
+    Attributes:
+        task: The task.
+        seed: The entry's.
+        params: Dataset parameters that differ from the defaults.
+        entry: The library's.
+        gold: A right answer, None where none is known.
+    """
+
+    task: str
+    seed: int
+    params: Mapping[str, Any]
+    entry: Mapping[str, Any]
+    gold: str | None
+
+    @property
+    def question(self) -> str:
+        """Return what is asked."""
+        return str(self.entry["question"])
+
+
+AnswersOf = Callable[[Item], Mapping[str, str]]
+"""From an item to the answers of strategies, by name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Earned:
+    """What a strategy earns.
+
+    Attributes:
+        mean: Its mean score, in [0, 1]; an item it says nothing of counts as 0.
+        error: Standard error of the mean.
+        items: So many items.
+    """
+
+    mean: float
+    error: float
+    items: int
+
+
+async def make_items(
+    pool: WorkerPool, task: str, params_of: ParamsOf, num_items: int, key: str
+) -> list[Item]:
+    """Make items that can be asked; fewer where too many cannot be made.
+
+    Raises:
+        PoolError: The pool is of no use.
+    """
+    items: list[Item] = []
+    late = 0
+    for number in range(ATTEMPTS_FOR_AN_ITEM * num_items):
+        if len(items) == num_items:
+            break
+        seed = entry_seed("evaluation", key, number)
+        params = dict(params_of(seed))
+        try:
+            entry = await pool.run(
+                worker_jobs.make_entry,
+                task,
+                params,
+                seed,
+                deadline_s=MAKING_DEADLINE_S,
+            )
+        except JobFailed:
+            continue
+        except (DeadlineExceeded, WorkerDied):
+            late += 1
+            if late == MOST_LATE:
+                break
+            continue
+        items.append(Item(task, seed, params, entry, solution(task, entry)))
+    return items
+
+
+def shown_name(name: str) -> str:
+    """Return a strategy's name as tables show it; that of a long answer is cut."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
+
+
+def guesses(known: Sequence[Item], only: Collection[str] | None = None) -> AnswersOf:
+    """Return what strategies answer that have seen right answers to some items.
+
+    Args:
+        known: The items whose right answers they have seen; of an item among them they
+            have not seen its own, but that it is tried as a constant.
+        only: Names of the strategies that are asked; None for all.
+    """
+    golds = Counter(item.gold for item in known if item.gold is not None)
+    common = [gold for gold, _ in golds.most_common(MOST_CONSTANTS)]
+    constants = {f"always {text!r}": text for text in (*PHRASES, *common)}
+
+    def answers_of(item: Item) -> Mapping[str, str]:
+        others = [one.gold for one in known if one is not item and one.gold is not None]
+        said = answers(item.task, item.question, others, str(item.seed), only)
+        kept = {n: t for n, t in constants.items() if only is None or n in only}
+        return {**kept, **said}
+
+    return answers_of
+
+
+async def earned(
+    pool: WorkerPool, items: Sequence[Item], answers_of: AnswersOf
+) -> dict[str, Earned]:
+    """Have strategies answer items.
+
+    Returns:
+        Every strategy that said anything to what it earns, the best first, and of
+        equals those that stand first.
+
+    Raises:
+        PoolError: The pool is of no use.
+    """
+    scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
+
+    async def of(item: Item) -> dict[str, float]:
+        said = answers_of(item)
+        handle = TaskHandle(item.task, item.params, item.seed)
+        try:
+            scores = await scorer.score_group(handle, item.entry, list(said.values()))
+        except ScoringUnavailable:
+            return dict.fromkeys(said, 0.0)
+        return dict(zip(said, (score.value for score in scores), strict=True))
+
+    found = await asyncio.gather(*map(of, items))
+    names = dict.fromkeys(name for scores in found for name in scores)
+    by_name = {}
+    for name in names:
+        values = [scores.get(name, 0.0) for scores in found]
+        error = statistics.pstdev(values) / math.sqrt(len(values))
+        by_name[name] = Earned(statistics.fmean(values), error, len(values))
+    return dict(sorted(by_name.items(), key=lambda one: -one[1].mean))
