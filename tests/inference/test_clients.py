@@ -23,6 +23,7 @@ from parts import (
     vllm_reply,
 )
 
+from rg_env import patience
 from rg_env.inference import clients, replies
 from rg_env.inference import prompts as prompts_module
 from rg_env.inference.clients import CLIENTS, Client, OpenAiClient
@@ -301,7 +302,7 @@ def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatc
 
 
 def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
-    monkeypatch.setattr(clients, "HEALTH_EVERY_S", 0.01)
+    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.01)
     is_well = [False]
 
     async def health(request):
