@@ -1,10 +1,55 @@
-"""How often and how long anything is tried again, in one table.
+"""How often and how long anything is tried again, in one table; and the trying.
 
 The numbers stand together because they work together: what one layer gives up is tried
 again by the next one, and an item that was given up by all of them is lost.
 """
 
 from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def tried_again(
+    call: Callable[[], Awaitable[T]],
+    may_repeat: Callable[[Exception], bool],
+    note: Callable[[Exception], object],
+    *,
+    tries: int | None = None,
+    first_pause_s: float = 0.0,
+    longest_pause_s: float = 0.0,
+) -> T:
+    """Return what a call returns, repeated after growing pauses as long as it fails.
+
+    Args:
+        call: Makes one try.
+        may_repeat: Says whether another try can help after an exception.
+        note: Told of each exception after which another try is made.
+        tries: At most so many; None for no bound.
+        first_pause_s: The first pause, give or take a half; each next one is twice it.
+        longest_pause_s: The longest, give or take a half.
+
+    Raises:
+        Exception: What the last try raised.
+    """
+    pause_s = first_pause_s
+    for number in itertools.count(1):
+        try:
+            return await call()
+        except Exception as error:
+            if number == tries or not may_repeat(error):
+                raise
+            note(error)
+        # By chance, so that all that wait do not ask at one moment.
+        await asyncio.sleep(min(pause_s, longest_pause_s) * random.uniform(0.5, 1.5))
+        pause_s *= 2
+    raise AssertionError("there is no last number")
+
 
 # -- a request to an inference server --------------------------------------------------
 
@@ -36,6 +81,20 @@ PROBE_LONGEST_PAUSE_S = 10.0
 REFUSALS_BEFORE_FIRST_ANSWER = 6
 """Requests refused, or answered with something else, without a reason that we know
 before the start ends: more than one item's tries, as an item may be the reason."""
+
+# -- an inference server that fails, and is left out for a while -----------------------
+
+CIRCUIT_FAILURES_IN_A_ROW = 3
+CIRCUIT_FIRST_PAUSE_S = 1.0
+CIRCUIT_LONGEST_PAUSE_S = 60.0
+
+BUSY_REST_S = 1.0
+"""Of a server that is busy and does not say for how long."""
+BUSY_LONGEST_REST_S = 60.0
+
+HEALTH_EVERY_S = 1.0
+HEALTH_MISSES_IN_A_ROW = 3
+"""Health checks without an answer after which what hangs at the server is given up."""
 
 # -- all inference servers together: an outage -----------------------------------------
 
@@ -89,6 +148,13 @@ SEND_TRIES_IF_REFUSED = 3
 
 SEND_GIVE_UP_AFTER_S = 120.0
 """For a group at which an API fails that answers everything else."""
+
+# -- W&B and the Hugging Face hub ------------------------------------------------------
+
+WANDB_STARTS_WITHIN_S = 30.0
+"""Where there is no network; W&B itself would try for a minute and a half."""
+
+HUB_ANSWERS_WITHIN_S = 5.0
 
 # -- the end ---------------------------------------------------------------------------
 

@@ -21,20 +21,12 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    wait_exponential,
-    wait_random,
-)
 
 from rg_env import patience
 from rg_env.errors import RunFailed
 from rg_env.inference.bounded_bodies import MOST_BYTES_OF_THE_API, read_bounded
 from rg_env.inference.connection_faults import KEEP_ALIVE_S, SILENT, may_pass
 from rg_env.inference.refusals import describe
-from rg_env.retrying import tried_again
 
 logger = logging.getLogger(__name__)
 
@@ -149,31 +141,24 @@ class ApiClient:
         Raises:
             ApiRefused: The API refused it.
         """
-        worth_repeating = (ApiDown, ApiRefused) if even_if_refused else ApiDown
+        worth_repeating = (ApiDown, ApiRefused) if even_if_refused else (ApiDown,)
 
-        def retrying() -> AsyncRetrying:
-            return AsyncRetrying(
-                retry=retry_if_exception_type(worth_repeating),
-                wait=wait_exponential(
-                    multiplier=patience.API_FIRST_PAUSE_S,
-                    max=patience.API_LONGEST_PAUSE_S,
-                )
-                + wait_random(0, patience.API_FIRST_PAUSE_S),
-                before_sleep=self._say_down,
-                reraise=True,
-            )
-
-        result = await tried_again(retrying, call)
+        result = await patience.tried_again(
+            call,
+            lambda error: isinstance(error, worth_repeating),
+            self._say_down,
+            first_pause_s=patience.API_FIRST_PAUSE_S,
+            longest_pause_s=patience.API_LONGEST_PAUSE_S,
+        )
         if self._said_s is not None:
             self._said_s = None
             logger.warning("the Atropos API at %s answers again", self.url)
         return result
 
-    def _say_down(self, state: RetryCallState) -> None:
+    def _say_down(self, error: Exception) -> None:
         self.retries += 1
-        if state.outcome is None or self._was_said_lately():
+        if self._was_said_lately():
             return
-        error = state.outcome.exception()
         if isinstance(error, ApiFaulted):
             how = f"answers with an error ({error})"
         else:

@@ -314,12 +314,16 @@ class GroupsInFlight:
         self, rollouts: Rollouts, score: Callable[[Rollouts], Awaitable[Any]]
     ) -> Any:
         """Score a group; a broken pool gets another try before that is an error."""
-        for _ in range(patience.SCORING_TRIES - 1):
-            try:
-                return await score(rollouts)
-            except ScoringUnavailable:
-                self._metrics.events["scoring_retries"] += 1
-        return await score(rollouts)
+
+        def note(error: Exception) -> None:
+            self._metrics.events["scoring_retries"] += 1
+
+        return await patience.tried_again(
+            lambda: score(rollouts),
+            lambda error: isinstance(error, ScoringUnavailable),
+            note,
+            tries=patience.SCORING_TRIES,
+        )
 
     async def _note_error(self, error: Exception) -> None:
         """Log an error with its traceback, ever more seldom, and wait a moment."""

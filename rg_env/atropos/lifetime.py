@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 COLLECT_AFTER = (100_000, 50, 10)
 """Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
-run that goes well some hundred a minute are garbage; retrying.py sees to the others."""
+run that goes well some hundred a minute are garbage."""
 
 EXIT_FAILED = 1
 

@@ -19,11 +19,11 @@ import huggingface_hub
 from huggingface_hub import constants
 from transformers import dynamic_module_utils
 
+from rg_env import patience
 from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed
 
 logger = logging.getLogger(__name__)
 
-HUB_ANSWERS_WITHIN_S = 5.0
 VOCABULARIES = ("tokenizer.json", "*.model", "vocab*", "*.tiktoken", "tekken.json")
 """The files that make a tokenizer, one of them in each folder."""
 
@@ -114,12 +114,12 @@ def _hub_answers(name: str) -> bool:
     In a thread, since a name server or a firewall that does not answer holds up the
     caller for as long as it pleases.
     """
-    answers = threading.Event()
+    answers, within_s = threading.Event(), patience.HUB_ANSWERS_WITHIN_S
 
     def ask() -> None:
         url = huggingface_hub.hf_hub_url(name, "tokenizer_config.json")
         try:
-            huggingface_hub.get_hf_file_metadata(url, timeout=HUB_ANSWERS_WITHIN_S)
+            huggingface_hub.get_hf_file_metadata(url, timeout=within_s)
         except Exception as error:  # noqa: BLE001 - of whatever HTTP library it uses
             status = getattr(getattr(error, "response", None), "status_code", 500)
             if status >= 500:
@@ -127,7 +127,7 @@ def _hub_answers(name: str) -> bool:
         answers.set()
 
     threading.Thread(target=ask, daemon=True).start()
-    return answers.wait(HUB_ANSWERS_WITHIN_S)
+    return answers.wait(within_s)
 
 
 @contextlib.contextmanager

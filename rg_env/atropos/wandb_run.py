@@ -12,10 +12,8 @@ from typing import Any
 
 import wandb
 
+from rg_env import patience
 from rg_env.errors import RunFailed
-
-START_WITHIN_S = 30.0
-"""Where there is no network; W&B itself would try for a minute and a half."""
 
 
 class WandbFailed(RunFailed):
@@ -49,7 +47,7 @@ async def start(
     """
     suffix = "".join(random.choices(string.ascii_lowercase, k=6))
     today = datetime.now(timezone.utc).date()
-    own: dict[str, Any] = {"init_timeout": START_WITHIN_S}
+    own: dict[str, Any] = {"init_timeout": patience.WANDB_STARTS_WITHIN_S}
     if "WANDB_INIT_TIMEOUT" in os.environ:
         own.clear()
     try:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable
 
+from rg_env.inference.replies import BadReplyError
+
 MEBIBYTE = 2**20
 MOST_BYTES_OF_THE_API = 64 * MEBIBYTE
 
@@ -18,7 +20,7 @@ hold: vLLM writes about 150, with its id, its text and its log-probability, each
 than once."""
 
 
-class BodyTooLongError(ValueError):
+class BodyTooLongError(BadReplyError):
     """A body goes on after the most that an honest reply could be."""
 
 

@@ -1,6 +1,6 @@
 """Whether one inference server is asked: left out, tried, taken back.
 
-    closed --FAILURES_IN_A_ROW--> open --its pause is over--> a trial --passed--> closed
+    closed --failures in a row--> open --its pause is over--> a trial --passed--> closed
                                    ^-------- failed: twice the pause ----'
 
 A server that passed its trial and fails as often again is left out for a longer pause;
@@ -17,10 +17,7 @@ import random
 import time
 from collections.abc import Callable
 
-FAILURES_IN_A_ROW = 3
-FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 60.0
-LONGEST_REST_S = 60.0
+from rg_env import patience
 
 
 def _nobody() -> None:
@@ -48,7 +45,7 @@ class Circuit:
         self._clock = clock
         self._chance = chance
         self._failures = 0
-        self._pause_s = FIRST_PAUSE_S
+        self._pause_s = patience.CIRCUIT_FIRST_PAUSE_S
         self._opened_at = self._trial_at = self._rests_until = clock()
         self._is_trying = False
         self.is_open = False
@@ -68,14 +65,14 @@ class Circuit:
     def note_answer(self) -> None:
         """A request was answered, perhaps one from before it opened."""
         self._failures = 0
-        self._pause_s = FIRST_PAUSE_S
+        self._pause_s = patience.CIRCUIT_FIRST_PAUSE_S
         self._close()
 
     def note_failure(self, reason: str) -> None:
         """A request failed."""
         self._failures += 1
         self.reason = reason
-        if self._failures >= FAILURES_IN_A_ROW:
+        if self._failures >= patience.CIRCUIT_FAILURES_IN_A_ROW:
             self.open(reason)
 
     def open(self, reason: str) -> None:
@@ -90,14 +87,14 @@ class Circuit:
 
     def rest(self, seconds: float, reason: str) -> None:
         """Do not ask the server for some time, which is bounded."""
-        until = self._clock() + min(max(seconds, 0.0), LONGEST_REST_S)
+        until = self._clock() + min(max(seconds, 0.0), patience.BUSY_LONGEST_REST_S)
         self._rests_until = max(self._rests_until, until)
         self.reason = reason
 
     def hasten_trial(self) -> None:
         """Try the server soon, since there is a sign that it is there again."""
         self._trial_at = self._clock()
-        self._pause_s = FIRST_PAUSE_S
+        self._pause_s = patience.CIRCUIT_FIRST_PAUSE_S
 
     def begin_trial(self) -> bool:
         """Say whether to try the server now; only one trial runs at a time."""
@@ -120,7 +117,7 @@ class Circuit:
         # Several environments must not try a server that starts at one moment.
         jitter = 0.75 + 0.5 * self._chance()
         self._trial_at = self._clock() + self._pause_s * jitter
-        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+        self._pause_s = min(2 * self._pause_s, patience.CIRCUIT_LONGEST_PAUSE_S)
 
     def _close(self) -> None:
         if self.is_open:

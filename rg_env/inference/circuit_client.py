@@ -33,8 +33,6 @@ T = TypeVar("T")
 
 TOO_MANY_REQUESTS = 429
 UNAVAILABLE = 503
-DEFAULT_REST_S = 1.0
-"""Of a server that is busy and does not say for how long."""
 
 
 class ServerLeftOutError(ConnectionError):
@@ -44,13 +42,13 @@ class ServerLeftOutError(ConnectionError):
 def retry_after_s(header: str | None, now: datetime) -> float:
     """Return for how long a server wants to rest: seconds or a date, as HTTP has it."""
     if header is None:
-        return DEFAULT_REST_S
+        return patience.BUSY_REST_S
     if header.strip().isdecimal():
         return float(header)
     try:
         until = email.utils.parsedate_to_datetime(header)
     except ValueError:
-        return DEFAULT_REST_S
+        return patience.BUSY_REST_S
     if until.tzinfo is None:  # "-0000"
         until = until.replace(tzinfo=timezone.utc)
     return (until - now).total_seconds()

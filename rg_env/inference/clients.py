@@ -62,10 +62,6 @@ all their replies have been read."""
 HELLO = "hi"
 """What a server is probed with when nobody has said what a run will ask."""
 
-HEALTH_EVERY_S = 1.0
-MISSES_IN_A_ROW = 3
-"""Health checks without an answer after which what hangs at the server is given up."""
-
 
 def _joined(read: list[Generated]) -> Generated:
     """Return the completions of several replies as those of one."""
@@ -275,9 +271,9 @@ class Client(CircuitClient):
                 missed = 0
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 missed += 1
-                if missed >= MISSES_IN_A_ROW:
+                if missed >= patience.HEALTH_MISSES_IN_A_ROW:
                     self.lose(self.describe(error))
-            await asyncio.sleep(HEALTH_EVERY_S)
+            await asyncio.sleep(patience.HEALTH_EVERY_S)
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""

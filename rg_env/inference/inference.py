@@ -19,14 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atroposlib.envs.server_handling.managed_server import ManagedServer
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    RetryError,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_random_exponential,
-)
+from tenacity import RetryError
 
 from rg_env import patience
 from rg_env.errors import RunFailed
@@ -48,7 +41,6 @@ from rg_env.inference.extras import secrets_of
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.refusals import describe
 from rg_env.inference.replies import KNOWN_ENDS
-from rg_env.retrying import tried_again
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +87,7 @@ class Inference:
         server: Any,
         tokenizer: Any,
         server_type: str,
-        on_retry: Callable[[str], None] | None = None,
+        on_retry: Callable[[str], object] = lambda reason: None,
     ) -> None:
         self._server = server
         self._tokenizer = tokenizer
@@ -163,7 +155,14 @@ class Inference:
                 )
             return usable[:n]
 
-        return await tried_again(self._tries, attempt)
+        return await patience.tried_again(
+            attempt,
+            _may_try_again,
+            lambda error: self._on_retry(str(error)),
+            tries=patience.COMPLETION_TRIES,
+            first_pause_s=patience.COMPLETION_FIRST_PAUSE_S,
+            longest_pause_s=patience.COMPLETION_LONGEST_PAUSE_S,
+        )
 
     def _count_ends(self, made: list[Completion]) -> None:
         """Count usable completions by their end; name an unknown one once."""
@@ -180,22 +179,6 @@ class Inference:
                     word,
                 )
             self.ends[word] += 1
-
-    def _tries(self) -> AsyncRetrying:
-        return AsyncRetrying(
-            retry=retry_if_exception(_may_try_again),
-            stop=stop_after_attempt(patience.COMPLETION_TRIES),
-            wait=wait_random_exponential(
-                patience.COMPLETION_FIRST_PAUSE_S,
-                patience.COMPLETION_LONGEST_PAUSE_S,
-            ),
-            before_sleep=self._note_retry,
-            reraise=True,
-        )
-
-    def _note_retry(self, state: RetryCallState) -> None:
-        if self._on_retry is not None and state.outcome is not None:
-            self._on_retry(str(state.outcome.exception()))
 
     async def _some_server(self) -> None:
         """Wait until a server is to be asked, trying those that are left out.

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from rg_env import patience
 from rg_env.inference.circuit_client import CircuitClient, why_all_out
 from rg_env.inference.inference import InferenceFailed
+from rg_env.inference.replies import BadReplyError
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +32,6 @@ T = TypeVar("T")
 _STATUS = re.compile(r"(?:status|code|ClientResponseError):? *([45]\d\d)\b")
 _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
 
-
-OTHER_REPLIES = frozenset(
-    {"BadReplyError", "BodyTooLongError", "MissingInReplyError", "NoRouteError"}
-    | {"UnusableReplyError"}
-)
-"""Kinds of failures of a server that does answer."""
 
 _END = re.compile(r"\bfinish_reason (\w{1,32})")
 
@@ -53,6 +48,12 @@ def kind_of(reason: str) -> str:
     if (end := _END.search(reason)) is not None:
         return f"finish_reason_{end[1]}"
     return name[1] if name is not None else "unusable"
+
+
+def _bad_replies() -> set[str]:
+    """Return the kinds of failures of a server that does answer."""
+    kinds: list[type[BadReplyError]] = [BadReplyError, *BadReplyError.__subclasses__()]
+    return {kind.__name__ for kind in kinds}
 
 
 class OutageWatch:
@@ -262,7 +263,7 @@ class OutageWatch:
         reason = " ".join(reason.split())[:300]
         if _STATUS.search(reason) is not None:
             return f"answers with an error ({reason})"
-        if kind_of(reason) in OTHER_REPLIES or "usable completions" in reason:
+        if kind_of(reason) in _bad_replies() or "usable completions" in reason:
             return f"gives no usable reply ({reason})"
         yet = "" if self._has_answered else " yet"
         what_to_do = "start the server or set --openai.base_url"

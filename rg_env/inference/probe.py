@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
+from rg_env.inference.bounded_bodies import BodyTooLongError
 from rg_env.inference.chat_replies import why_no_answer
 from rg_env.inference.connection_faults import may_pass
 from rg_env.inference.extras import secrets_of
@@ -74,7 +75,7 @@ class Fault(NamedTuple):
     refusal: Refusal | None = None
 
 
-class NoRouteError(ValueError):
+class NoRouteError(BadReplyError):
     """No route of a server gives what is needed; the text has what each answered."""
 
 
@@ -137,7 +138,7 @@ async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> Fault | 
     """
     try:
         await trying
-    except UnusableReplyError:  # broken off, which may pass
+    except (UnusableReplyError, BodyTooLongError):  # which may pass
         raise
     except BadReplyError as error:
         return Fault(f"{path}: {error}", error)

@@ -17,6 +17,7 @@ import pytest
 from huggingface_hub import constants
 from transformers import AutoTokenizer
 
+from rg_env import patience
 from rg_env.atropos import tokenizer_checks
 from rg_env.errors import SettingError
 from tests.support.parts import TOKENIZER, build_env, run_main
@@ -147,7 +148,7 @@ def use_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(tokenizer_checks, "HUB_ANSWERS_WITHIN_S", 0.5)
+        monkeypatch.setattr(patience, "HUB_ANSWERS_WITHIN_S", 0.5)
 
     return use
 

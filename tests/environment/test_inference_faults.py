@@ -15,11 +15,10 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.demo.inference_server import serve_app
 from rg_env.demo.stand_in_trainer import find_faults
-from rg_env.inference import circuit, clients
 from rg_env.inference import connection as connection_module
-from rg_env.inference.circuit import FAILURES_IN_A_ROW
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import InferenceFailed, NoServer
+from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.rollouts.group_json import read_groups
 from tests.support import faults
 from tests.support.faults import always, listed
@@ -68,7 +67,7 @@ HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
-    monkeypatch.setattr(circuit, "FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.05)
     monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr(patience, "LOOK_FOR_SERVER_S", (0.005, 0.01))
     monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 0.02)
@@ -334,7 +333,7 @@ def test_a_busy_server_rests_while_the_others_are_asked(logged):
 
 
 def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypatch):
-    monkeypatch.setattr(clients, "HEALTH_EVERY_S", 0.02)
+    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(connection_module, "PAGE", aiohttp.ClientTimeout(total=0.2))
 
     async def work(env, gone, there):
@@ -353,7 +352,7 @@ def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypa
 
 
 def test_a_server_without_a_page_of_its_health_is_asked(logged, monkeypatch):
-    monkeypatch.setattr(clients, "HEALTH_EVERY_S", 0.0)
+    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.0)
     looked = 0
 
     async def no_such_page(request):

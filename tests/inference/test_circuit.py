@@ -4,9 +4,12 @@ from datetime import datetime, timezone
 
 import pytest
 
-from rg_env.inference import circuit
-from rg_env.inference.circuit import FAILURES_IN_A_ROW, FIRST_PAUSE_S, Circuit
-from rg_env.inference.circuit_client import DEFAULT_REST_S, retry_after_s
+from rg_env import patience
+from rg_env.inference.circuit import Circuit
+from rg_env.inference.circuit_client import retry_after_s
+from rg_env.patience import BUSY_REST_S as DEFAULT_REST_S
+from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
+from rg_env.patience import CIRCUIT_FIRST_PAUSE_S as FIRST_PAUSE_S
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -77,7 +80,9 @@ def test_pauses_double_up_to_a_bound_and_have_jitter():
             timed.end_trial(passed=False)
         return found
 
-    want = [min(FIRST_PAUSE_S * 2**i, circuit.LONGEST_PAUSE_S) for i in range(9)]
+    want = [
+        min(FIRST_PAUSE_S * 2**i, patience.CIRCUIT_LONGEST_PAUSE_S) for i in range(9)
+    ]
     for chance, factor in [(0.0, 0.75), (0.5, 1.0), (1.0, 1.25)]:
         assert pauses(chance) == pytest.approx([factor * s for s in want], abs=0.03)
 
@@ -109,8 +114,8 @@ def test_an_answer_after_a_passed_trial_forgets_all():
     ("asked_s", "kept_s"),
     [
         (5.0, 5.0),
-        (1e9, circuit.LONGEST_REST_S),
-        (float("inf"), circuit.LONGEST_REST_S),
+        (1e9, patience.BUSY_LONGEST_REST_S),
+        (float("inf"), patience.BUSY_LONGEST_REST_S),
     ],
 )
 def test_a_rest_is_kept_within_bounds_and_is_no_opening(asked_s, kept_s):

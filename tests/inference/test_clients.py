@@ -14,6 +14,7 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
+from rg_env import patience
 from rg_env.demo.inference_server import serve_app
 from rg_env.inference import clients, replies
 from rg_env.inference import prompts as prompts_module
@@ -301,7 +302,7 @@ def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatc
 
 
 def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
-    monkeypatch.setattr(clients, "HEALTH_EVERY_S", 0.01)
+    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.01)
     is_well = [False]
 
     async def health(request):

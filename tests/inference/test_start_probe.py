@@ -9,7 +9,6 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference import circuit
 from rg_env.inference.clients import VllmClient
 from rg_env.inference.completions import Sampling
 from tests.support.odd_servers import (
@@ -51,8 +50,8 @@ KEY = "sk-right-key"
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    monkeypatch.setattr(circuit, "FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(circuit, "LONGEST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "CIRCUIT_LONGEST_PAUSE_S", 0.02)
     monkeypatch.setattr(patience, "PROBE_SILENT_AFTER_S", 0.5)
     monkeypatch.setattr(patience, "PROBE_FIRST_PAUSE_S", 0.05)
     monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.01)

@@ -23,7 +23,7 @@ HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "patience"}
-LEAVES |= {"retrying", "yaml_text"}
+LEAVES |= {"yaml_text"}
 PURE = {"task_rules", "tasks", "scoring", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rollouts": {"off_loop"},
     "workers": {"errors"},
     "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"},
-    "inference": {"scoring", "errors", "off_loop", "patience", "retrying"},
+    "inference": {"scoring", "errors", "off_loop", "patience"},
     "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "atropos": LEAVES | PURE | {"workers", "items", "inference", "reports"},
