@@ -71,11 +71,6 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: _ServerProcess | None = None
 
-    def start(self) -> None:
-        """Start the process; one that cannot be started is for `fork` to name."""
-        with contextlib.suppress(WorkerDied):
-            self._ensure_process()
-
     def fork(self) -> WorkerProcess:
         """Return a worker that is ready for a call; starts the process if need be.
 

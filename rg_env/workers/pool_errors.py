@@ -6,10 +6,9 @@
     │   │                  answered what the job cannot return
     │   └── PreloadFailed  what workers are forked with could not be imported
     ├── JobFailed          the job raised; the worker lives on
-    ├── PoolFull           submit() found max_pending calls under way
     └── PoolClosed         the pool was closed before the call was done
 
-DeadlineExceeded and JobFailed speak of the job, the other three of the pool: a
+DeadlineExceeded and JobFailed speak of the job, the other two of the pool: a
 caller that scores model text may count the first two against the text, never the
 others.
 """
@@ -70,10 +69,6 @@ class PreloadFailed(RaisedElsewhere, WorkerDied):
     Its `kind` is "" where nothing was raised and the process ended, or did not get
     done; `message` says which.
     """
-
-
-class PoolFull(PoolError):
-    """max_pending calls are under way; await `run()` instead."""
 
 
 class PoolClosed(PoolError):

@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from rg_env.workers.fork_server import ForkServer
-from rg_env.workers.pool_errors import PoolClosed, PoolFull
+from rg_env.workers.pool_errors import PoolClosed
 from rg_env.workers.sandbox import hardening
 from rg_env.workers.worker_thread import BELIEVED, Call, Trust, WorkerThread
 
@@ -44,7 +44,6 @@ class WorkerPool:
         num_workers: int,
         *,
         memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
-        max_pending: int = 256,
         preload: Sequence[str] = (),
     ) -> None:
         """Create the pool.
@@ -53,23 +52,18 @@ class WorkerPool:
             num_workers: How many calls run at once; positive.
             memory_limit_bytes: Address space of a worker, the preloaded modules
                 included; None for no limit.
-            max_pending: How many calls may be waiting and running when `submit` adds
-                one. `run` and `call` need no such bound: their callers wait, each
-                with one call.
             preload: Modules imported once, before any worker is forked; after a colon,
                 a function of the module that is called then.
 
         Raises:
-            ValueError: A number is not positive.
+            ValueError: The number is not positive.
         """
-        if num_workers < 1 or max_pending < 1:
-            raise ValueError("num_workers and max_pending have to be at least 1")
+        if num_workers < 1:
+            raise ValueError("num_workers has to be at least 1")
         self._fork_server = ForkServer(preload, memory_limit_bytes)
-        self._max_pending = max_pending
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below
         self._closed = False
-        self._num_pending = 0
         self._waiting: collections.OrderedDict[Future[Any], Call]
         self._waiting = collections.OrderedDict()
         self._threads = [
@@ -116,14 +110,11 @@ class WorkerPool:
             what a result may hold.
 
         Raises:
-            PoolFull: max_pending calls are waiting or running.
             PoolClosed: The pool is closed.
             ValueError: The job or the deadline is of no use.
             pickle.PicklingError, TypeError, AttributeError: It does not pickle.
         """
-        call = Call(job, args, deadline_s, trust)
-        self._enqueue(call, self._max_pending)
-        return call.future
+        return self._enqueue(Call(job, args, deadline_s, trust)).future
 
     async def run(
         self,
@@ -135,10 +126,9 @@ class WorkerPool:
     ) -> T:
         """Wait for the result; cancelling kills the call.
 
-        Args and errors as `submit`, but for PoolFull.
+        Args and errors as `submit`.
         """
-        call = Call(job, args, deadline_s, trust)
-        self._enqueue(call)
+        call = self._enqueue(Call(job, args, deadline_s, trust))
         try:
             result: T = await asyncio.wrap_future(call.future)
             return result
@@ -154,8 +144,7 @@ class WorkerPool:
         trust: Trust = BELIEVED,
     ) -> T:
         """As `run`, for callers without an event loop."""
-        call = Call(job, args, deadline_s, trust)
-        self._enqueue(call)
+        call = self._enqueue(Call(job, args, deadline_s, trust))
         try:
             result: T = call.future.result()
             return result
@@ -179,19 +168,17 @@ class WorkerPool:
             for thread in self._threads:
                 thread.close()
 
-    def _enqueue(self, call: Call, max_pending: int | None = None) -> None:
+    def _enqueue(self, call: Call) -> Call:
         """Hand the call to an idle worker or let it wait, behind those that do."""
         with self._lock:
             if self._closed:
                 raise PoolClosed("the pool is closed")
-            if max_pending is not None and self._num_pending >= max_pending:
-                raise PoolFull("max_pending calls are under way; run() and call() wait")
-            self._num_pending += 1
             if self._idle:
                 self._idle_for(call).take(call)
             else:
                 self._waiting[call.future] = call
-        call.future.add_done_callback(self._finish)
+        call.future.add_done_callback(self._forget)
+        return call
 
     def _idle_for(self, call: Call) -> WorkerThread:
         """Take the idle worker that ran the same kind last, or else the newest.
@@ -211,7 +198,6 @@ class WorkerPool:
             self._idle.append(thread)
             return None
 
-    def _finish(self, future: Future[Any]) -> None:
+    def _forget(self, future: Future[Any]) -> None:
         with self._lock:
-            self._num_pending -= 1
             self._waiting.pop(future, None)

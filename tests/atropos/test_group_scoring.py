@@ -1,8 +1,7 @@
 """What a scored group says of its item."""
 
-from parts import RIGHT, rollout
-
 from rg_env.atropos import group_scoring
+from tests.support.parts import RIGHT, rollout
 
 
 def test_completion_tokens_are_those_the_masks_leave_unmasked():

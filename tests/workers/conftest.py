@@ -19,5 +19,5 @@ def pool() -> Iterator[WorkerPool]:
 @pytest.fixture(scope="session")
 def single() -> Iterator[WorkerPool]:
     """A pool of one worker, so that each call is served by it or its replacement."""
-    with contextlib.closing(WorkerPool(1, max_pending=2)) as pool:
+    with contextlib.closing(WorkerPool(1)) as pool:
         yield pool

@@ -100,7 +100,7 @@ def test_killed_owner_leaves_nothing_though_the_fork_server_still_imports(tmp_pa
         "import time\n"
         "from rg_env.workers.fork_server import ForkServer\n"
         "server = ForkServer(['endless'], None)\n"
-        "server.start()\n"
+        "server._ensure_process()\n"
         "time.sleep(60)\n"
     )
     with start_script(tmp_path, source, TMPDIR=str(tmp_path / "tmp")) as script:

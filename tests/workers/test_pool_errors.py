@@ -9,7 +9,6 @@ from rg_env.workers.pool_errors import (
     JobFailed,
     PoolClosed,
     PoolError,
-    PoolFull,
     PreloadFailed,
     WorkerDied,
 )
@@ -17,7 +16,7 @@ from rg_env.workers.pool_errors import (
 
 @pytest.mark.parametrize(
     "kind",
-    [DeadlineExceeded, JobFailed, PoolClosed, PoolFull, PreloadFailed, WorkerDied],
+    [DeadlineExceeded, JobFailed, PoolClosed, PreloadFailed, WorkerDied],
 )
 def test_every_error_is_a_pool_error(kind):
     assert issubclass(kind, PoolError)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import DeadlineExceeded, PoolClosed, PoolFull
+from rg_env.workers.pool_errors import DeadlineExceeded, PoolClosed
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import (
     HANG_IN_C,
@@ -50,14 +50,6 @@ def test_calls_from_many_threads_get_their_own_results(pool):
     assert results == {i: -i for i in range(40)}
 
 
-def test_submit_refuses_what_has_no_place(single):
-    running = [single.submit(time.sleep, 0.2, deadline_s=LONG_S) for _ in range(2)]
-    with pytest.raises(PoolFull):
-        single.submit(math.sqrt, 4.0, deadline_s=LONG_S)
-    for call in running:
-        call.result()
-
-
 def test_run_waits_for_a_place(single):
     async def run_many():
         calls = (single.run(operator.neg, i, deadline_s=LONG_S) for i in range(30))
@@ -87,7 +79,7 @@ def test_cancelled_run_frees_its_worker_and_its_place():
         hang.cancel()
         return await asyncio.wait_for(pool.run(math.sqrt, 4.0, deadline_s=LONG_S), 20)
 
-    with contextlib.closing(WorkerPool(1, max_pending=1)) as pool:
+    with contextlib.closing(WorkerPool(1)) as pool:
         assert asyncio.run(give_up_and_ask(pool)) == 2.0
         assert pool.deaths == 0
 
@@ -105,7 +97,7 @@ def test_run_cancelled_at_any_moment_loses_no_place():
             await asyncio.gather(*tasks, return_exceptions=True)
         return await asyncio.wait_for(pool.run(math.sqrt, 9.0, deadline_s=LONG_S), 20)
 
-    with contextlib.closing(WorkerPool(1, max_pending=1)) as pool:
+    with contextlib.closing(WorkerPool(1)) as pool:
         assert asyncio.run(give_up_often(pool)) == 3.0
         assert pool.deaths == 0
 
@@ -138,7 +130,7 @@ def test_close_fails_what_waits():
         await asyncio.to_thread(pool.close)
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    results = asyncio.run(close_under_waiters(WorkerPool(1, max_pending=2)))
+    results = asyncio.run(close_under_waiters(WorkerPool(1)))
     assert [type(result) for result in results] == [PoolClosed] * 4
 
 
