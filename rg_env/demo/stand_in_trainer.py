@@ -59,8 +59,6 @@ class TrainerConfig:
         longest_wait_s: Longest pause between two requests for a batch.
         checked_groups: Groups of a batch that are checked, from its beginning; None
             for all. A benchmark has better use for the CPU.
-        wandb_group: What the envs are told.
-        wandb_project: What the envs are told.
         checkpoint_dir: What the envs are told.
         save_checkpoint_interval: In steps; what the envs are told.
         starting_step: First step; what the envs are told.
@@ -78,8 +76,6 @@ class TrainerConfig:
     give_up_s: float = 30.0
     longest_wait_s: float = LONGEST_WAIT_S
     checked_groups: int | None = None
-    wandb_group: str = "demo"
-    wandb_project: str = "demo"
     checkpoint_dir: str = ""
     save_checkpoint_interval: int = 0
     starting_step: int = 0
@@ -107,7 +103,6 @@ class TrainerCounts:
             checked.
         invalid_groups: Groups with at least one fault, among those.
         faults: How often each fault was found, by its name.
-        empty_answers: Times the API had no batch.
         api_errors: Times the API failed or could not be reached.
     """
 
@@ -118,7 +113,6 @@ class TrainerCounts:
     trained_tokens: int = 0
     invalid_groups: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    empty_answers: int = 0
     api_errors: int = 0
 
 
@@ -129,12 +123,10 @@ class TrainerStep:
     Attributes:
         number: Steps done so far, this one included.
         groups: The groups of the batch, as the API sent them.
-        counts: All counts so far; the trainer's own object, to be read only.
     """
 
     number: int
     groups: Sequence[Mapping[str, Any]]
-    counts: TrainerCounts
 
 
 def find_faults(
@@ -160,7 +152,7 @@ def find_faults(
         faults.append("empty_sequence")
     if any(len(sequence) >= max_token_len for sequence in tokens):
         faults.append("too_long")
-    lengths = [len(sequence) for sequence in tokens]
+    lengths = [*map(len, tokens)]
     for name in ("masks", "inference_logprobs"):
         rows = group.get(name)
         if rows is None:
@@ -265,8 +257,8 @@ class StandInTrainer:
         """
         config = self._config
         values = {
-            "wandb_group": config.wandb_group,
-            "wandb_project": config.wandb_project,
+            "wandb_group": "demo",
+            "wandb_project": "demo",
             "batch_size": config.batch_size,
             "max_token_len": config.max_token_len,
             "checkpoint_dir": config.checkpoint_dir,
@@ -297,7 +289,6 @@ class StandInTrainer:
             # Said by an API that was started anew and knows no trainer.
             if answer.get("status") == "error":
                 await self._register(session)
-            self.counts.empty_answers += 1
             await asyncio.sleep(wait_s)
             wait_s = min(self._config.longest_wait_s, wait_s * 1.5)
 
@@ -342,7 +333,7 @@ class StandInTrainer:
         if len(sequences) != self._config.batch_size:
             counts.faults["batch_size"] += 1
         if self._on_step:
-            self._on_step(TrainerStep(counts.steps, groups, counts))
+            self._on_step(TrainerStep(counts.steps, groups))
 
     def _check_group(self, group: Mapping[str, Any]) -> None:
         config, counts = self._config, self.counts

@@ -11,7 +11,7 @@ from tests.support.parts import (
     vllm_reply,
     vllm_server,
 )
-from tests.support.registered import after_registration
+from tests.support.real_api import after_registration
 
 
 @pytest.mark.processes

@@ -94,12 +94,6 @@ def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
     assert counts.faults == {}
 
 
-def test_the_first_request_for_a_batch_lets_the_envs_in(config):
-    counts = train(config, [GROUP] * 2)
-    assert counts.empty_answers >= 1
-    assert counts.steps == 1
-
-
 def test_an_invalid_group_is_counted_with_its_reason(config):
     counts = train(config, [GROUP, changed(inference_logprobs=None)])
     assert (counts.groups, counts.invalid_groups) == (2, 1)

@@ -7,8 +7,8 @@ import re
 from fractions import Fraction
 
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.spelled_numbers import as_probability
-from rg_env.task_rules.reading.written_exponents import why_not_number
+from rg_env.task_rules.reading.spelled_numbers import without_chance
+from rg_env.task_rules.reading.written_numbers import read_number
 from rg_env.task_rules.rules import (
     Entry,
     Guard,
@@ -17,6 +17,43 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
+
+MAX_EXPONENT_DIGITS = 3
+_EXPONENT = re.compile(r"[eE][-+]?([\d_]*)")
+
+
+def _large_exponent(answer: str, gold: str | None) -> str | None:
+    """Return why a text is not made a fraction, None if it is.
+
+    `Fraction("1e9999999")` computes ten to that power. Commas are dropped as the
+    library does.
+    """
+    for match in _EXPONENT.finditer(answer.replace(",", "")):
+        if len(match[1]) > MAX_EXPONENT_DIGITS:
+            return f"an exponent of more than {MAX_EXPONENT_DIGITS} digits"
+    return None
+
+
+_PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
+
+
+@of_short_text
+def _as_probability(answer: str, entry: Entry) -> str:
+    """Write a probability as a decimal or a fraction; percents are hundredths."""
+    said = without_chance(answer.replace(r"\%", "%"))
+    bare = _PERCENT.sub("", said)
+    number = read_number(bare)
+    if number is None:
+        return answer
+    if bare == said:
+        return number.text
+    if number.bottom is not None or "e" in number.text:
+        return answer
+    sign = "-" if number.text.startswith("-") else ""
+    whole, _, rest = number.text.removeprefix("-").partition(".")
+    digits = whole.zfill(3)
+    return f"{sign}{digits[:-2]}.{digits[-2:]}{rest}"
+
 
 _PROBABILITY = re.compile(
     r"\+?(?:\d{0,9}\.\d{1,40}|\d{1,9}\.?)(?:[eE][+-]?\d{1,2})?"
@@ -98,9 +135,9 @@ RULES = TaskRules(
     guard=Guard(
         "makes a Fraction of it, which computes 10**exponent",
         "a decimal such as 3.051757812e-05 or a fraction",
-        lambda answer, gold: why_not_number(answer, max_exponent_digits=3),
+        _large_exponent,
     ),
-    notation=of_short_text(as_probability),
+    notation=_as_probability,
     fix=ScorerFix(
         scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
         fault="Divides the common beginning by the shorter number: 0 is mostly right.",

@@ -30,7 +30,6 @@ _NUMBER_IN_TEXT = re.compile(
     r"(?<![\w.,/^%-])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
 )
 _DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
-_PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
 _FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
 _CHANCE = re.compile(r"P\s*\([^()]{0,80}\)\s*[=:\u2248]?\s*")
 _DOLLARS = re.compile(r"^\\?\$\s?(?=[\d.])|(?<=\d)\s*(?:dollars?|USD)$")
@@ -101,34 +100,17 @@ def written_plainly(answer: str, entry: Mapping[str, Any]) -> str:
     return number.text
 
 
-def _without_chance(answer: str) -> str:
+def without_chance(answer: str) -> str:
     """Take `P(exactly 2 heads) =` off."""
     match = _CHANCE.match(answer)
     return answer[match.end() :] if match else answer
-
-
-def as_probability(answer: str, entry: Mapping[str, Any]) -> str:
-    """Write a probability as a decimal or a fraction; percents are hundredths."""
-    said = _without_chance(answer.replace(r"\%", "%"))
-    bare = _PERCENT.sub("", said)
-    number = read_number(bare)
-    if number is None:
-        return answer
-    if bare == said:
-        return number.text
-    if number.bottom is not None or "e" in number.text:
-        return answer
-    sign = "-" if number.text.startswith("-") else ""
-    whole, _, rest = number.text.removeprefix("-").partition(".")
-    digits = whole.zfill(3)
-    return f"{sign}{digits[:-2]}.{digits[-2:]}{rest}"
 
 
 def as_fraction(answer: str, entry: Mapping[str, Any]) -> str:
     """Spell a fraction in lowest terms that is the right one as the right answer."""
     gold = entry.get("answer")
     right = read_number(gold.strip("$ ")) if isinstance(gold, str) else None
-    number = read_number(_without_chance(answer.strip("$ ")))
+    number = read_number(without_chance(answer.strip("$ ")))
     if right is None or number is None or number.value != right.value:
         return answer
     if number.bottom is None:

@@ -1,4 +1,4 @@
-"""What a simulated inference server counts, alone and over HTTP."""
+"""What the server of the benchmarks counts, alone and over HTTP."""
 
 import asyncio
 import contextlib
@@ -6,17 +6,16 @@ import contextlib
 import aiohttp
 
 from rg_env.demo.inference_server import serve_app
-from tests.support import request_counts
+from tests.support import inference_server
 from tests.support.faults import listed
-from tests.support.inference_server import HOLD, FaultyServer
-from tests.support.request_counts import RequestCounts
+from tests.support.inference_server import HOLD, FaultyServer, RequestCounts
 from tests.support.text_models import TextModel
 
 
 def test_idle_time_is_the_time_without_a_request(monkeypatch):
     times = iter([2.0, 3.0, 5.0, 6.0, 10.0])
     counts = RequestCounts(_since=0.0)
-    monkeypatch.setattr(request_counts.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(inference_server.time, "monotonic", lambda: next(times))
     for change in (+1, +1, -1, -1):
         counts.move(change)
     found = counts.snapshot()
