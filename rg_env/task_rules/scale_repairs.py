@@ -32,43 +32,9 @@ REPAIRS: Mapping[str, Repair] = {
         " squares most boxes stand at their targets, so that moving those alone"
         " earned 0.53",
     ),
-    "caesar_cipher": Repair(
-        {level: {"max_rotation": 25} for level in (2, 3)},
-        "levels 2 and 3 ask for rotations up to 50, and an alphabet has 25",
-    ),
     "coin_flip": Repair(
         {level: {"max_trials": 5} for level in (0, 1)},
         "level 0 has 8 different questions, and 0.125 is right in 45 of 100 items",
-    ),
-    "game_of_life": Repair(
-        {
-            1: {"filled_cells": 125},
-            2: {"filled_cells": 1250},
-            3: {"filled_cells": 7840, "grid_size_x": 99, "grid_size_y": 99},
-        },
-        "every level has the 10 living cells of the defaults, because the share that"
-        " it asks for is not read, so that the empty board is right in 99 of 100 items"
-        " from level 1 on; and the right answer of level 3 has 20,201 characters",
-    ),
-    "graph_color": Repair(
-        {
-            0: {"num_colors": 4, "min_num_vertices": 8, "edge_probability": 0.3},
-            1: {"min_num_vertices": 8, "edge_probability": 0.2},
-            2: {"min_num_vertices": 10},
-            3: {"min_num_vertices": 10},
-        },
-        "levels 0 and 1 have so few edges that the colors in turn are right in up to 77"
-        " of 100 items",
-    ),
-    "game_of_life_halting": Repair(
-        {level: {"grid_size_x": 30, "grid_size_y": 30} for level in (2, 3)},
-        "levels 2 and 3 ask for boards of more than 1,000 cells, and the question shows"
-        " 36 cells of those",
-    ),
-    "jugs": Repair(
-        {level: {"num_jugs": 3} for level in (2, 3)},
-        "levels 2 and 3 ask for 5 and 7 jugs; finding a puzzle takes seconds to"
-        " minutes, and its solver sees three jugs alone, so that the answers are wrong",
     ),
     "knight_swap": Repair(
         {
@@ -114,11 +80,6 @@ REPAIRS: Mapping[str, Repair] = {
         "a board of 4 has two solutions and one of 6 four, and all queens may be"
         " removed, so that one board is right in up to 70 of 100 items",
     ),
-    "number_format": Repair(
-        {2: {"max_delta": 1.0}, 3: {"max_delta": 0.1}},
-        "levels 2 and 3 ask for numbers that differ in fewer decimals than the three"
-        " that are made, so that any of them is right",
-    ),
     "propositional_logic": Repair(
         {0: {"max_vars": 4, "max_statements": 4, "max_complexity": 2}},
         "level 0 has four different questions in 30, whose premises are letters, and"
@@ -160,14 +121,7 @@ DEAD_KNOBS: Mapping[str, str] = {
 }
 """Task to the reason why its items do not change with the level."""
 
-NO_SCALE: Mapping[str, str] = {
-    "acre": "the library has no curriculum for it, and its one parameter chooses"
-    " between training and test items",
-    "composite": "it is a mixture; its items take the level of the task that made them",
-    "gsm_symbolic": "the library has no curriculum for it, and its difficulty takes"
-    " the value 1.0 alone",
-    "list_functions": "the library has no curriculum and no parameter for it",
-}
+NO_SCALE: Mapping[str, str] = {}
 """Task to the reason why it has no scale."""
 
 

@@ -14,7 +14,6 @@ def _of_cube(entry: Entry) -> str | None:
 
 
 IN_METADATA = {
-    "graph_color": lambda entry: entry["metadata"].get("possible_answer"),
     "propositional_logic": lambda entry: entry["metadata"].get("example_answer"),
     "rubiks_cube": _of_cube,
 }

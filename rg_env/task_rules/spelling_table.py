@@ -8,29 +8,26 @@ from itertools import chain
 from rg_env.task_rules.reading import (
     spelled_expressions,
     spelled_grids,
-    spelled_lists,
     spelled_logic,
     spelled_moves,
     spelled_numbers,
     spelled_objects,
     spelled_paths,
-    spelled_words,
+    words,
 )
-from rg_env.task_rules.reading.notation import Spelling
+from rg_env.task_rules.rules import Notation as Spelling
 
 _MODULES = (
     spelled_expressions,
     spelled_grids,
-    spelled_lists,
     spelled_logic,
     spelled_moves,
     spelled_numbers,
     spelled_objects,
     spelled_paths,
-    spelled_words,
 )
 
 SPELLINGS: Mapping[str, Spelling] = dict(
     chain.from_iterable(module.SPELLINGS.items() for module in _MODULES)
-)
+) | {"mahjong_puzzle": words.in_any_case, "syllogism": words.as_verdict}
 """Task to its spelling; a task has one at most."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 import rg_env.task_rules as package
-from rg_env.task_rules import legacy
+from rg_env.task_rules import composite, legacy
 from rg_env.task_rules.common_notations import COMMON_NOTATIONS
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
@@ -28,6 +28,7 @@ def _modules() -> Iterator[ModuleType]:
             module = importlib.import_module(name)
             if hasattr(module, "RULES"):  # legacy: functions that have no row yet
                 yield module
+    yield composite
 
 
 def _collected() -> dict[str, TaskRules]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk, is_wrapper
+from rg_env.task_rules.reading.talk import is_talk, is_wrapper
 from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 MAX_GROWTH = 2

@@ -10,10 +10,6 @@ from collections.abc import Mapping
 from itertools import chain
 
 from rg_env.task_rules.fixes import (
-    algebra_fixes,
-    algorithmic_fixes,
-    arc_fixes,
-    arithmetic_fixes,
     code_fixes,
     cognition_fixes,
     games_fixes,
@@ -27,10 +23,6 @@ from rg_env.task_rules.scorer_fix import ScorerFix
 FIXES: Mapping[str, ScorerFix] = {
     fix.task: fix
     for fix in chain(
-        algebra_fixes.FIXES,
-        algorithmic_fixes.FIXES,
-        arc_fixes.FIXES,
-        arithmetic_fixes.FIXES,
         code_fixes.FIXES,
         cognition_fixes.FIXES,
         games_fixes.FIXES,

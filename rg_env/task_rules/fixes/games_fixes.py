@@ -13,9 +13,9 @@ from rg_env.task_rules.games.boxnet import blind_plan, score_box_plan
 from rg_env.task_rules.games.rush_hour import moves_at_random, score_car_moves
 from rg_env.task_rules.games.sokoban import score_walk
 from rg_env.task_rules.games.survo import score_filled_matrix
-from rg_env.task_rules.reading.exact_sums import read_sum
 from rg_env.task_rules.reading.number_grids import all_blanks_wrong, score_number_grid
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside, is_wrapper
+from rg_env.task_rules.reading.sums import read_sum
+from rg_env.task_rules.reading.talk import is_talk_beside, is_wrapper
 from rg_env.task_rules.scorer_fix import (
     Entry,
     FixedScore,

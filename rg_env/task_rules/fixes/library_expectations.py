@@ -28,14 +28,14 @@ class OtherScore:
 
 OTHER_SCORES: tuple[OtherScore, ...] = (
     OtherScore(
-        ("basic_arithmetic", "tsumego"),
+        ("tsumego",),
         "`7 + x` for 7, `move: H5` for H5",
         "above 0",
         "Beside the right answer may stand what can be no second one; the latter is"
         " right once it is normalized.",
     ),
     OtherScore(
-        ("countdown", "prime_factorization", "puzzle24", "rubiks_cube", "rush_hour"),
+        ("countdown", "puzzle24", "rubiks_cube", "rush_hour"),
         "nothing, or a text that is no answer to the task",
         "0.01",
         "What cannot be read, or is rejected by a guard, earns nothing.",
@@ -54,34 +54,9 @@ OTHER_SCORES: tuple[OtherScore, ...] = (
         "A coin has half of them right, and all knights would earn more than half.",
     ),
     OtherScore(
-        ("number_sorting",),
-        "right order, -92.85 where the right answer has -92.8",
-        "1.0",
-        "Within 1 of each number is no copy of it; the items of this version show"
-        " the numbers as they are to be returned.",
-    ),
-    OtherScore(
-        ("word_ladder",),
-        "a ladder whose first step is no word",
-        "above 0",
-        "What follows a step that is no word is not looked at.",
-    ),
-    OtherScore(
-        ("binary_matrix", "n_queens", "spiral_matrix", "string_insertion"),
+        ("n_queens",),
         "the right answer as a Python list",
         "a part",
-        "It is right once it is normalized.",
-    ),
-    OtherScore(
-        ("calendar_arithmetic",),
-        "`It is Monday`",
-        "a part",
-        "It is right once it is normalized.",
-    ),
-    OtherScore(
-        ("group_anagrams", "palindrome_partitioning"),
-        "the right lists without the brackets around them",
-        "nothing",
         "It is right once it is normalized.",
     ),
 )

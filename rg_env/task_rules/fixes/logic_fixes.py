@@ -12,7 +12,7 @@ from rg_env.task_rules.logic.propositional_logic import (
     premises_joined,
     score_conclusion,
 )
-from rg_env.task_rules.reading.talk_around_answers import is_talk
+from rg_env.task_rules.reading.talk import is_talk
 from rg_env.task_rules.scorer_fix import Entry, LibraryScore, ScorerFix
 
 FILLERS = frozenset({"is", "a", "an", "and"})

@@ -14,7 +14,7 @@ import random
 import re
 import string
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 Cell = tuple[int, int]

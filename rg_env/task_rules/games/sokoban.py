@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 MAX_WALKS = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.scorer_fix import Entry, LibraryScore
 
 WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.reading.notation import Spelling
-from rg_env.task_rules.reading.written_grids import Rows, read_grid
+from rg_env.task_rules.reading.grids import Rows, read_grid
+from rg_env.task_rules.rules import Notation as Spelling
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _DECIMAL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
@@ -31,14 +31,6 @@ def _grid(cell: re.Pattern[str], *, compact: bool = False) -> Spelling:
         return answer if rows is None else _with_spaces(rows)
 
     return spelling
-
-
-def board_of_bits(answer: str, entry: Mapping[str, Any]) -> str:
-    """Write a board of game_of_life as JSON without spaces."""
-    rows = read_grid(answer, _BIT, compact=True)
-    if rows is None:
-        return answer
-    return f"[{','.join('[' + ','.join(row) + ']' for row in rows)}]"
 
 
 def queens(answer: str, entry: Mapping[str, Any]) -> str:
@@ -71,19 +63,11 @@ def numbers_with_rules(answer: str, entry: Mapping[str, Any]) -> str:
 
 
 SPELLINGS: Mapping[str, Spelling] = {
-    "arc_1d": _grid(_DIGIT, compact=True),
-    "arc_agi": _grid(_DIGIT, compact=True),
-    "binary_matrix": _grid(_WHOLE),
     "futoshiki": numbers_with_rules,
-    "game_of_life": board_of_bits,
     "kakurasu": _grid(_BIT, compact=True),
-    "manipulate_matrix": _grid(_WHOLE),
     "mini_sudoku": _grid(_DIGIT, compact=True),
     "modulo_grid": emoji,
     "n_queens": queens,
-    "pool_matrix": _grid(_DECIMAL),
-    "rearc": _grid(_DIGIT, compact=True),
-    "rotate_matrix": _grid(_WHOLE),
     "sudoku": _grid(_DIGIT, compact=True),
     "survo": _grid(_WHOLE),
 }

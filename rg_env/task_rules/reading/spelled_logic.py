@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.reading.notation import Spelling
+from rg_env.task_rules.rules import Notation as Spelling
 
 MAX_CHARS = 4_000
 

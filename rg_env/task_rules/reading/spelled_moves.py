@@ -9,14 +9,15 @@ from itertools import pairwise
 from typing import Any
 
 from rg_env.task_rules.games.sokoban import walks_of
-from rg_env.task_rules.reading.notation import Spelling, of_short_text
-from rg_env.task_rules.reading.written_lists import (
+from rg_env.task_rules.reading.lists import (
     BETWEEN_MOVES,
     BETWEEN_STEPS,
     plain,
     read_sequence,
 )
-from rg_env.task_rules.reading.written_values import read_value
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.values import read_value
+from rg_env.task_rules.rules import Notation as Spelling
 
 _CAR_MOVE = re.compile(
     r"(?:(?:move|car)\s+)*([A-Z])\1{0,2}(?:\s*:)?\s*([+-])\s*([0-9]+)", re.IGNORECASE
@@ -30,12 +31,6 @@ _TURN = re.compile(
 _PRIMES = re.compile("[\u2018\u2019\u2032`\u00b4]")
 _TURN_OF_LAYERS = re.compile(r"([12])([LRUDBF])(w?)('?)")
 _BETWEEN_TURNS = re.compile(r"(?:[\s,;()\u2192\"\u201c\u201d]|\.(?=\s|$))*")
-_JUG_MOVE = re.compile(
-    r"(?P<verb>fill|empty)\s+(?:up\s+)?(?:jug\s+)?(?P<jug>[A-Z])\b"
-    r"|pour\s+(?:from\s+)?(?:jug\s+)?(?P<source>[A-Z])\s*(?:\u2192|\bto\b|\binto\b)"
-    r"\s*(?:jug\s+)?(?P<to>[A-Z])\b",
-    re.IGNORECASE,
-)
 _DISK_MOVE = re.compile(
     r"(?:move\s+)?(?:the\s+)?dis[kc]\s*([0-9]{1,4})\s*[:,]?\s*(?:from\s+)?"
     r"(?:(?:peg|rod)\s*)?([0-9]{1,4})\s*(?:to\b|\u2192)\s*(?:(?:peg|rod)\s*)?([0-9]{1,4})\b",
@@ -70,12 +65,6 @@ def _moves(
 
 def _car_move(move: re.Match[str]) -> str:
     return f"{move[1].upper()}{move[2]}{move[3]}"
-
-
-def _jug_move(move: re.Match[str]) -> str:
-    if move["verb"]:
-        return f"{move['verb'].lower()} {move['jug'].upper()}"
-    return f"pour {move['source'].upper()}->{move['to'].upper()}"
 
 
 def _knight_move(move: re.Match[str]) -> str:
@@ -138,7 +127,6 @@ def _box_move(action: Any) -> Any:
 
 SPELLINGS: Mapping[str, Spelling] = {
     "boxnet": box_plan,
-    "jugs": _moves(_JUG_MOVE, _jug_move, json.dumps),
     "knight_swap": _moves(_KNIGHT_MOVE, _knight_move, json.dumps),
     "quantum_lock": _moves(
         _PRESS, lambda press: press[1].upper(), " \u2192 ".join, BETWEEN_STEPS

@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.reading.spelled_words import in_any_case
+from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.spelling_table import SPELLINGS
 
 

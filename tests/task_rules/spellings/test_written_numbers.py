@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from rg_env.task_rules.reading.written_numbers import MAX_DIGITS, read_number
+from rg_env.task_rules.reading.numbers import MAX_DIGITS, read_number
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.task_rules.reading.written_values import read_list, read_rows, read_value
+from rg_env.task_rules.reading.values import read_list, read_rows, read_value
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=8),
