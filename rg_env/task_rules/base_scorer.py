@@ -1,11 +1,11 @@
 """The fix of every task whose scorer is the base scorer of the library.
 
-The base scorer pays `len(gold) / len(answer)` wherever the gold answer occurs in the
+The base scorer gives `len(gold) / len(answer)` wherever the gold answer occurs in the
 answer as text: 0.5 for `-5` or `50` where 5 is right, 0.5 for `Yes No`, 0.98 for a long
 grid with a wrong cell behind it.
 
 Here the credit stays what the library gives, also where that is small, but only for a
-wrapper: see rg_env.task_rules.reading.talk. Everything else earns 0.
+wrapper: see rg_env.task_rules.reading.talk. Everything else scores 0.
 
 No task needs a row for this: whoever knows the installed library asks for the fix of
 each task that inherits the scorer, so that a new task has it as well.

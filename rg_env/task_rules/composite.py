@@ -11,7 +11,5 @@ RULES = TaskRules(
         "those of the task that made the entry",
         lambda answer, gold: "an entry of a mixture is guarded by its own task",
     ),
-    fixed_level=(
-        "it is a mixture; its items take the level of the task that made them"
-    ),
+    fixed_level="it is a mixture; its items take the level of the task that made them",
 )

@@ -29,20 +29,14 @@ from rg_env.tasks import library
 
 ITEMS_OF_A_TASK = 8
 TASKS = (
-    "arc_agi",
     "bf",
-    "codeio",
     "countdown",
-    "figlet_font",
     "futoshiki",
     "game_of_life",
     "game_of_life_halting",
-    "group_anagrams",
     "knight_swap",
     "n_queens",
     "puzzle24",
-    "spell_backward",
-    "word_ladder",
     "zebra_puzzles",
 )
 MAKE_ENTRIES = """
@@ -101,7 +95,7 @@ def test_every_replacement_is_in_place_in_the_tested_version():
         *holders, name = replacement.name.split(".")
         for holder in holders:
             place = getattr(place, holder)
-        assert getattr(place, name).__module__.startswith("rg_env.task_rules.faster")
+        assert getattr(place, name).__module__.startswith("rg_env.task_rules.")
 
 
 # -- replacing -------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
-
 _TERM = re.compile(
     rf"\s*(?P<sign>[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))"
 )

@@ -14,25 +14,18 @@ _NO_SOLUTION = (
     " number numbers over real reals root roots set solution solutions string the there"
     " value values varnothing"
 )
-
 NO_SOLUTION = frozenset(_NO_SOLUTION.split())
 """Words that say that an equation has no solution."""
 
 _DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
-
 _EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
-
 _NAME = re.compile(r"[^\W\d]\w*")
-
 MAX_CHARS = 2_000
-
 _BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)\s*")
-
 _NAMED = re.compile(
     r"(?:[A-Za-z](?:_?\{?\d{1,2}\}?|[\u2080-\u2089])?\s*(?:=|\u2248|\\approx)\s*"
     r"|[A-Za-z]\s*(?:\u2208|\\in)\s*)"
 )
-
 _BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), (r"\{", r"\}"))
 
 
@@ -116,7 +109,7 @@ RULES = TaskRules(
         seldom(
             "equation has the root 0",
             _has_a_root_of_zero,
-            one_in=8,  # `0` earned 0.30 to 0.69
+            one_in=8,  # `0` scored 0.30 to 0.69
         ),
     ),
 )

@@ -14,11 +14,8 @@ from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_g
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _NAME = re.compile(r"[^\W\d]\w*")
-
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
-
 _PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
-
 _BOUNDS = ExpressionBounds(
     names=frozenset("abcdefghijklmnopqrstuvwxyz") | frozenset("XYZ"),
     powers=True,

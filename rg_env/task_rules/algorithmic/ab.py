@@ -20,7 +20,4 @@ def _with_spaces(answer: str, entry: Entry) -> str:
     return " ".join(program[at : at + 2] for at in range(0, len(program), 2))
 
 
-RULES = TaskRules(
-    "ab",
-    notation=_with_spaces,
-)
+RULES = TaskRules("ab", notation=_with_spaces)

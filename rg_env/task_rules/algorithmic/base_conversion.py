@@ -9,16 +9,12 @@ from rg_env.task_rules.reading.numbers import with_plain_subscripts
 from rg_env.task_rules.rules import Entry, TaskRules
 
 _TARGET = re.compile(r" to (?:base-(?P<base>\d+)|(?P<name>binary|hexadecimal))\s*$")
-
 _PREFIXES = {2: "0b", 8: "0o", 16: "0x"}
-
 _NAMES = {"binary": 2, "hexadecimal": 16}
-
 _GROUPED = re.compile(
     r"[0-9a-z]{1,3}([ _,])[0-9a-z]{3}(?:\1[0-9a-z]{3})*"
     r"|[0-9a-z]{1,4}([ _])[0-9a-z]{4}(?:\2[0-9a-z]{4})*"
 )
-
 _BASE_BEHIND = re.compile(
     r"\s*(?:_\s*\{?\s*(?:\\text\{\s*)?(?P<sub>\d+)\s*\}{0,2}"
     r"|\(?\s*(?:in )?base[- ]?(?P<base>\d+)\s*\)?)$"
@@ -46,7 +42,4 @@ def _without_base(answer: str, entry: Entry) -> str:
     return gold if digits.lstrip("0") == gold.lstrip("0") and digits else answer
 
 
-RULES = TaskRules(
-    "base_conversion",
-    notation=of_short_text(_without_base),
-)
+RULES = TaskRules("base_conversion", notation=of_short_text(_without_base))

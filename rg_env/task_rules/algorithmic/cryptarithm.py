@@ -8,7 +8,7 @@ from rg_env.task_rules.reading.lists import read_pairs
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 READABLE = 0.01
-"""What the library pays for an answer in the form of one."""
+"""The library's score of a wrong answer that it can read."""
 
 _LETTER_AND_DIGIT = re.compile(
     r"([A-Z])\s*(?:=|:|\u2192|\bis\b)\s*([0-9])(?!\w|\.[0-9])"

@@ -37,10 +37,10 @@ def _cells(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
 def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score game_of_life by its living cells, which are few.
 
-    The library pays the share of right cells, 0.95 for an empty board. It stays where
-    living cells overlap (right / living in either board) by half or more, and falls to
-    nothing where they overlap by a quarter, as a crowded board does with the one that
-    it was before. Cells outside the board count as wrong ones.
+    The library's score is the share of right cells, 0.95 for an empty board. It stays
+    where living cells overlap (right / living in either board) by half or more, and
+    falls to 0 where they overlap by a quarter, as a crowded board does with the one
+    that it was before. Cells outside the board count as wrong ones.
     """
     rows, gold_rows = _board(answer), _board(entry["answer"])
     if rows is None or gold_rows is None:
@@ -82,7 +82,8 @@ def _faster_evolve2d(own: Any) -> Callable[..., Any]:
 
     The library's recursive cache is built for rules that cost more than a sum of nine.
     """
-    import numpy as np  # the main process is spared
+    # The main process imports this module as well, and needs no numpy.
+    import numpy as np
 
     life_rule = importlib.import_module("cellpylib").game_of_life_rule
 
@@ -131,10 +132,7 @@ RULES = TaskRules(
         score=_living_cells,
     ),
     item_checks=(
-        ItemCheck(
-            "last board is empty or the same as the first",
-            _ends_as_it_began,
-        ),
+        ItemCheck("last board is empty or the same as the first", _ends_as_it_began),
     ),
     level_repair=LevelRepair(
         {

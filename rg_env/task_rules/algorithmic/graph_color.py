@@ -18,7 +18,7 @@ from rg_env.task_rules.rules import (
 )
 
 READABLE = 0.01
-"""What the library pays for an answer in the form of one."""
+"""The library's score of a wrong answer that it can read."""
 
 MOST_COLORED = 0.2
 """Of graphs with so many edges, the share that the colors in turn may be right for."""

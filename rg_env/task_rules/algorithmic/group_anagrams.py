@@ -9,7 +9,6 @@ from rg_env.task_rules.reading.grids import read_any_rows
 from rg_env.task_rules.rules import Entry, OtherScore, TaskRules
 
 _WORD = re.compile(r"[A-Za-z]+")
-
 _MARKS = re.compile(
     "^[ \t]*(?:[-*\u2022][ \t]+|(?:group[ \t]+)?[0-9]{1,4}[.):][ \t]+)",
     re.MULTILINE | re.IGNORECASE,

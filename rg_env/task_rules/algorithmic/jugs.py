@@ -16,10 +16,9 @@ from rg_env.task_rules.rules import (
 )
 
 READABLE = 0.01
-"""What the library pays for an answer in the form of one."""
+"""The library's score of a wrong answer that it can read."""
 
 _JUG_MOVE = re.compile(r"(?:fill|empty) [A-Z]|pour [A-Z]->[A-Z]")
-
 _WRITTEN_MOVE = re.compile(
     r"(?P<verb>fill|empty)\s+(?:up\s+)?(?:jug\s+)?(?P<jug>[A-Z])\b"
     r"|pour\s+(?:from\s+)?(?:jug\s+)?(?P<source>[A-Z])\s*(?:\u2192|\bto\b|\binto\b)"

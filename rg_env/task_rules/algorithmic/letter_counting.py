@@ -22,7 +22,7 @@ RULES = TaskRules(
             "answer counts capital letters, of which the question says nothing",
             _counts_other_case,
         ),
-        # 27 to 50 of 100.
+        # 1 is right in 27 to 50 of 100.
         seldom_answered({"1": 2}),
     ),
 )

@@ -11,7 +11,7 @@ from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?![\w])")
 
 
-def _keeps_another_spelling(entry: Entry) -> bool:
+def _keeps_another_notation(entry: Entry) -> bool:
     """Say whether more of a number is kept than stands in the list, so written."""
     metadata = entry["metadata"]
     return bool(Counter(metadata["result"]) - Counter(metadata["original_numbers"]))
@@ -23,7 +23,7 @@ RULES = TaskRules(
     item_checks=(
         ItemCheck(
             "answer writes a number as another one of the list is written",
-            _keeps_another_spelling,
+            _keeps_another_notation,
         ),
     ),
 )

@@ -8,10 +8,9 @@ from rg_env.task_rules.reading.grids import DECIMAL, grid_of
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 SAME_SIZE = 0.1
-"""What the library pays for a matrix of the right size with other numbers in it."""
+"""The library's score of a matrix of the right size with other numbers in it."""
 
 ASKED_DECIMALS = 2
-
 FLOAT_ERROR = 1e-6
 
 

@@ -12,7 +12,4 @@ def _as_sentence(answer: str, entry: Entry) -> str:
     return answer if listed is None else " ".join(listed)
 
 
-RULES = TaskRules(
-    "sentence_reordering",
-    notation=_as_sentence,
-)
+RULES = TaskRules("sentence_reordering", notation=_as_sentence)

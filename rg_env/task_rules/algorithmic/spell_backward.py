@@ -10,8 +10,8 @@ def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score spell_backward letter by letter, surplus letters included.
 
     The word as it stands has the letter in its middle right and every pair that is the
-    same from both ends, 0.38 of words of three letters; so half of the letters earn
-    nothing.
+    same from both ends, 0.38 of words of three letters; so half of the letters score
+    0.
     """
     gold = entry["answer"]
     surplus = max(0, len(answer) - len(gold))

@@ -10,7 +10,6 @@ from rg_env.task_rules.reading.values import read_list
 from rg_env.task_rules.rules import Entry, OtherScore, TaskRules
 
 _LETTER = re.compile(r"[A-E]")
-
 _LETTERS = re.compile(r"[A-E]+")
 
 

@@ -9,12 +9,11 @@ from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import Entry, Notation, TaskRules
 
 _COUNT = re.compile(r"[0-9]{1,6}\b")
-
 _BULLETS = re.compile("^[ \t]*[-*\u2022][ \t]+", re.MULTILINE)
 
 
 def counts_of(names: tuple[str, ...]) -> Notation:
-    """Return the spelling of counts that may have their names beside them."""
+    """Return the notation of counts that may have their names beside them."""
     kind = r"(?:units?\s+of\s+|machines?\s+|parts?\s+|blocks?\s+)*"
     gap = r"(?:[\s,;|]|\band\b)+"
     behind = gap.join(rf"([0-9]{{1,6}})\s*{kind}{re.escape(name)}" for name in names)
@@ -24,7 +23,7 @@ def counts_of(names: tuple[str, ...]) -> Notation:
     forms = [re.compile(form, re.IGNORECASE) for form in (behind, before)]
     unnamed = list_of(_COUNT, " ".join)
 
-    def spelling(answer: str, entry: Entry) -> str:
+    def notation(answer: str, entry: Entry) -> str:
         text = _BULLETS.sub("", plain(answer))
         for form in forms:
             match = form.fullmatch(text)
@@ -39,10 +38,7 @@ def counts_of(names: tuple[str, ...]) -> Notation:
             return " ".join(map(str, counts))
         return unnamed(answer, entry)
 
-    return spelling
+    return notation
 
 
-RULES = TaskRules(
-    "string_splitting",
-    notation=counts_of(tuple("ABCXYZ")),
-)
+RULES = TaskRules("string_splitting", notation=counts_of(tuple("ABCXYZ")))

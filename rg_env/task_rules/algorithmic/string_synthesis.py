@@ -8,7 +8,4 @@ from rg_env.task_rules.rules import TaskRules
 _BLOCKS = tuple(f"{a}{c}{b}" for a, b in ("[]", "{}", "()") for c in "ABC")
 
 
-RULES = TaskRules(
-    "string_synthesis",
-    notation=counts_of(_BLOCKS),
-)
+RULES = TaskRules("string_synthesis", notation=counts_of(_BLOCKS))

@@ -46,7 +46,7 @@ def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
     to_end = [word for word in dict.fromkeys(in_turn) if word != start]
 
     def by_way_of(place: int) -> float:
-        """Return what is paid for the way to a step, back and one letter after another.
+        """Return the score of the way to a step, back and one letter after another.
 
         That is halved for each word that the library does not know.
         """

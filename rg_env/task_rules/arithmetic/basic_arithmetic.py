@@ -10,10 +10,9 @@ RULES = TaskRules(
     notation=as_number,
     other_scores=(
         OtherScore(
-            "`7 + x` for 7, `move: H5` for H5",
+            "`7 + x` for 7",
             "above 0",
-            "Beside the right answer may stand what can be no second one; the latter is"
-            " right once it is normalized.",
+            "Beside the right answer may stand what can be no second one.",
         ),
     ),
 )

@@ -24,7 +24,4 @@ def _with_0x(answer: str, entry: Entry) -> str:
     return match["sign"] + (digits if digits.startswith("0x") else f"0x{digits}")
 
 
-RULES = TaskRules(
-    "bitwise_arithmetic",
-    notation=of_short_text(_with_0x),
-)
+RULES = TaskRules("bitwise_arithmetic", notation=of_short_text(_with_0x))

@@ -38,12 +38,10 @@ RULES = TaskRules(
     notation=of_short_text(_as_asked),
     item_checks=(
         ItemCheck(
-            "question names the second date with the wrong year",
-            _is_in_another_year,
+            "question names the second date with the wrong year", _is_in_another_year
         ),
         ItemCheck(
-            "question does not say whether the year is a leap year",
-            _needs_leap_year,
+            "question does not say whether the year is a leap year", _needs_leap_year
         ),
     ),
     other_scores=(

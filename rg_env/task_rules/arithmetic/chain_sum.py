@@ -32,10 +32,6 @@ DECIMAL_FIX = ScorerFix(
     proof_scores=0.5,
     score=_decimal,
 )
-"""Of both tasks."""
+"""Of chain_sum and products."""
 
-RULES = TaskRules(
-    "chain_sum",
-    notation=as_number,
-    fix=DECIMAL_FIX,
-)
+RULES = TaskRules("chain_sum", notation=as_number, fix=DECIMAL_FIX)

@@ -10,7 +10,7 @@ from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 NEARLY = 0.4
-"""What a number is worth that the library's tolerance takes for the right one."""
+"""Score of a number that the library's tolerance takes for the right one."""
 
 _DIGITS_ASKED_FOR = re.compile(r"maximum of (\d{1,2}) significant digits")
 

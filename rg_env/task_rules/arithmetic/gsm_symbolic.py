@@ -10,12 +10,11 @@ from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
-
 _DOLLARS = re.compile(r"^\\?\$\s?(?=[\d.])|(?<=\d)\s*(?:dollars?|USD)$")
 
 
 def _as_money(answer: str, entry: Entry) -> str:
-    """Spell the right number, also of dollars, as the right answer."""
+    """Write the right number, also of dollars, as the right answer."""
     bare = _DOLLARS.sub("", answer)
     return as_number(bare if read_number(bare) else answer, entry)
 
@@ -23,7 +22,7 @@ def _as_money(answer: str, entry: Entry) -> str:
 def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score gsm_symbolic: a number counts with its sign and if there is no other.
 
-    Where the right number is negative the library pays nothing, and this 1.0.
+    Where the right number is negative the library scores 0, and this 1.0.
     """
     asked = entry.get("question", "").rpartition("?")[0].rpartition(". ")[2]
     bare = answer
@@ -38,7 +37,7 @@ def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _with_a_sign(entry: Entry) -> str:
-    return f"-{entry['answer']}"  # not overpaid where gold is negative: 1 in 200
+    return f"-{entry['answer']}"  # right where gold is negative: 1 in 200
 
 
 RULES = TaskRules(

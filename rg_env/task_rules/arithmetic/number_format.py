@@ -15,7 +15,7 @@ from rg_env.task_rules.rules import (
 )
 
 NEARLY = 0.4
-"""What a number is worth that the library's tolerance takes for the right one."""
+"""Score of a number that the library's tolerance takes for the right one."""
 
 NOISE = 1e-6
 """Of candidates that have nine digits before the point."""
@@ -59,10 +59,7 @@ RULES = TaskRules(
         score=_candidate,
     ),
     item_checks=(
-        ItemCheck(
-            "candidates are one number at the digits shown",
-            _reads_alike,
-        ),
+        ItemCheck("candidates are one number at the digits shown", _reads_alike),
     ),
     level_repair=LevelRepair(
         {2: {"max_delta": 1.0}, 3: {"max_delta": 0.1}},

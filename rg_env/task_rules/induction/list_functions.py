@@ -8,5 +8,5 @@ from rg_env.task_rules.rules import TaskRules
 RULES = TaskRules(
     "list_functions",
     notation=or_empty(list_of(WHOLE, in_brackets)),
-    fixed_level=("the library has no curriculum and no parameter for it"),
+    fixed_level="the library has no curriculum and no parameter for it",
 )

@@ -1,9 +1,12 @@
-"""A quick proof that an antiderivative is wrong: its slope at two places.
+"""Antiderivatives, of simple_integration and intermediate_integration.
+
+The scorer is given only what an answer by hand can contain: no unevaluated integral and
+no function that makes the computer algebra system do the work.
 
 The library simplifies the difference between the answer's derivative and the integrand,
-and pays if that is zero. Of wrong answers that takes 64 ms on average and seconds at
-worst; to find a place where the two differ takes 2 ms. An answer for which none is
-found is left to the library, so nobody is paid for passing here.
+and scores 1.0 if that is zero. Of wrong answers that takes 64 ms on average and seconds
+at worst; to find a place where the two differ takes 2 ms. An answer for which none is
+found is left to the library, so nobody scores for passing here.
 """
 
 from __future__ import annotations
@@ -16,13 +19,12 @@ from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore
 
 PLACES = ((7, 5), (13, 6))
-"""Fractions, positive: there the identities of logarithms and roots hold as well."""
+"""Where slopes are compared. Fractions, positive: there the identities of logarithms
+and roots hold as well."""
 
 DIGITS = 20
 TOLERANCE = 1e-6
 
-
-# BOUNDS
 _VARIABLES = frozenset("xyztuvwXYZ")
 _CIRCULAR = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _HYPERBOLIC = frozenset({"sinh", "cosh", "tanh"})
@@ -33,14 +35,18 @@ FUNCTIONS = (
     | {f"a{name}" for name in _CIRCULAR | _HYPERBOLIC}
 )
 """Elementary functions of one argument that an antiderivative may hold."""
+
 _CONSTANTS = frozenset({"C", "c", "K", "k", "D"})
 INTEGRAL_BOUNDS = ExpressionBounds(
     names=_VARIABLES | _CONSTANTS | {"e", "E", "pi"}, functions=FUNCTIONS, powers=True
 )
+
 ELEMENTARY = FUNCTIONS | {"C", "E", "pi"}
 """Names an antiderivative may contain, besides its variable."""
+
 CONSTANTS = frozenset({"c", "k", "K", "D"})
 """Other names of the constant of integration, of which an answer has one at most."""
+
 _NAME = re.compile(r"[^\W\d]\w*")
 _EULER = re.compile(r"\be\b")
 _LOG_OF_ABS = re.compile(

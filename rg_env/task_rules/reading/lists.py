@@ -189,6 +189,7 @@ def less_surplus(value: float, surplus: int, elements: int) -> float:
 # -- lists that are evaluated ----------------------------------------------------------
 
 MAX_LIST_DEPTH = 3
+
 _ITEM = re.compile(r"[0-9]{1,9}|'[^'\\\n]*'|\"[^\"\\\n]*\"")
 _LIST = re.compile(r"[\[(](?:n(?:,n)*,?)?[\])]")
 _ITEMS = re.compile(r"n(?:,n)*,?")

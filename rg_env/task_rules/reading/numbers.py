@@ -159,7 +159,7 @@ def _value_of(gold: object) -> Fraction | None:
 
 @of_short_text
 def as_number(answer: str, entry: Entry) -> str:
-    """Spell a number that is exactly the right one as the right answer."""
+    """Write a number that is exactly the right one as the right answer is written."""
     gold = entry.get("answer")
     value = _value_of(gold)
     if value is None:
@@ -174,7 +174,7 @@ def as_number(answer: str, entry: Entry) -> str:
 
 @of_short_text
 def as_angle(answer: str, entry: Entry) -> str:
-    """Spell the right angle, with its unit or without, as the right answer."""
+    """Write the right angle, with its unit or without, as the right answer."""
     bare = _DEGREES.sub("", answer)
     return as_number(bare if read_number(bare) else answer, entry)
 
@@ -196,7 +196,7 @@ def without_chance(answer: str) -> str:
 
 @of_short_text
 def as_fraction(answer: str, entry: Entry) -> str:
-    """Spell a fraction in lowest terms that is the right one as the right answer."""
+    """Write a fraction in lowest terms that is the right one as the right answer."""
     gold = entry.get("answer")
     right = read_number(gold.strip("$ ")) if isinstance(gold, str) else None
     number = read_number(without_chance(answer.strip("$ ")))
