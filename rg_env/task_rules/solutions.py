@@ -7,10 +7,9 @@ from rg_env.task_rules.rules import Entry
 
 
 def _of_cube(entry: Entry) -> str | None:
-    if entry["answer"] == "":  # The library solves cubes of 3 alone.
-        return unscramble(entry["metadata"]["scramble_moves"])
-    answer: str | None = entry["metadata"].get("example_correct_answer")
-    return answer
+    example: str = entry["metadata"]["example_correct_answer"]
+    # The library solves cubes of 3 alone.
+    return example or unscramble(entry["metadata"]["scramble_moves"])
 
 
 IN_METADATA = {

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fixed_scores import BASE_TASKS
+from fixed_scores import BASE_TASKS, FIXES
 
 from rg_env.items import installed_fixes
-from rg_env.task_rules.fixes.fix_table import FIXES
+from rg_env.task_rules.rules import TaskRules
 from rg_env.tasks import library
 
 TASK = "complex_arithmetic"
@@ -22,7 +22,8 @@ def fix_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     def change(**changes: Any) -> None:
         fix = dataclasses.replace(FIXES[TASK], **changes)
-        monkeypatch.setattr(installed_fixes, "FIXES", {TASK: fix})
+        rules = TaskRules(TASK, fix=fix)
+        monkeypatch.setattr(installed_fixes, "rules_of", lambda task: rules)
         installed_fixes.standing.cache_clear()
 
     yield change

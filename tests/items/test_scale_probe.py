@@ -11,7 +11,7 @@ import pytest
 
 from rg_env.items import scale_probe
 from rg_env.items.scale_probe import AT_START, ProbeEffort, ProbeTally, resolve_scales
-from rg_env.task_rules.scale_repairs import REPAIRS
+from rg_env.task_rules.rules import TaskRules
 from rg_env.tasks import library
 from rg_env.tasks.scales import Scale, ShippedScales, Step, load_shipped
 from rg_env.workers.worker_pool import WorkerPool
@@ -73,9 +73,8 @@ def test_a_level_that_hangs_is_skipped_and_said(
 ) -> None:
     effort = dataclasses.replace(AT_START, deadline_s=0.5, budget_s=2.0)
     table = with_digest("jugs", "other")
-    unrepaired = {"jugs": dataclasses.replace(REPAIRS["jugs"], overrides={})}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(scale_probe, "REPAIRS", unrepaired)
+        patched.setattr(scale_probe, "rules_of", TaskRules)
         call = resolve_scales(pool, ["jugs"], shipped=table, effort=effort)
         scale = asyncio.run(call)["jugs"]
     assert 3 in [skip.level for skip in scale.skipped]

@@ -20,12 +20,17 @@ from rg_env.cli.setting_options import FIRST
 from rg_env.inference.clients import CLIENTS
 from rg_env.inference.routes import ROUTES
 from rg_env.items import mixture_file, worker_jobs
-from rg_env.task_rules.scale_repairs import NO_SCALE
+from rg_env.task_rules.table import TABLE
 from rg_env.tasks.level_settings import build_rules
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
+NO_SCALE = {
+    task: rules.fixed_level
+    for task, rules in TABLE.items()
+    if rules.fixed_level and task not in load_shipped().scales
+}
 SETTINGS = ROOT / "docs" / "settings.md"
 TASKS = ROOT / "docs" / "tasks_and_levels.md"
 MIXTURE_EXAMPLE = ROOT / "examples" / "mixture.yaml"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.task_rules.scale_repairs import NO_SCALE, REPAIRS
+from rg_env.task_rules.table import TABLE as RULES
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library
 from rg_env.tasks.scales import (
     TABLE,
@@ -40,7 +41,7 @@ FAST_TASKS = [
 
 
 def repaired_levels(task: str) -> list[library.CurriculumLevel]:
-    repair = REPAIRS.get(task)
+    repair = rules_of(task).level_repair
     return library.curriculum_levels(task, repair.overrides if repair else None)
 
 
@@ -100,8 +101,9 @@ def test_the_table_is_of_the_installed_library() -> None:
 
 def test_every_task_has_a_scale_or_a_reason_why_not() -> None:
     tasks = {*library.describe().tasks, library.MIXTURE}
-    assert SHIPPED.scales.keys() | NO_SCALE.keys() == tasks
-    assert not SHIPPED.scales.keys() & NO_SCALE.keys()
+    fixed = {task for task, rules in RULES.items() if rules.fixed_level}
+    assert SHIPPED.scales.keys() | fixed == tasks
+    assert all(SHIPPED.scales[task].is_dead for task in SHIPPED.scales.keys() & fixed)
 
 
 def test_every_level_of_the_library_is_a_step_or_is_skipped_for_a_reason() -> None:

@@ -1,4 +1,4 @@
-"""Fixes of the category cognition."""
+"""rubiks_cube: every turn is made."""
 
 from __future__ import annotations
 

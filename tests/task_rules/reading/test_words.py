@@ -4,7 +4,7 @@ import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.reading.words import in_any_case
-from rg_env.task_rules.spelling_table import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 
 @pytest.mark.parametrize("answer", ["yes", "YES", "Yes"])
@@ -39,7 +39,7 @@ plain_form = ScoringRules().plain_form
 )
 def test_a_verdict_may_be_said_again_in_words_of_the_question(answer, gold):
     entry = {"answer": gold, "question": FOLLOWS}
-    assert SPELLINGS["syllogism"](answer, entry) == gold
+    assert rules_of("syllogism").notation(answer, entry) == gold
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_verdict_may_be_said_again_in_words_of_the_question(answer, gold):
 def test_a_verdict_that_is_taken_back_stays_as_it_is(answer):
     for gold in ("Yes", "No"):
         entry = {"answer": gold, "question": FOLLOWS}
-        assert SPELLINGS["syllogism"](answer, entry) == answer
+        assert rules_of("syllogism").notation(answer, entry) == answer
 
 
 @pytest.mark.parametrize(

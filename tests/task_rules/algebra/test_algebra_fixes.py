@@ -1,4 +1,4 @@
-"""Fixes of the category algebra."""
+"""What the fixes of the tasks of algebra score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes of the category graphs."""
+"""quantum_lock: presses and talk."""
 
 from __future__ import annotations
 

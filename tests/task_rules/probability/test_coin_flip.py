@@ -1,4 +1,4 @@
-"""Fixes of the category probability."""
+"""coin_flip: near probabilities."""
 
 from __future__ import annotations
 

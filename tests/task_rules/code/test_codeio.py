@@ -1,4 +1,4 @@
-"""Fixes of the category code."""
+"""codeio: one object alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repaired levels, knobs that turn nothing, and tasks without a scale."""
+"""Repaired levels, scales that change nothing, and tasks without a scale."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.scale_repairs import DEAD_KNOBS, REPAIRS
-from rg_env.task_rules.table import no_scale_reason, solution
+from rg_env.task_rules.table import TABLE, no_scale_reason, solution
 from rg_env.tasks import library
 from rg_env.tasks.scales import load_shipped
 from rg_env.workers.worker_pool import WorkerPool
@@ -20,18 +19,29 @@ MakeEntry = Callable[..., dict[str, Any]]
 
 SHIPPED = load_shipped()
 
+REPAIRS = {
+    task: rules.level_repair for task, rules in TABLE.items() if rules.level_repair
+}
+
+FIXED = {
+    task: rules.fixed_level
+    for task, rules in TABLE.items()
+    if rules.fixed_level and task in SHIPPED.scales
+}
+"""Task to the reason why its scale changes nothing."""
+
 
 def test_a_task_that_nobody_knows_has_no_scale_for_a_reason() -> None:
     assert "no curriculum" in no_scale_reason("of_a_later_version")
 
 
-@pytest.mark.parametrize("task", DEAD_KNOBS)
-def test_the_items_of_a_dead_knob_are_the_same_at_both_ends(
+@pytest.mark.parametrize("task", FIXED)
+def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(
     make_asked_entry: MakeEntry, task: str
 ) -> None:
     scale = SHIPPED.scales[task]
     assert scale.is_dead
-    assert DEAD_KNOBS[task] in scale.note
+    assert FIXED[task] in scale.note
     for seed in range(8):
         low, high = (
             make_asked_entry(task, scale.steps[end].params, seed) for end in (0, -1)

@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.spelling_table import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 plain_form = ScoringRules().plain_form
 
@@ -25,7 +25,7 @@ LEGS = _entry(
     ],
 )
 def test_the_right_number_is_spelled_as_the_right_answer(answer):
-    assert SPELLINGS["leg_counting"](answer, LEGS) == "256"
+    assert rules_of("leg_counting").notation(answer, LEGS) == "256"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_right_number_is_spelled_as_the_right_answer(answer):
     ],
 )
 def test_another_number_and_a_hedged_one_stay_as_they_are(answer):
-    assert SPELLINGS["leg_counting"](answer, LEGS) == answer
+    assert rules_of("leg_counting").notation(answer, LEGS) == answer
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_another_number_and_a_hedged_one_stay_as_they_are(answer):
 )
 def test_the_question_before_an_equals_sign_is_no_part_of_the_answer(answer, spelled):
     entry = _entry("2660", "Find the LCM of these numbers: 76, 70")
-    assert SPELLINGS["lcm"](answer, entry) == spelled
+    assert rules_of("lcm").notation(answer, entry) == spelled
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_unit_of_an_angle_may_stand(answer):
 
 @pytest.mark.parametrize("answer", ["$90", "90 dollars", "+90", "90/1", "\u2248 90"])
 def test_dollars_may_be_named(answer):
-    assert SPELLINGS["gsm_symbolic"](answer, _entry("90")) == "90"
+    assert rules_of("gsm_symbolic").notation(answer, _entry("90")) == "90"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_dollars_may_be_named(answer):
     ],
 )
 def test_a_power_of_ten_is_written_with_e(answer, spelled):
-    assert SPELLINGS["power_function"](answer, _entry("1.1e-15")) == spelled
+    assert rules_of("power_function").notation(answer, _entry("1.1e-15")) == spelled
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,22 @@ def test_a_power_of_ten_is_written_with_e(answer, spelled):
     ],
 )
 def test_a_probability_may_be_a_fraction_or_percents(answer, spelled):
-    assert SPELLINGS["coin_flip"](answer, _entry("0.234375")) == spelled
+    assert rules_of("coin_flip").notation(answer, _entry("0.234375")) == spelled
 
 
 @pytest.mark.parametrize(
     "answer", [r"\frac{3}{4}", "3 / 4", r"\tfrac{3}{4}", "3\u20444"]
 )
 def test_a_reduced_fraction_may_be_written_in_any_way(answer):
-    assert SPELLINGS["dice"](answer, _entry("3/4")) == "3/4"
-    assert SPELLINGS["fraction_simplification"](answer, _entry("$3/4$")) == "$3/4$"
+    assert rules_of("dice").notation(answer, _entry("3/4")) == "3/4"
+    assert (
+        rules_of("fraction_simplification").notation(answer, _entry("$3/4$")) == "$3/4$"
+    )
 
 
 @pytest.mark.parametrize("answer", ["6/8", "0.75", "75%", "4/3", "-3/4", "3/4 or 1/4"])
 def test_a_fraction_that_is_not_reduced_or_none_stays_as_it_is(answer):
-    assert SPELLINGS["dice"](answer, _entry("3/4")) == answer
+    assert rules_of("dice").notation(answer, _entry("3/4")) == answer
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_a_fraction_that_is_not_reduced_or_none_stays_as_it_is(answer):
 )
 def test_the_base_may_be_said_again(base, gold, answer, spelled):
     entry = _entry(gold, f"Now, convert the base-11 number 201 to {base}\n")
-    assert SPELLINGS["base_conversion"](answer, entry) == spelled
+    assert rules_of("base_conversion").notation(answer, entry) == spelled
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_the_base_may_be_said_again(base, gold, answer, spelled):
 def test_hexadecimal_digits_need_no_prefix_where_they_are_no_decimal_ones(
     answer, spelled
 ):
-    assert SPELLINGS["bitwise_arithmetic"](answer, _entry("0x3d2d")) == spelled
+    assert rules_of("bitwise_arithmetic").notation(answer, _entry("0x3d2d")) == spelled
 
 
 @pytest.mark.parametrize(
@@ -168,4 +170,4 @@ def test_hexadecimal_digits_need_no_prefix_where_they_are_no_decimal_ones(
 )
 def test_a_span_of_time_is_written_as_the_scorer_reads_it(kind, answer, spelled):
     entry = _entry("304 days", task_type=kind)
-    assert SPELLINGS["time_intervals"](answer, entry) == spelled
+    assert rules_of("time_intervals").notation(answer, entry) == spelled

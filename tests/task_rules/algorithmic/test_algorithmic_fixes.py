@@ -1,4 +1,4 @@
-"""Fixes of the category algorithmic."""
+"""What the fixes of the tasks of algorithmic score."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Fixes of the category arithmetic."""
+"""What the fixes of the tasks of arithmetic score."""
 
 from __future__ import annotations
 
 import pytest
 from fixed_scores import both_scores, entry_of, fixed_score
 
-from rg_env.task_rules.fixes.arithmetic_fixes import TIMES
+from rg_env.task_rules.arithmetic.prime_factorization import TIMES
 
 
 def test_a_number_that_is_wrapped_keeps_the_credit_of_the_library() -> None:

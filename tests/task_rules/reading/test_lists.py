@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.reading.spelled_lists import SPELLINGS
+from rg_env.task_rules.table import rules_of
 
 plain_form = ScoringRules().plain_form
 
@@ -83,7 +83,7 @@ def test_a_list_is_written_as_the_scorer_reads_it(task, answer, right):
 @pytest.mark.parametrize("task", SPELLED)
 def test_what_the_scorer_reads_stays(task):
     right, _ = SPELLED[task]
-    assert SPELLINGS[task](right, {}) == right
+    assert rules_of(task).notation(right, {}) == right
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_what_the_scorer_reads_stays(task):
     ],
 )
 def test_what_is_not_only_the_list_stays_as_it_is(task, answer):
-    assert SPELLINGS[task](answer, {}) == answer
+    assert rules_of(task).notation(answer, {}) == answer
 
 
 def test_an_empty_list_is_one():
-    assert SPELLINGS["list_functions"]("[ ]", {}) == "[]"
-    assert SPELLINGS["number_filtering"]("()", {}) == "[]"
+    assert rules_of("list_functions").notation("[ ]", {}) == "[]"
+    assert rules_of("number_filtering").notation("()", {}) == "[]"

@@ -1,4 +1,4 @@
-"""Fixes of the category logic."""
+"""knights_knaves: one role for each."""
 
 from __future__ import annotations
 

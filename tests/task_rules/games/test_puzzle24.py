@@ -1,4 +1,4 @@
-"""Fixes of the category games."""
+"""puzzle24: the numbers of its question."""
 
 from __future__ import annotations
 
