@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.reading.talk import is_talk_beside
-from rg_env.task_rules.scorer_fix import Entry, LibraryScore
+from rg_env.task_rules.rules import Entry, LibraryScore
 
 MOST_FOR_A_PART = 0.1
 """What a grid that is not the right one earns at most."""
