@@ -1,11 +1,11 @@
 """The fix of every task whose scorer is the base scorer of the library.
 
-The base scorer pays `len(gold) / len(answer)` wherever the gold answer occurs in the
+The base scorer gives `len(gold) / len(answer)` wherever the gold answer occurs in the
 answer as text: 0.5 for `-5` or `50` where 5 is right, 0.5 for `Yes No`, 0.98 for a long
 grid with a wrong cell behind it.
 
 Here the credit stays what the library gives, also where that is small, but only for a
-wrapper: see rg_env.task_rules.reading.talk_around_answers. Everything else earns 0.
+wrapper: see rg_env.task_rules.reading.talk. Everything else scores 0.
 
 No task needs a row for this: whoever knows the installed library asks for the fix of
 each task that inherits the scorer, so that a new task has it as well.
@@ -13,7 +13,7 @@ each task that inherits the scorer, so that a new task has it as well.
 
 from __future__ import annotations
 
-from rg_env.task_rules.reading.talk_around_answers import is_wrapper
+from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
 
 BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"

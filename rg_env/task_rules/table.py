@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 import rg_env.task_rules as package
-from rg_env.task_rules import legacy
+from rg_env.task_rules import composite
 from rg_env.task_rules.common_notations import COMMON_NOTATIONS
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
@@ -25,9 +25,8 @@ def _modules() -> Iterator[ModuleType]:
         folders = [f"{folder}/{category}" for folder in package.__path__]
         for found in pkgutil.iter_modules(folders):
             name = f"{package.__name__}.{category}.{found.name}"
-            module = importlib.import_module(name)
-            if hasattr(module, "RULES"):  # legacy: functions that have no row yet
-                yield module
+            yield importlib.import_module(name)
+    yield composite
 
 
 def _collected() -> dict[str, TaskRules]:
@@ -38,8 +37,6 @@ def _collected() -> dict[str, TaskRules]:
         if rules.task in rows:
             raise ValueError(f"two rows say something of the task {rules.task}")
         rows[rules.task] = rules
-    for task in legacy.TASKS:
-        rows.setdefault(task, legacy.legacy_row(task))
     return rows
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.errors import unknown_name
-from rg_env.task_rules.faster.rows import Words
 from rg_env.tasks.library_import import load_factory
 
 KEPT_ON_THE_CLASS = {"codeio": "_jsonl_data"}
@@ -23,9 +22,6 @@ SETUP_READS = {"arc_agi": ("use_train", "use_eval", "board_format_opts")}
 WORTH_KEEPING_S = 0.001
 """A dataset that was built in less is built anew for each entry: of the 510 that random
 levels ask for all but 59 are, and those are no time at all and no memory."""
-
-WORTH_SHRINKING_WORDS = 1_000
-"""Shorter lists of words stay lists."""
 
 MAX_KEPT_DATASETS = 100
 """Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
@@ -75,7 +71,6 @@ class DatasetCache:
             dataset = build_dataset(task, params, seed=0)
             if time.process_time() - began_s < WORTH_KEEPING_S:
                 return dataset
-            _make_smaller(dataset)
         self._datasets[key] = dataset
         if len(self._datasets) > self._max_datasets:
             self._datasets.popitem(last=False)
@@ -97,14 +92,6 @@ class DatasetCache:
                 dataset.config = config
                 return dataset
         return None
-
-
-def _make_smaller(dataset: Any) -> None:
-    """Keep the long lists of words of a dataset in a fifth of the memory."""
-    for name, value in vars(dataset).items():
-        is_long = isinstance(value, list) and len(value) > WORTH_SHRINKING_WORDS
-        if is_long and all(type(word) is str for word in value):
-            setattr(dataset, name, Words(value))
 
 
 CACHE = DatasetCache(MAX_KEPT_DATASETS)

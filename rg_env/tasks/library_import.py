@@ -87,10 +87,7 @@ def load_factory() -> Any:
             factory = importlib.import_module("reasoning_gym.factory")
     except (Exception, SystemExit) as error:  # a broken install may raise anything
         raise _not_importable(error) from error
-    # Brings numpy, which the main process is spared.
-    from rg_env.task_rules.faster.table import REPLACEMENTS
-
-    replace([*(one for row in TABLE.values() for one in row.faster), *REPLACEMENTS])
+    replace(one for row in TABLE.values() for one in row.faster)
     return factory
 
 

@@ -12,11 +12,14 @@ from typing import Any
 
 from rg_env.items import installed_fixes
 from rg_env.scoring.score import as_unit
-from rg_env.task_rules.scorer_fix import ScorerFix
-from rg_env.task_rules.table import solution
+from rg_env.task_rules.rules import ScorerFix
+from rg_env.task_rules.table import TABLE, solution
 from rg_env.tasks import library
 
 Entry = dict[str, Any]
+
+FIXES = {task: rules.fix for task, rules in TABLE.items() if rules.fix}
+"""Task to the fix that is written for it."""
 
 SEEDS = range(7000, 7008)
 

@@ -1,6 +1,32 @@
-"""An entry with a fault that is known is found, and the fault is named."""
+"""The rows of all tasks, and what is asked of them."""
 
-from rg_env.task_rules.table import fault_of, rules_of
+from rg_env.task_rules import table
+from rg_env.task_rules.rules import TaskRules
+from rg_env.task_rules.table import TABLE, fault_of, rules_of
+from rg_env.tasks import library
+
+# -- rows ------------------------------------------------------------------------------
+
+
+def test_a_row_is_that_of_a_registered_task_and_says_something():
+    assert TABLE.keys() <= {*library.describe().tasks, library.MIXTURE}
+    for task, rules in TABLE.items():
+        assert rules.task == task and rules != TaskRules(task)
+
+
+def test_a_module_lies_where_the_library_has_its_task():
+    registered = library._load_factory().DATASETS
+    for module in table._modules():
+        theirs = registered[module.RULES.task][0].__module__.partition(".")[2]
+        ours = module.__name__.removeprefix("rg_env.task_rules.")
+        assert f"{theirs}.".startswith(f"{ours}.")  # gsm_symbolic is a folder there
+
+
+def test_a_task_that_nothing_is_known_of_has_empty_rules():
+    assert rules_of("of_a_later_version") == TaskRules("")
+
+
+# -- faulty entries --------------------------------------------------------------------
 
 
 def test_a_faulty_entry_has_the_fault_of_its_task():

@@ -15,7 +15,6 @@ import pytest
 
 from rg_env.errors import LibraryError, SettingError
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.faster.rows import Words
 from rg_env.tasks import library, library_import
 from rg_env.tasks.datasets import CACHE, DatasetCache
 from rg_env.tasks.library import UnusableEntry
@@ -496,12 +495,6 @@ def test_data_is_shared_by_datasets_of_equal_setup_alone():
     assert one._tasks is other._tasks
     whole = CACHE.dataset("arc_agi", {"use_eval": False})
     assert len(whole._tasks) < len(one._tasks)
-
-
-def test_long_lists_of_words_are_kept_in_one_piece():
-    kept = CACHE.dataset("spell_backward", {"max_word_len": 11})
-    afresh = library.build_dataset("spell_backward", {"max_word_len": 11}, seed=0)
-    assert isinstance(kept.words, Words) and list(kept.words) == afresh.words
 
 
 def test_equal_rows_of_all_solutions_are_one_row():

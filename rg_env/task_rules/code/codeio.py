@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk, is_wrapper
-from rg_env.task_rules.reading.written_values import read_value
+from rg_env.task_rules.reading.talk import is_talk, is_wrapper
+from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import (
     Entry,
     Guard,

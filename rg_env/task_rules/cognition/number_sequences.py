@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.spelled_numbers import as_number
+from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import Entry, TaskRules
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.spelled_numbers import as_number
+from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 MAX_STEPS = 300

@@ -102,10 +102,9 @@ def unscramble(moves: str) -> str | None:
 
 
 def _of_cube(entry: Entry) -> str | None:
-    if entry["answer"] == "":  # The library solves cubes of 3 alone.
-        return unscramble(entry["metadata"]["scramble_moves"])
-    answer: str | None = entry["metadata"].get("example_correct_answer")
-    return answer
+    metadata = entry["metadata"]
+    solved: str | None = metadata.get("example_correct_answer")
+    return unscramble(metadata["scramble_moves"]) if solved == "" else solved
 
 
 RULES = TaskRules(

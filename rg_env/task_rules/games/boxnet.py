@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from rg_env.task_rules.reading.written_lists import plain
-from rg_env.task_rules.reading.written_values import read_value
+from rg_env.task_rules.reading.lists import plain
+from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import (
     Entry,
     Guard,

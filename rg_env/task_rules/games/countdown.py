@@ -13,12 +13,8 @@ from operator import add, floordiv, mul, sub, truediv
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.reading.exact_sums import read_sum
-from rg_env.task_rules.reading.spelled_expressions import as_sum
-from rg_env.task_rules.reading.sympy_expressions import (
-    ExpressionBounds,
-    why_not_expression,
-)
+from rg_env.task_rules.reading.expressions import ExpressionBounds, why_not_expression
+from rg_env.task_rules.reading.sums import as_sum, read_sum
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rg_env.task_rules.reading.grids import BIT, grid_of
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from rg_env.task_rules.reading.spelled_words import in_any_case
+from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
 _SEQUENCES = ((-2, -1), (-1, 1), (1, 2))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rg_env.task_rules.reading.grids import read_grid, with_spaces
-from rg_env.task_rules.reading.literal_lists import why_not_list
+from rg_env.task_rules.reading.lists import why_not_list
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,

@@ -12,7 +12,7 @@ from rg_env.task_rules.games.countdown import (
     sum_guard,
     symbols_named,
 )
-from rg_env.task_rules.reading.spelled_expressions import as_sum
+from rg_env.task_rules.reading.sums import as_sum
 from rg_env.task_rules.rules import (
     FasterFunction,
     OtherScore,

@@ -15,7 +15,7 @@ import re
 import string
 
 from rg_env.task_rules.reading.moves import moves_of, repetitions
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import (
     Entry,
     Guard,

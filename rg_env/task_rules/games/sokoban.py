@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
-from rg_env.task_rules.reading.written_lists import BETWEEN_STEPS, plain, read_sequence
+from rg_env.task_rules.reading.lists import BETWEEN_STEPS, plain, read_sequence
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import (
     Entry,
     LevelRepair,

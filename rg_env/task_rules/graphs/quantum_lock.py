@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rg_env.task_rules.reading.lists import BETWEEN_STEPS
 from rg_env.task_rules.reading.moves import moves_of
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
-from rg_env.task_rules.reading.written_lists import BETWEEN_STEPS
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 _PRESS = re.compile(r"(?:(?:press|push|button)\s+)*([A-C])\b", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.common_answers import seldom_answered
-from rg_env.task_rules.reading.written_lists import BETWEEN_STEPS, plain, read_sequence
+from rg_env.task_rules.reading.lists import BETWEEN_STEPS, plain, read_sequence
 from rg_env.task_rules.rules import Entry, LevelRepair, TaskRules
 
 _DIRECTION = re.compile(

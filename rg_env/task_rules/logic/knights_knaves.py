@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk
+from rg_env.task_rules.reading.talk import is_talk
 from rg_env.task_rules.rules import (
     Entry,
     LibraryScore,

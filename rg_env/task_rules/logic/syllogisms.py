@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.spelled_words import as_verdict
+from rg_env.task_rules.reading.words import as_verdict
 from rg_env.task_rules.rules import Entry, ItemCheck, LevelRepair, TaskRules
 
 _STATEMENT = re.compile(r"(All|No|Some) (.+?) are (not )?(.+)")

@@ -7,8 +7,7 @@ import re
 from fractions import Fraction
 
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.spelled_numbers import without_chance
-from rg_env.task_rules.reading.written_numbers import read_number
+from rg_env.task_rules.reading.numbers import read_number, without_chance
 from rg_env.task_rules.rules import (
     Entry,
     Guard,

@@ -1,20 +1,58 @@
-"""A quick proof that an antiderivative is wrong: its slope at two places.
+"""Antiderivatives, of simple_integration and intermediate_integration.
+
+The scorer is given only what an answer by hand can contain: no unevaluated integral and
+no function that makes the computer algebra system do the work.
 
 The library simplifies the difference between the answer's derivative and the integrand,
-and pays if that is zero. Of wrong answers that takes 64 ms on average and seconds at
-worst; to find a place where the two differ takes 2 ms. An answer for which none is
-found is left to the library, so nobody is paid for passing here.
+and scores 1.0 if that is zero. Of wrong answers that takes 64 ms on average and seconds
+at worst; to find a place where the two differ takes 2 ms. An answer for which none is
+found is left to the library, so nobody scores for passing here.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from rg_env.task_rules.reading.expressions import ExpressionBounds
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.rules import Entry, LibraryScore
+
 PLACES = ((7, 5), (13, 6))
-"""Fractions, positive: there the identities of logarithms and roots hold as well."""
+"""Where slopes are compared. Fractions, positive: there the identities of logarithms
+and roots hold as well."""
 
 DIGITS = 20
 TOLERANCE = 1e-6
+
+_VARIABLES = frozenset("xyztuvwXYZ")
+_CIRCULAR = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
+_HYPERBOLIC = frozenset({"sinh", "cosh", "tanh"})
+FUNCTIONS = (
+    frozenset({"exp", "log", "ln", "sqrt", "abs", "Abs"})
+    | _CIRCULAR
+    | _HYPERBOLIC
+    | {f"a{name}" for name in _CIRCULAR | _HYPERBOLIC}
+)
+"""Elementary functions of one argument that an antiderivative may hold."""
+
+_CONSTANTS = frozenset({"C", "c", "K", "k", "D"})
+INTEGRAL_BOUNDS = ExpressionBounds(
+    names=_VARIABLES | _CONSTANTS | {"e", "E", "pi"}, functions=FUNCTIONS, powers=True
+)
+
+ELEMENTARY = FUNCTIONS | {"C", "E", "pi"}
+"""Names an antiderivative may contain, besides its variable."""
+
+CONSTANTS = frozenset({"c", "k", "K", "D"})
+"""Other names of the constant of integration, of which an answer has one at most."""
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_EULER = re.compile(r"\be\b")
+_LOG_OF_ABS = re.compile(
+    r"\b(?:log|ln)\([Aa]bs\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\)"
+)
+_EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
 
 
 def _value_at(expression: Any, variable: Any, place: Any) -> complex | None:
@@ -53,3 +91,56 @@ def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
         if abs(found - right) > TOLERANCE * (1 + abs(found) + abs(right)):
             return True
     return False
+
+
+def score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score an integration: elementary functions, or the gold answer as it is.
+
+    Where the library itself found no elementary antiderivative, its gold answer is an
+    unevaluated `Integral`, which is right there and nowhere else. The library takes
+    `e` for a name, and does not see that `log(abs(u))` has the slope of `log(u)`.
+    """
+    if "".join(answer.split()) == "".join(entry.get("answer", "").split()):
+        return library(answer)
+    answer = _LOG_OF_ABS.sub(r"log(\1)", _EULER.sub("E", answer))
+    names = set(_NAME.findall(answer)) - {entry["metadata"]["variable"]} - ELEMENTARY
+    is_one_constant = len(names) <= 1 and names <= CONSTANTS
+    if not _EXPRESSION.fullmatch(answer) or not is_one_constant:
+        return 0.0
+    metadata = entry["metadata"]
+    if has_wrong_slope(answer, metadata["integrand"], metadata["variable"]):
+        return 0.0
+    return library(answer)
+
+
+def unevaluated_integral(entry: Entry) -> str:
+    """Return the question itself, in words of sympy."""
+    metadata = entry["metadata"]
+    return f"Integral({metadata['integrand']}, {metadata['variable']})"
+
+
+_CONSTANT = (
+    r"(?:(?:an?\s+)?(?:arbitrary\s+)?(?:integration\s+)?const(?:ant|\.)?"
+    r"(?:\s+of\s+integration)?|[A-DF-HJ-MP-Wa-df-hj-mp-w](?:_?\{?\d\}?|[\u2080-\u2089])?)"
+)
+_CONSTANT_LAST = re.compile(rf"(?<=[\s\w)])\s*\+\s*\(?{_CONSTANT}\)?$", re.IGNORECASE)
+_CONSTANT_FIRST = re.compile(rf"^{_CONSTANT}\s*\+\s*", re.IGNORECASE)
+_FUNCTION_OF = re.compile(r"[A-Za-z]\(\w\)\s*=\s*")
+_LONG_NAMES = re.compile(r"\barc(?=(?:sin|cos|tan|cot|sec|csc)h?\()")
+
+
+@of_short_text
+def as_antiderivative(answer: str, entry: Entry) -> str:
+    """Name the constant of integration `C`, and inverse functions as sympy does."""
+    variable = str(entry.get("metadata", {}).get("variable", "x"))
+    text = _FUNCTION_OF.sub("", answer, count=1)
+    text = _LONG_NAMES.sub("a", text)
+    match = _CONSTANT_LAST.search(text)
+    if match and match[0].strip("+ \t") == "C":
+        return text
+    if match and match[0].strip("+() \t") != variable:
+        return text[: match.start()] + " + C"
+    match = _CONSTANT_FIRST.match(text)
+    if match and match[0].strip("+ \t") != variable:
+        return text[match.end() :] + " + C"
+    return text

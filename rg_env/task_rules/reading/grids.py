@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.written_lists import plain
-from rg_env.task_rules.reading.written_values import read_rows
+from rg_env.task_rules.reading.lists import plain
+from rg_env.task_rules.reading.values import read_rows
 from rg_env.task_rules.rules import Entry, Notation
 
 Rows = list[list[str]]
@@ -108,7 +108,7 @@ BIT = re.compile(r"[01]")
 
 
 def with_spaces(rows: Rows) -> str:
-    """Write a grid with a space between two cells."""
+    """Write rows with a space between two cells."""
     return "\n".join(" ".join(row) for row in rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rg_env.task_rules.reading.written_lists import (
+from rg_env.task_rules.reading.lists import (
     BETWEEN_MOVES,
     BETWEEN_STEPS,
     plain,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.talk_around_answers import is_talk_beside
+from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
 
 MOST_FOR_A_PART = 0.1

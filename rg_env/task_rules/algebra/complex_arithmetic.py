@@ -1,0 +1,58 @@
+"""complex_arithmetic: one complex number, scored by its distance."""
+
+from __future__ import annotations
+
+import re
+
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+
+_DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
+_TERM = re.compile(
+    rf"\s*(?P<sign>[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))"
+)
+
+
+def _number_in_complex(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score complex_arithmetic: NaN is at no distance from anything."""
+    return 0.0 if "nan" in answer.lower().replace(" ", "") else library(answer)
+
+
+def _real_part_first(answer: str, entry: Entry) -> str:
+    """Write a complex number with its real part first: `4i - 9` is `-9+4i`."""
+    text = answer.replace("\u2212", "-")
+    while text.startswith("(") and text.endswith(")"):
+        text = text[1:-1].strip()
+    parts: dict[bool, str] = {}
+    at = 0
+    while at < len(text):
+        match = _TERM.match(text, at)
+        if match is None or (at and not match["sign"]):
+            return answer
+        imaginary = bool(match["unit"] or match["alone"])
+        if imaginary in parts:
+            return answer
+        digits = (match["number"] or "1").replace(",", "")
+        parts[imaginary] = (match["sign"] or "+") + digits
+        at = match.end()
+        while at < len(text) and text[at].isspace():
+            at += 1
+    if not parts:
+        return answer
+    real, other = parts.get(False, "").removeprefix("+"), parts.get(True, "")
+    if not other:
+        return real
+    return f"{real} {other[0]} {other[1:]}i" if real else f"{other.removeprefix('+')}i"
+
+
+RULES = TaskRules(
+    "complex_arithmetic",
+    notation=of_short_text(_real_part_first),
+    fix=ScorerFix(
+        scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
+        fault="`nan` scores 1.0, because min(1.0, NaN) is 1.0.",
+        proof=lambda entry: "nan",
+        proof_scores=1.0,
+        score=_number_in_complex,
+    ),
+)

@@ -1,0 +1,59 @@
+"""polynomial_multiplication: a product as a sum.
+
+The scorer is given only what an answer by hand can contain: nothing left to multiply,
+no function that makes the computer algebra system do the work, no comment and no second
+expression behind `or`. That is about what an answer scores; keeping text away from the
+parser is the guard's work.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
+_PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
+_BOUNDS = ExpressionBounds(
+    names=frozenset("abcdefghijklmnopqrstuvwxyz") | frozenset("XYZ"),
+    powers=True,
+    max_chars=8_000,
+    max_digits=120,
+    max_tokens=2_000,
+    max_exponent=200,
+    max_degree=400,
+)
+
+
+def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score polynomial_multiplication: a sum, nothing left to multiply."""
+    if answer == entry["answer"]:
+        return library(answer)
+    has_words = any(len(name) > 1 for name in _NAME.findall(answer))
+    if has_words or not _EXPRESSION.fullmatch(answer):
+        return 0.0
+    undone = _PRODUCT_OF_BRACKETS.search("".join(answer.split()))
+    return 0.0 if undone else library(answer)
+
+
+def _gold_or_another(entry: Entry) -> str:
+    return f"{entry['answer']} or 0"
+
+
+RULES = TaskRules(
+    "polynomial_multiplication",
+    guard=expression_guard(
+        _BOUNDS,
+        "a polynomial; at high levels 6,174 characters, 83 digits, exponents to 99",
+    ),
+    fix=ScorerFix(
+        scorer_sha256="5d0893d7e0fabb2e8cf0e6cc82fc3f5bbaaee2d02b73d56e08246d8c395f0752",
+        fault="A second expression behind `or`, a comment, `expand(...)` of the"
+        " question and products left undone all score 1.0.",
+        proof=_gold_or_another,
+        proof_scores=1.0,
+        score=_expanded_polynomial,
+    ),
+)

@@ -1,0 +1,150 @@
+"""game_of_life: a board after some steps."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from rg_env.task_rules.reading.grids import BIT, read_grid
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+
+def _board(text: str) -> list[list[Any]] | None:
+    """Read a board as JSON; None where it is no list of lists."""
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return None
+    return rows
+
+
+def _cells(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
+    return {(i, j): cell for i, row in enumerate(rows) for j, cell in enumerate(row)}
+
+
+def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score game_of_life by its living cells, which are few.
+
+    The library's score is the share of right cells, 0.95 for an empty board. It stays
+    where living cells overlap (right / living in either board) by half or more, and
+    falls to 0 where they overlap by a quarter, as a crowded board does with the one
+    that it was before. Cells outside the board count as wrong ones.
+    """
+    rows, gold_rows = _board(answer), _board(entry["answer"])
+    if rows is None or gold_rows is None:
+        return 0.0
+    cells, gold = _cells(rows), _cells(gold_rows)
+    right = len([at for at, cell in gold.items() if cells.get(at) == cell])
+    value = min(library(answer), right / len(gold.keys() | cells.keys()))
+    living = {at for at, cell in gold.items() if cell == 1}
+    if not living:
+        return value
+    # Anything but 0 is a claim that the cell lives, also where it is no number.
+    claimed = {at for at, cell in cells.items() if cell != 0}
+    found = len([at for at in claimed & living if cells[at] == 1])
+    return min(value, max(0.0, 4 * found / len(living | claimed) - 1))
+
+
+def _three_boards(entry: Entry) -> str:
+    """Return the right board with two wrong ones below it."""
+    rows = json.loads(entry["answer"])
+    return json.dumps(rows + 2 * [[1 - cell for cell in row] for row in rows])
+
+
+def _as_json(answer: str, entry: Entry) -> str:
+    """Write a board of game_of_life as JSON without spaces."""
+    rows = read_grid(answer, BIT, compact=True)
+    if rows is None:
+        return answer
+    return f"[{','.join('[' + ','.join(row) + ']' for row in rows)}]"
+
+
+def _ends_as_it_began(entry: Entry) -> bool:
+    """Say whether a game of life ends with no cell or with its first board."""
+    gold: str = entry["answer"]
+    return "1" not in gold or gold in entry["question"].replace("\n ", "")
+
+
+def _faster_evolve2d(own: Any) -> Callable[..., Any]:
+    """Return `evolve2d`, faster where the rule is that of the game of life.
+
+    The library's recursive cache is built for rules that cost more than a sum of nine.
+    """
+    # The main process imports this module as well, and needs no numpy.
+    import numpy as np
+
+    life_rule = importlib.import_module("cellpylib").game_of_life_rule
+
+    def evolve2d(
+        cellular_automaton: Any,
+        timesteps: Any,
+        apply_rule: Any,
+        r: int = 1,
+        neighbourhood: str = "Moore",
+        memoize: bool | str = False,
+    ) -> Any:
+        is_life = apply_rule is life_rule and (r, neighbourhood) == (1, "Moore")
+        if not is_life or callable(timesteps):
+            return own(
+                cellular_automaton, timesteps, apply_rule, r, neighbourhood, memoize
+            )
+        boards = [cellular_automaton]
+        board = cellular_automaton[-1]
+        for _ in range(1, timesteps):
+            board = _next_board(board)
+            boards.append(board[np.newaxis])
+        return np.concatenate(boards, axis=0)
+
+    return evolve2d
+
+
+def _next_board(board: Any) -> Any:
+    """Return the next board of 0 and 1; shape and type stay, edges wrap around."""
+    import numpy as np
+
+    of_three = board + np.roll(board, 1, axis=0) + np.roll(board, -1, axis=0)
+    of_nine = of_three + np.roll(of_three, 1, axis=1) + np.roll(of_three, -1, axis=1)
+    lives = (of_nine == 3) | ((board == 1) & (of_nine == 4))
+    return lives.astype(board.dtype)
+
+
+RULES = TaskRules(
+    "game_of_life",
+    notation=_as_json,
+    fix=ScorerFix(
+        scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
+        fault="An empty board scores 0.9 and more, and rows below the board are not"
+        " looked at.",
+        proof=_three_boards,
+        proof_scores=1.0,
+        score=_living_cells,
+    ),
+    item_checks=(
+        ItemCheck("last board is empty or the same as the first", _ends_as_it_began),
+    ),
+    level_repair=LevelRepair(
+        {
+            1: {"filled_cells": 125},
+            2: {"filled_cells": 1250},
+            3: {"filled_cells": 7840, "grid_size_x": 99, "grid_size_y": 99},
+        },
+        "every level has the 10 living cells of the defaults, because the share that"
+        " it asks for is not read, so that the empty board is right in 99 of 100 items"
+        " from level 1 on; and the right answer of level 3 has 20,201 characters",
+    ),
+    faster=(
+        FasterFunction("cellpylib", "evolve2d", "8cdd09deb4158caf", _faster_evolve2d),
+    ),
+)

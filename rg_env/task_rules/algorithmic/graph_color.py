@@ -1,0 +1,112 @@
+"""graph_color: a color for each vertex."""
+
+from __future__ import annotations
+
+import json
+import re
+from math import comb
+from typing import Any
+
+from rg_env.task_rules.reading.lists import read_pairs
+from rg_env.task_rules.rules import (
+    Entry,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+READABLE = 0.01
+"""The library's score of a wrong answer that it can read."""
+
+MOST_COLORED = 0.2
+"""Of graphs with so many edges, the share that the colors in turn may be right for."""
+
+_VERTEX_AND_COLOR = re.compile(
+    r"(?:(?:vertex|node)\s+)?([0-9]{1,6})\s*(?:=|:|\u2192|\bis\b)"
+    r"\s*(?:colou?r\s+)?([0-9]{1,6})\b",
+    re.IGNORECASE,
+)
+
+
+def _colors(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object of which every name is given once."""
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise ValueError("a vertex is colored twice")
+    return built
+
+
+def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score graph_color: a color for each vertex and for nothing else."""
+    value = library(answer)
+    if value <= READABLE:
+        return value
+    try:
+        colors = json.loads(answer, object_pairs_hook=_colors)
+    except ValueError:
+        return READABLE
+    vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}
+    whole = all(type(color) is int for color in colors.values())
+    return value if whole and colors.keys() == vertices else READABLE
+
+
+def _other_colors_first(entry: Entry) -> str:
+    right = {str(v): c for v, c in entry["metadata"]["possible_answer"].items()}
+    others = json.dumps(dict.fromkeys(right, 1))
+    return f"{others[:-1]}, {json.dumps(right)[1:]}"
+
+
+def _as_json(answer: str, entry: Entry) -> str:
+    """Write the color of each vertex as JSON."""
+    pairs = read_pairs(answer, _VERTEX_AND_COLOR, numbered=False)
+    if pairs is None:
+        return answer
+    return json.dumps({vertex: int(color) for vertex, color in pairs.items()})
+
+
+def _has_few_edges(entry: Entry) -> bool:
+    """Say whether a fixed coloring is right for too many graphs of this size.
+
+    The colors in turn are the best of them: no other fixed coloring gives fewer pairs
+    of vertices the same color.
+    """
+    puzzle = entry["metadata"]["puzzle"]
+    vertices, edges = len(puzzle["vertices"]), len(puzzle["edges"])
+    size, larger = divmod(vertices, len(puzzle["color_options"]))
+    colors = len(puzzle["color_options"])
+    same = larger * comb(size + 1, 2) + (colors - larger) * comb(size, 2)
+    pairs = comb(vertices, 2)
+    return comb(pairs - same, edges) > MOST_COLORED * comb(pairs, edges)
+
+
+RULES = TaskRules(
+    "graph_color",
+    notation=_as_json,
+    fix=ScorerFix(
+        scorer_sha256="9155b74dca15d8afe830da8fdcf145b5a343e46647b91624261a1d68cd7a448a",
+        fault="Of two colors for one vertex, takes the last.",
+        proof=_other_colors_first,
+        proof_scores=1.0,
+        score=_each_vertex_once,
+    ),
+    item_checks=(
+        ItemCheck(
+            "edges are so few that the colors in turn are right for one in five such"
+            " graphs",
+            _has_few_edges,
+        ),
+    ),
+    level_repair=LevelRepair(
+        {
+            0: {"num_colors": 4, "min_num_vertices": 8, "edge_probability": 0.3},
+            1: {"min_num_vertices": 8, "edge_probability": 0.2},
+            2: {"min_num_vertices": 10},
+            3: {"min_num_vertices": 10},
+        },
+        "levels 0 and 1 have so few edges that the colors in turn are right in up to 77"
+        " of 100 items",
+    ),
+    solution=lambda entry: entry["metadata"].get("possible_answer"),
+)

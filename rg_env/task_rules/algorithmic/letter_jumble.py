@@ -1,0 +1,41 @@
+"""letter_jumble: unscrambled words."""
+
+from __future__ import annotations
+
+from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+
+
+def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score letter_jumble word by word, surplus words and lost capitals included.
+
+    It may begin with a capital, as any sentence.
+    """
+    words, gold = answer.split(), entry["answer"].split()
+    if words[:1] == [gold[0][:1].upper() + gold[0][1:]]:
+        words[0] = gold[0]
+    surplus = max(0, len(words) - len(gold))
+    # The question has the capitals kept, and the library passes over them.
+    other_case = sum(
+        word != right and word.lower() == right.lower()
+        for word, right in zip(words, gold, strict=False)
+    )
+    return less_surplus(library(answer), surplus + other_case, len(gold))
+
+
+def _doubled_words(entry: Entry) -> str:
+    gold: str = entry["answer"]
+    return gold + " zz" * len(gold.split())
+
+
+RULES = TaskRules(
+    "letter_jumble",
+    notation=list_of(WORD, " ".join),
+    fix=ScorerFix(
+        scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
+        fault="Words behind the last right one are ignored, and so are capitals.",
+        proof=_doubled_words,
+        proof_scores=0.99,
+        score=_words,
+    ),
+)

@@ -1,0 +1,63 @@
+"""number_sorting: numbers in order."""
+
+from __future__ import annotations
+
+import json
+
+from rg_env.task_rules.reading.lists import in_quotes
+from rg_env.task_rules.reading.values import read_list
+from rg_env.task_rules.rules import (
+    Entry,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+
+def _numbers(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score number_sorting: the numbers of the question, not others near them."""
+    value = library(answer)
+    if value == 0.0:
+        return value
+    given, gold = (
+        [float(number) for number in json.loads(text.replace("'", '"'))]
+        for text in (answer, entry["answer"])
+    )
+    return value if given == gold else 0.0
+
+
+def _shifted_numbers(entry: Entry) -> str:
+    gold = json.loads(entry["answer"].replace("'", '"'))
+    return json.dumps([float(number) + 0.75 for number in gold])
+
+
+def _strings_in_brackets(answer: str, entry: Entry) -> str:
+    """Write a list in brackets with single quotes around its elements.
+
+    Without brackets it stays as it is: the question says not to write it so.
+    """
+    elements = read_list(answer)
+    return answer if elements is None else in_quotes(elements)
+
+
+RULES = TaskRules(
+    "number_sorting",
+    notation=_strings_in_brackets,
+    fix=ScorerFix(
+        scorer_sha256="3f7732ea4cbf05a9c0902407457e283937adbbf14b0bb5b212540b7455c9fb06",
+        fault="Any sorted numbers within 1 of the right ones score 1.0, and so does"
+        " NaN.",
+        proof=_shifted_numbers,
+        proof_scores=1.0,
+        score=_numbers,
+    ),
+    other_scores=(
+        OtherScore(
+            "right order, -92.85 where the right answer has -92.8",
+            "1.0",
+            "Within 1 of each number is no copy of it; the items of this version show"
+            " the numbers as they are to be returned.",
+        ),
+    ),
+)

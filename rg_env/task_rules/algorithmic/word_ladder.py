@@ -1,0 +1,95 @@
+"""word_ladder: words that differ by one letter each."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import pairwise
+
+from rg_env.task_rules.reading.lists import plain, read_sequence
+from rg_env.task_rules.rules import (
+    Entry,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+_BETWEEN_RUNGS = re.compile("[\\s,;>\u2192\"'\u201c\u201d\u2018\u2019\u2010-\u2015-]*")
+
+
+def _letters_apart(word: str, other: str) -> int:
+    return sum(a != b for a, b in zip(word, other, strict=True))
+
+
+def _single_steps(words: list[str]) -> list[str]:
+    """Return the words up to the first step that changes not exactly one letter."""
+    for place, (word, step) in enumerate(pairwise(words), 1):
+        if len(step) != len(word) or _letters_apart(word, step) != 1:
+            return words[:place]
+    return words
+
+
+def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score word_ladder: 1, or half of the share of letters brought into place.
+
+    Steps count up to the first that is no word or changes not exactly one letter. Who
+    begins elsewhere, gets no nearer or goes on behind the end has nothing.
+    """
+    value = library(answer)
+    start, end = entry["metadata"]["start_word"], entry["metadata"]["end_word"]
+    words = [word.strip() for word in answer.upper().split(",")]
+    if value == 1.0 or words[0] != start:
+        return value if value == 1.0 else 0.0
+    steps = _single_steps(words)
+    in_turn = (end[:n] + start[n:] for n in range(1, len(end) + 1))
+    to_end = [word for word in dict.fromkeys(in_turn) if word != start]
+
+    def by_way_of(place: int) -> float:
+        """Return the score of the way to a step, back and one letter after another.
+
+        That is halved for each word that the library does not know.
+        """
+        there = steps[: place + 1]
+        return library(",".join([*there, *there[-2::-1], *to_end]))
+
+    known = bisect_left(
+        range(1, len(steps)), True, key=lambda place: by_way_of(place) < by_way_of(0)
+    )
+    left = _letters_apart(steps[known], end)
+    return max(0.0, 1 - left / _letters_apart(start, end)) / 2 if left else 0.0
+
+
+def _by_way_of_no_word(entry: Entry) -> str:
+    """Go one step to what is no word and back, and from there the right way."""
+    start = entry["metadata"]["start_word"]
+    return f"{start},{start[:-1]}Q,{entry['answer']}"
+
+
+def _with_commas(answer: str, entry: Entry) -> str:
+    """Write a ladder of words with commas; each of them is as long as the last one."""
+    length = len(entry["metadata"]["end_word"])
+    rung = re.compile(rf"[A-Za-z]{{{length}}}(?![A-Za-z])")
+    found = read_sequence(plain(answer), rung, _BETWEEN_RUNGS)
+    return answer if found is None else ",".join(word[0].upper() for word in found)
+
+
+RULES = TaskRules(
+    "word_ladder",
+    notation=_with_commas,
+    fix=ScorerFix(
+        scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
+        fault="Pays for steps that are no words, so that to change one letter after the"
+        " other earns 0.37, and nothing for right steps that do not arrive.",
+        proof=_by_way_of_no_word,
+        proof_scores=0.5,
+        score=_rungs,
+    ),
+    other_scores=(
+        OtherScore(
+            "a ladder whose first step is no word",
+            "above 0",
+            "What follows a step that is no word is not looked at.",
+        ),
+    ),
+)

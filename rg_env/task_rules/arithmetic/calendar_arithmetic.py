@@ -1,0 +1,50 @@
+"""calendar_arithmetic: a day of the week, a count or a verdict on a year."""
+
+from __future__ import annotations
+
+import datetime
+
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.numbers import as_number
+from rg_env.task_rules.reading.words import as_verdict
+from rg_env.task_rules.rules import Entry, ItemCheck, OtherScore, TaskRules
+
+
+def _as_asked(answer: str, entry: Entry) -> str:
+    """Return a day of the week, a count or a verdict on a year as it is asked for."""
+    gold = entry.get("answer")
+    if isinstance(gold, str) and gold.lstrip("-").isdigit():
+        return as_number(answer, entry)
+    return as_verdict(answer.removeprefix("a ").removeprefix("on a "), entry)
+
+
+def _is_in_another_year(entry: Entry) -> bool:
+    """Say whether the second date stands in the question with the year of the first."""
+    metadata = entry["metadata"]
+    if metadata["task"] != "count_business_days":
+        return False
+    return bool(metadata["start_date"][:4] != metadata["end_date"][:4])
+
+
+def _needs_leap_year(entry: Entry) -> bool:
+    metadata = entry["metadata"]
+    if metadata["task"] != "weekday_of_date_from_first_date":
+        return False
+    return datetime.date.fromisoformat(metadata["target_date"]).month > 2
+
+
+RULES = TaskRules(
+    "calendar_arithmetic",
+    notation=of_short_text(_as_asked),
+    item_checks=(
+        ItemCheck(
+            "question names the second date with the wrong year", _is_in_another_year
+        ),
+        ItemCheck(
+            "question does not say whether the year is a leap year", _needs_leap_year
+        ),
+    ),
+    other_scores=(
+        OtherScore("`It is Monday`", "a part", "It is right once it is normalized."),
+    ),
+)

@@ -1,0 +1,251 @@
+"""Arithmetic and calculus as text: what may be parsed by sympy, and how big it gets.
+
+The library hands such answers to `sympy.parse_expr`, which is Python's `eval` with a
+namespace that holds all of sympy. So only numbers, listed names, listed functions of
+one argument, `+ - * / ^ **` and parentheses are admitted, each in its place; there is
+no attribute, call of anything else, keyword, string, bracket, comparison or comment.
+
+sympy computes constants exactly and at once, so the text is also bounded: while it is
+read, each part gets an upper bound for the size of its numerator and denominator and
+for its degree. Names count as 1, for they can only cancel. `9**9**9` would have 370
+million digits.
+
+Nothing is evaluated here. Time is linear in the text. Not covered: how long sympy takes
+to simplify what is admitted, which has no useful bound; that is the deadline's to end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+
+from rg_env.task_rules.rules import Guard
+
+_TOKEN = re.compile(
+    r"[ \t\n\r]*(?:(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+    r"|(?P<name>[A-Za-z]+)|(?P<sign>\*\*|[-+*/^()])|(?P<other>[^ \t\n\r]))"
+)
+_LOG2_E = math.log2(math.e)
+_LOG2_10 = math.log2(10)
+_MAX_ROOT_BITS = 10.0
+"""Exponents are halves, thirds, quarters or decimals like 0.25: at most 1/1024."""
+_INVERSE_OF_EXP = frozenset({"log", "ln"})
+_GROWS_LIKE_EXP = frozenset({"exp", "sinh", "cosh", "tanh"})
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpressionBounds:
+    """What one task's expressions may hold.
+
+    Attributes:
+        names: Symbols and constants.
+        functions: Functions of one argument.
+        powers: Whether `**` and `^` are admitted.
+        decimals: Whether `2.5` is admitted; `2.` always is.
+        max_chars: Longest text.
+        max_digits: Longest number, in digits.
+        max_tokens: Most numbers, names and signs in one text.
+        max_exponent: Largest absolute value of an exponent.
+        max_degree: Largest degree; a function adds one to that of its argument.
+        max_bits: Largest numerator or denominator that may arise, in bits.
+        max_depth: Deepest nesting of parentheses and exponents.
+    """
+
+    names: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
+    powers: bool = False
+    decimals: bool = True
+    max_chars: int = 240
+    max_digits: int = 20
+    max_tokens: int = 120
+    max_exponent: int = 20
+    max_degree: int = 24
+    max_bits: float = 4096.0
+    max_depth: int = 16
+
+
+class _Rejection(Exception):
+    """Carries the reason out of the descent."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Size:
+    """An upper bound: log2 of the numerator, log2 of the denominator, the degree."""
+
+    top: float
+    bottom: float
+    degree: float
+
+    def plus(self, other: _Size) -> _Size:
+        bottom = self.bottom + other.bottom
+        top = 1 + max(self.top + other.bottom, other.top + self.bottom)
+        return _Size(top, bottom, max(self.degree, other.degree))
+
+    def times(self, other: _Size) -> _Size:
+        return _Size(
+            self.top + other.top, self.bottom + other.bottom, self.degree + other.degree
+        )
+
+    def over(self, other: _Size) -> _Size:
+        return self.times(_Size(other.bottom, other.top, other.degree))
+
+    def power(self, exponent: float) -> _Size:
+        # The exponent may be negative, which swaps the two.
+        larger = max(self.top, self.bottom) * exponent
+        return _Size(larger, larger, self.degree * max(1.0, exponent))
+
+    def of_function(self, name: str) -> _Size:
+        """Bound f(self); `tan(atan(n))` and `exp(log(n))` give n back exactly."""
+        degree = self.degree + 1
+        if name in _INVERSE_OF_EXP:
+            # The logarithm of 1.000000001 is as small as that number is long.
+            carried = 1 + max(self.top, self.bottom)
+            return _Size(math.log2(1 + carried), carried, degree)
+        if name in _GROWS_LIKE_EXP:
+            bits = _LOG2_E * 2 ** min(self.top, 60.0)
+            return _Size(bits, bits, degree)
+        larger = 1 + 2 * max(self.top, self.bottom)
+        return _Size(larger, larger, degree)
+
+
+_SYMBOL = _Size(0.0, 0.0, 1.0)
+_CONSTANTS = {
+    "E": _Size(_LOG2_E, 0.0, 0.0),
+    "pi": _Size(math.log2(math.pi), 0.0, 0.0),
+}
+
+
+def _size_of_number(text: str) -> _Size:
+    digits = text.replace(".", "").lstrip("0")
+    _, _, decimals = text.partition(".")
+    top = math.log2(int(digits)) if 0 < len(digits) < 9 else _LOG2_10 * len(digits)
+    return _Size(top, _LOG2_10 * len(decimals), 0.0)
+
+
+class _Reader:
+    """One descent through a text; every step consumes a token or refuses."""
+
+    def __init__(self, text: str, bounds: ExpressionBounds) -> None:
+        self._bounds = bounds
+        found = _TOKEN.finditer(text.rstrip(" \t\n\r"))
+        self._tokens = [
+            (match.lastgroup, match[match.lastgroup or 0]) for match in found
+        ]
+        self._tokens.append((None, "the end"))
+        self._at = 0
+
+    def read(self) -> None:
+        if len(self._tokens) > self._bounds.max_tokens:
+            raise _Rejection("too many parts")
+        self._sum(0)
+        if self._tokens[self._at][0] is not None:
+            raise self._unexpected()
+
+    def _unexpected(self) -> _Rejection:
+        return _Rejection(f"{self._tokens[self._at][1][:20]!r} is out of place")
+
+    def _take(self, *signs: str) -> str | None:
+        kind, text = self._tokens[self._at]
+        if kind != "sign" or text not in signs:
+            return None
+        self._at += 1
+        return text
+
+    def _checked(self, size: _Size) -> _Size:
+        if max(size.top, size.bottom) > self._bounds.max_bits:
+            raise _Rejection("a number in it would be too large")
+        if size.degree > self._bounds.max_degree:
+            raise _Rejection("its degree would be too large")
+        return size
+
+    def _sum(self, depth: int) -> _Size:
+        if depth > self._bounds.max_depth:
+            raise _Rejection("nested too deeply")
+        size = self._product(depth)
+        while self._take("+", "-"):
+            size = self._checked(size.plus(self._product(depth)))
+        return size
+
+    def _product(self, depth: int) -> _Size:
+        size = self._signed(depth)
+        while sign := self._take("*", "/"):
+            factor = self._signed(depth)
+            size = size.times(factor) if sign == "*" else size.over(factor)
+            self._checked(size)
+        return size
+
+    def _signed(self, depth: int) -> _Size:
+        # One sign of its own, and one more: `3 - -2`.
+        if self._take("+", "-"):
+            self._take("+", "-")
+        base = self._atom(depth)
+        if not self._bounds.powers or not self._take("**", "^"):
+            return base
+        if depth >= self._bounds.max_depth:
+            raise _Rejection("nested too deeply")
+        exponent = self._signed(depth + 1)
+        # Both parts count: x**(1/99999) is as hard for sympy as x**99999.
+        is_large = exponent.top > math.log2(self._bounds.max_exponent)
+        if is_large or exponent.bottom > _MAX_ROOT_BITS:
+            raise _Rejection("an exponent is too large")
+        return self._checked(base.power(2**exponent.top))
+
+    def _atom(self, depth: int) -> _Size:
+        kind, text = self._tokens[self._at]
+        if kind == "number":
+            return self._number(text)
+        if kind == "name":
+            return self._name(text, depth)
+        if not self._take("("):
+            raise self._unexpected()
+        return self._closed(depth)
+
+    def _closed(self, depth: int) -> _Size:
+        size = self._sum(depth + 1)
+        if not self._take(")"):
+            raise self._unexpected()
+        return size
+
+    def _number(self, text: str) -> _Size:
+        self._at += 1
+        if len(text) > self._bounds.max_digits:
+            raise _Rejection("a number has too many digits")
+        if not self._bounds.decimals and text.partition(".")[2]:
+            raise _Rejection("a decimal number")
+        return _size_of_number(text)
+
+    def _name(self, name: str, depth: int) -> _Size:
+        if name in self._bounds.functions:
+            self._at += 1
+            if not self._take("("):
+                raise self._unexpected()
+            return self._checked(self._closed(depth).of_function(name))
+        if name not in self._bounds.names:
+            raise _Rejection(f"the name {name[:20]!r} has no place in it")
+        self._at += 1
+        return _CONSTANTS.get(name, _SYMBOL)
+
+
+def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
+    """Return why a text is no expression within the bounds, None where it is one."""
+    if len(text) > bounds.max_chars:
+        return f"longer than {bounds.max_chars} characters"
+    try:
+        _Reader(text, bounds).read()
+    except _Rejection as rejection:
+        return str(rejection)
+    return None
+
+
+def expression_guard(
+    bounds: ExpressionBounds, admitted: str, *, simplifies: bool = False
+) -> Guard:
+    """Return the guard of a scorer that hands the answer to sympy."""
+    danger = "calls sympy's parse_expr on it, which is eval; computes constants exactly"
+    return Guard(
+        danger + "; simplifies" * simplifies,
+        admitted,
+        lambda answer, gold: why_not_expression(answer, bounds),
+        evaluates=True,
+    )

@@ -1,0 +1,233 @@
+r"""Lists and sequences as people write them: marks, arrows, commas, lines.
+
+`A+1, B-2`, `A+1 → B-2`, `1. A+1` above `2. B-2` and `["A+1", "B-2"]` are one list.
+What stands between its elements says nothing, so it may be any of that; what is neither
+an element nor known to say nothing makes the text unreadable, and with it any second
+answer, a choice or a denial.
+
+Time is linear in the text: it is read once from left to right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from rg_env.task_rules.reading.values import read_list, read_value
+from rg_env.task_rules.rules import Entry, Guard, Notation
+
+_ARROW = re.compile(
+    "[-=\u2013\u2014\u2212]{1,4}>|[\u2192\u21d2\u21e8\u27f6\u27f9\u279c\u279d\u279e\u27a1"
+    "\u2794\u21a6\u2799\u27a4\u25b6\u25ba]\ufe0f?"
+    r"|\\(?:to|(?:long)?rightarrow|(?:Long)?[Rr]ightarrow|implies|mapsto)(?![A-Za-z])"
+)
+_CODE = re.compile(r"(?<!\w)`([^`]*)`")
+
+_MARK = re.compile(
+    r"(?:(?:step|move|row|line|turn)[ \t]*)?\(?#?([0-9]{1,6})[.):](?:\s+|$)",
+    re.IGNORECASE,
+)
+"""What numbers an element: `1.`, `2)`, `(3)`, `Step 4:`."""
+
+_BULLET = re.compile("[-*+\u2022\u2013\u00b7\u25e6]\\s+")
+_QUOTES = "\"'\u201c\u201d\u2018\u2019"
+_BETWEEN = rf"[\s,;\u2192{_QUOTES}]|\.(?=\s|$)"
+_THEN = r"\b(?:and[ \t]+)?(?:then|next)\b"
+BETWEEN = re.compile(rf"(?:{_BETWEEN})*")
+"""What may stand between the elements of a list."""
+
+BETWEEN_MOVES = re.compile(rf"(?:{_BETWEEN}|{_THEN})*")
+"""What may stand between moves, which come one after the other."""
+
+BETWEEN_STEPS = re.compile(rf"(?:{_BETWEEN}|{_THEN}|[>\u2010-\u2015\u2212-])*")
+"""What may stand between moves that have no sign of their own."""
+
+
+def plain(text: str) -> str:
+    """Take bold and code off what stands inside a text; one sign is an arrow."""
+    return _CODE.sub(r"\1", _ARROW.sub("\u2192", text.replace("**", ""))).strip()
+
+
+def without_brackets(text: str) -> str:
+    """Take off one pair of brackets around a whole text."""
+    if text[:1] + text[-1:] in ("[]", "()", "{}"):
+        inner = text[1:-1]
+        if not any(bracket in inner for bracket in "[](){}"):
+            return inner.strip()
+    return text
+
+
+def _elements(
+    text: str, element: re.Pattern[str], between: re.Pattern[str], numbered: bool
+) -> Iterator[re.Match[str] | None]:
+    """Yield each element, and None at the end where something else stands."""
+    number, at = 1, _end_of(between, text, 0)
+    while at < len(text):
+        at = _end_of(_BULLET, text, at)
+        mark = _MARK.match(text, at) if numbered else None
+        if mark is not None and int(mark[1]) == number:
+            number, at = number + 1, _end_of(between, text, mark.end())
+        match = element.match(text, at)
+        yield match
+        if match is None:
+            return
+        at = _end_of(between, text, match.end())
+        if at == match.end() < len(text):
+            yield None
+            return
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return where what matches here ends; here, if nothing does."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def read_sequence(
+    text: str,
+    element: re.Pattern[str],
+    between: re.Pattern[str] = BETWEEN,
+    *,
+    numbered: bool = True,
+) -> list[re.Match[str]] | None:
+    """Read a text that holds elements and otherwise only what says nothing.
+
+    Args:
+        text: Any text, from `plain`.
+        element: What one element looks like; not empty, in linear time.
+        between: What may stand between two of them; something has to.
+        numbered: Whether numbers that count from 1 are marks of the elements.
+
+    Returns:
+        The elements in their order, at least one; None where the text holds anything
+        else.
+    """
+    listed = read_list(text)
+    if listed is not None:
+        found = [element.fullmatch(plain(written)) for written in listed]
+    else:
+        found = list(_elements(without_brackets(text), element, between, numbered))
+    read = [match for match in found if match is not None]
+    return read if read and len(read) == len(found) else None
+
+
+# -- notations -------------------------------------------------------------------------
+
+WHOLE = re.compile(r"-?[0-9]+(?![\w.])|-?[0-9]+(?=\.(?:\s|$))")
+WORD = re.compile(r"\w+")
+
+
+def list_of(
+    element: re.Pattern[str],
+    joined: Callable[[list[str]], str],
+    between: re.Pattern[str] = BETWEEN,
+) -> Notation:
+    """Return the notation of a list of what the pattern reads."""
+
+    def notation(answer: str, entry: Entry) -> str:
+        found = read_sequence(plain(answer), element, between)
+        return answer if found is None else joined([each[0] for each in found])
+
+    return notation
+
+
+def in_brackets(elements: list[str]) -> str:
+    """Write a list as JSON does."""
+    return f"[{', '.join(elements)}]"
+
+
+def in_quotes(elements: list[str]) -> str:
+    """Write a list of strings as Python does."""
+    return in_brackets([f"'{element}'" for element in elements])
+
+
+def or_empty(notation: Notation) -> Notation:
+    """Return a notation that knows the empty list as well."""
+
+    def with_empty(answer: str, entry: Entry) -> str:
+        if "".join(answer.split()) in ("[]", "()"):
+            return "[]"
+        return notation(answer, entry)
+
+    return with_empty
+
+
+def read_pairs(
+    text: str, pair: re.Pattern[str], *, numbered: bool
+) -> dict[str, str] | None:
+    """Read what each name is said to be, as JSON or as pairs.
+
+    Returns:
+        None where anything else stands in the text or a name stands twice.
+    """
+    try:
+        value = read_value(text)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        written = [pair.fullmatch(f"{name}={v}") for name, v in value.items()]
+        if not all(isinstance(v, (int, str)) for v in value.values()):
+            return None
+        found = [match for match in written if match is not None]
+        if len(found) < len(written):
+            return None
+    else:
+        found = read_sequence(plain(text).strip("{}"), pair, numbered=numbered) or []
+    pairs = {match[1]: match[2] for match in found}
+    return pairs if found and len(pairs) == len(found) else None
+
+
+def less_surplus(value: float, surplus: int, elements: int) -> float:
+    """Take back one element's share of the score for each surplus element.
+
+    Scorers that compare element by element look only as far as the gold answer goes, so
+    that the gold answer and a second one behind it score 1.0.
+    """
+    return max(0.0, min(1.0, value) - surplus / max(1, elements))
+
+
+# -- lists that are evaluated ----------------------------------------------------------
+
+MAX_LIST_DEPTH = 3
+
+_ITEM = re.compile(r"[0-9]{1,9}|'[^'\\\n]*'|\"[^\"\\\n]*\"")
+_LIST = re.compile(r"[\[(](?:n(?:,n)*,?)?[\])]")
+_ITEMS = re.compile(r"n(?:,n)*,?")
+
+
+def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
+    """Return why a text is neither plain rows nor a list, None where it is one.
+
+    Args:
+        text: Any text.
+        plain: What plain rows look like; has to be harmless to evaluate and linear.
+    """
+    if plain.fullmatch(text):
+        return None
+    shape, count = _ITEM.subn("n", text)
+    if shape.count("n") > count:  # its own would look like items
+        return "a name where a value was expected"
+    shape = "".join(shape.split())
+    for _ in range(MAX_LIST_DEPTH):
+        shape = _LIST.sub("n", shape)
+    return None if _ITEMS.fullmatch(shape) else "not rows or a list of plain values"
+
+
+def literal_guard(plain: str, admitted: str) -> Guard:
+    """Return the guard of a scorer that compares with the gold text or calls `eval`.
+
+    So `[[0, 1], [1, 0]]` scores a little. Admitted are plain rows of the task's own
+    characters, and nested lists or tuples of numbers and strings: no name, operator,
+    call, index, prefix or backslash.
+
+    Args:
+        plain: What plain rows look like; has to be harmless to evaluate and linear.
+        admitted: The same in words.
+    """
+    pattern = re.compile(plain)
+    return Guard(
+        "calls eval on it",
+        admitted,
+        lambda answer, gold: why_not_list(answer, pattern),
+        evaluates=True,
+    )

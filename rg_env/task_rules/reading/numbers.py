@@ -1,0 +1,226 @@
+r"""One number as people and language models write it: `5.0`, `1,234`, `1.12e-15`.
+
+A text is a number here if nothing else stands in it but what is only notation: a plus,
+leading zeros, separators of thousands, a power of ten, an `≈` before it. `5/1` is the
+whole number 5; any other fraction is read as such, and is no whole number. There is no
+arithmetic beyond that, and no rounding.
+
+The digits and the exponent are bounded, so that a few characters become no huge number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import decimal
+import re
+from fractions import Fraction
+from math import gcd
+
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.talk import is_talk, words_of_numbers
+from rg_env.task_rules.rules import Entry
+
+MAX_DIGITS = 1_000
+MAX_EXPONENT = 400
+
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,3}(?:_\d{3})+|\d+)"
+_POWER = (
+    r"[eE](?P<e>[+-]?\d{1,4})"
+    r"|\s*(?:[x*\u00d7\u00b7\u22c5]|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*"
+    r"(?P<open>[{(])?\s*(?P<power>[+-]?\s?\d{1,4})\s*(?(open)[)}])"
+)
+_DECIMAL = re.compile(
+    rf"(?P<sign>[+-]?)\s?(?P<whole>{_DIGITS})?(?:\.(?P<rest>\d*))?(?:{_POWER})?"
+)
+_FRACTION = re.compile(
+    r"(?P<sign>[+-]?)\s?(?:"
+    rf"(?P<top>{_DIGITS})\s*/\s*(?P<bottom>{_DIGITS})"
+    r"|\\[dt]?frac\s*\{\s*(?P<t>\d+)\s*\}\s*\{\s*(?P<b>\d+)\s*\})"
+)
+_NO_DIGIT = re.compile(r"\D")
+_MARKS = re.compile(r"(?:\\approx|[\u2248\u2243\u2245=])\s*")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
+_RAISED = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_SIGNS = str.maketrans(
+    {"\u2212": "-", "\uff0b": "+", "\u2044": "/", "\u2215": "/", "\uff0e": "."}
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class WrittenNumber:
+    """A number that was read.
+
+    Attributes:
+        text: The same as Python reads it: `-1.12e-15`, `593/1368`.
+        value: Exactly what the text says.
+        top: Of a fraction as it is written, None where it is none.
+        bottom: Of a fraction as it is written, None where it is none.
+    """
+
+    text: str
+    value: Fraction
+    top: int | None = None
+    bottom: int | None = None
+
+
+def _plainly(text: str) -> str:
+    text = text.strip().translate(_SIGNS).replace("{,}", ",").replace(r"\,", " ")
+    text = text.replace(r"\%", "%")
+    return _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
+
+
+def _read_fraction(text: str) -> WrittenNumber | None:
+    match = _FRACTION.fullmatch(text)
+    if match is None:
+        return None
+    top = _NO_DIGIT.sub("", match["top"] or match["t"])
+    bottom = _NO_DIGIT.sub("", match["bottom"] or match["b"])
+    if int(bottom) == 0:
+        return None
+    sign = -1 if match["sign"] == "-" else 1
+    above, below = sign * int(top), int(bottom)
+    return WrittenNumber(f"{above}/{below}", Fraction(above, below), above, below)
+
+
+def _read_decimal(text: str) -> WrittenNumber | None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None or not (match["whole"] or match["rest"]):
+        return None
+    whole, rest = _NO_DIGIT.sub("", match["whole"] or "0"), match["rest"] or ""
+    sign = "-" if match["sign"] == "-" else ""
+    exponent = int((match["e"] or match["power"] or "0").replace(" ", ""))
+    if abs(exponent) > MAX_EXPONENT:
+        return None
+    value = int(f"{sign}{whole}{rest}") * Fraction(10) ** (exponent - len(rest))
+    plain = f"{sign}{whole}" + (f".{rest}" if rest else "")
+    return WrittenNumber(plain + (f"e{exponent}" if exponent else ""), value)
+
+
+def read_number(text: str) -> WrittenNumber | None:
+    """Read a text that is one number; None where it is anything else or too long."""
+    if len(text) > MAX_DIGITS:
+        return None
+    plain = _plainly(text)
+    mark = _MARKS.match(plain)
+    plain = plain[mark.end() :] if mark else plain
+    return _read_decimal(plain) or _read_fraction(plain)
+
+
+def is_whole_as_written(number: WrittenNumber) -> bool:
+    """Say whether nothing has to be divided to know the number.
+
+    `5/1` is 5, and `0/1` may as well be a choice between the two.
+    """
+    return number.bottom is None or (number.bottom == 1 and number.top != 0)
+
+
+# -- numbers in an answer --------------------------------------------------------------
+
+_CHOICE = re.compile(r"\s/|/\s")
+"""`2 / 1` is not read as the number 2."""
+_NUMBER_IN_TEXT = re.compile(
+    r"(?<![\w.,/^%-])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
+)
+_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
+_FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
+_CHANCE = re.compile(r"P\s*\([^()]{0,80}\)\s*[=:\u2248]?\s*")
+
+
+def _without_question(answer: str, question: str) -> str:
+    """Return what stands behind `=` where the question's own words stand before it."""
+    before, sign, behind = answer.partition("=")
+    asked = "".join(before.split()).lower()
+    named = _FUNCTION.fullmatch(asked)
+    asked = named[1] if named else asked
+    # `x + 1 = 5` says of the unknown that it is 4.
+    has_unknown = named is None and any(sign.isalpha() for sign in asked)
+    given = "".join(question.split()).lower()
+    is_asked = len(asked) > 2 and asked in given and not has_unknown
+    return behind.strip() if sign and is_asked and "=" not in behind else answer
+
+
+def number_in(answer: str, question: str) -> WrittenNumber | None:
+    """Read the one number of an answer, alone or in the words of its question."""
+    number = read_number(_without_question(answer, question))
+    if number is not None:
+        return number
+    found = list(_NUMBER_IN_TEXT.finditer(answer))
+    if len(found) != 1:
+        return None
+    beside = f"{answer[: found[0].start()]} {answer[found[0].end() :]}"
+    is_said = is_talk(beside, words_of_numbers(question))
+    return read_number(found[0][0]) if is_said else None
+
+
+def _value_of(gold: object) -> Fraction | None:
+    number = read_number(gold) if isinstance(gold, str) else None
+    return None if number is None else number.value
+
+
+@of_short_text
+def as_number(answer: str, entry: Entry) -> str:
+    """Write a number that is exactly the right one as the right answer is written."""
+    gold = entry.get("answer")
+    value = _value_of(gold)
+    if value is None:
+        return answer
+    number = number_in(answer, entry.get("question", ""))
+    if number is None or number.value != value or _CHOICE.search(answer):
+        return answer
+    if not is_whole_as_written(number):
+        return answer
+    return str(gold)
+
+
+@of_short_text
+def as_angle(answer: str, entry: Entry) -> str:
+    """Write the right angle, with its unit or without, as the right answer."""
+    bare = _DEGREES.sub("", answer)
+    return as_number(bare if read_number(bare) else answer, entry)
+
+
+@of_short_text
+def written_plainly(answer: str, entry: Entry) -> str:
+    """Write a number, whichever it is, with digits, a point and `e`."""
+    number = read_number(_without_question(answer, entry.get("question", "")))
+    if number is None or number.bottom is not None:
+        return answer
+    return number.text
+
+
+def without_chance(answer: str) -> str:
+    """Take `P(exactly 2 heads) =` off."""
+    match = _CHANCE.match(answer)
+    return answer[match.end() :] if match else answer
+
+
+@of_short_text
+def as_fraction(answer: str, entry: Entry) -> str:
+    """Write a fraction in lowest terms that is the right one as the right answer."""
+    gold = entry.get("answer")
+    right = read_number(gold.strip("$ ")) if isinstance(gold, str) else None
+    number = read_number(without_chance(answer.strip("$ ")))
+    if right is None or number is None or number.value != right.value:
+        return answer
+    if number.bottom is None:
+        is_whole = number.text.lstrip("-").isdigit()
+        return str(gold) if is_whole else answer
+    in_lowest_terms = gcd(number.top or 0, number.bottom) == 1
+    return str(gold) if in_lowest_terms else answer
+
+
+_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_LOWERED = re.compile("[₀-₉]+")
+
+
+def with_plain_subscripts(text: str) -> str:
+    """Write `₁₆` as `_16`."""
+    return _LOWERED.sub(lambda at: "_" + at[0].translate(_SUBSCRIPTS), text)
+
+
+def same_number(answer: str, gold: str) -> bool:
+    """Say whether two texts are one number, written in digits."""
+    try:
+        return decimal.Decimal(answer) == decimal.Decimal(gold)
+    except decimal.InvalidOperation:
+        return False

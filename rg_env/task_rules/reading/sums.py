@@ -1,0 +1,115 @@
+"""The value of a sum in the four operations, exactly and without running anything.
+
+A text of digits, `+ - * / ( )` and spaces is read into a tree and worked out in
+fractions. Powers, decimals, names and comments are no part of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import operator
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from rg_env.task_rules.reading.expressions import ExpressionBounds
+from rg_env.task_rules.rules import Entry
+
+MAX_CHARS = 300
+"""Longer texts are not read; the longest gold answer at any level has 84 characters."""
+
+_PLAIN = re.compile(r"[0-9+\-*/()\s]+")
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Sum:
+    """A sum that was read: its numbers, sorted, and its value."""
+
+    numbers: list[int]
+    value: Fraction
+
+
+def _value(node: ast.expr) -> Fraction:
+    """Work out a tree; raises ValueError for what is none of the four operations."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return Fraction(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _value(node.operand)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _OPERATIONS[type(node.op)](_value(node.left), _value(node.right))
+    raise ValueError("none of the four operations")
+
+
+_DECIMAL = re.compile(r"(\d+)\.(\d+)")
+
+
+def exact_value(text: str) -> Fraction | None:
+    """Return the value of a calculation with decimals; None where it has none."""
+
+    def as_fraction(match: re.Match[str]) -> str:
+        return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
+
+    plain = _DECIMAL.sub(as_fraction, text)
+    if not _PLAIN.fullmatch(plain):
+        return None
+    try:
+        return _value(ast.parse(" ".join(plain.split()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
+def read_sum(text: str) -> Sum | None:
+    """Read a sum; None where the text is none or divides by zero."""
+    if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text):
+        return None
+    try:
+        value = _value(ast.parse(" ".join(text.split()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+    return Sum(sorted(map(int, re.findall("[0-9]+", text))), value)
+
+
+# -- countdown and puzzle24 ------------------------------------------------------------
+
+# The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
+SUM_BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
+"""What may be given to the library's parser."""
+
+MAX_WRITTEN_CHARS = 2_000
+_SIGNS = (
+    (re.compile(r"\\left(?=[(\[{])|\\right(?=[)\]}])"), ""),
+    (re.compile(r"\\times|\\cdot|\\ast|[\u00d7\u00b7\u22c5\u2217\u2715\u2022]"), "*"),
+    (re.compile(r"(?<=[\d)\]])\s*[xX]\s*(?=[\d(\[])"), " * "),
+    (re.compile(r"\\div|[\u00f7\u2044\u2215]"), "/"),
+    (re.compile("[\u2212\u2013\u2014]"), "-"),
+    (re.compile("\uff0b"), "+"),
+    (re.compile(r"\\?[\[{]"), "("),
+    (re.compile(r"\\?[\]}]"), ")"),
+)
+_ONLY_ARITHMETIC = re.compile(r"[\d\s+\-*/()]+")
+
+
+def _target_of(entry: Entry) -> str:
+    return str(entry.get("metadata", {}).get("target", 24))
+
+
+def as_sum(answer: str, entry: Entry) -> str:
+    """Write a sum with `* / - ( )` and without the number that it is to make."""
+    if len(answer) > MAX_WRITTEN_CHARS:
+        return answer
+    plain, target = answer, _target_of(entry)
+    for sign, written in _SIGNS:
+        plain = sign.sub(written, plain)
+    sides = [side.strip() for side in plain.split("=")]
+    if len(sides) == 2 and target in sides:
+        plain = sides[sides[0] == target]
+    plain = plain.strip()
+    return plain if _ONLY_ARITHMETIC.fullmatch(plain) else answer

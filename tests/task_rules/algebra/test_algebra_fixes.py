@@ -1,0 +1,77 @@
+"""What the fixes of the tasks of algebra score."""
+
+from __future__ import annotations
+
+import pytest
+
+from rg_env.task_rules.table import rejection
+from tests.support.fixed_scores import fixed_score
+
+
+@pytest.mark.parametrize(
+    "answer", ["", '""', "[]", "no real solutions", "None", "There are no real roots"]
+)
+def test_an_equation_without_solution_is_answered_by_saying_so(answer: str) -> None:
+    entry = {"answer": "", "metadata": {}}
+    assert fixed_score("polynomial_equations", entry, answer) == 1.0
+
+
+@pytest.mark.parametrize(
+    "answer", ["I do not know", "a real root exists", "?", "x", "-"]
+)
+def test_a_text_that_denies_nothing_says_of_no_equation_that_it_has_no_solution(
+    answer: str,
+) -> None:
+    entry = {"answer": "", "metadata": {}}
+    assert fixed_score("polynomial_equations", entry, answer) == 0.0
+
+
+@pytest.mark.parametrize("constant", ["C", "c", "k", "K", "D"])
+def test_the_constant_of_integration_has_one_of_the_usual_names(constant: str) -> None:
+    entry = {"metadata": {"variable": "x", "integrand": "2*x"}}
+    task = "simple_integration"
+    assert fixed_score(task, entry, f"x**2 + {constant}") == 1.0
+    assert fixed_score(task, entry, f"x**2 + {constant}*x") == 0.0
+    assert fixed_score(task, entry, f"x**2 + {constant} + y") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("1.5, -2.0", 1.0),
+        ("the solutions are, 1.5, -2.0", 0.0),
+        ("1.5, -2.0, I think not", 0.0),
+        ("1.5, -2.0, or 4.0", 0.0),
+        ("1.5, -2.0, ?", 0.0),
+    ],
+)
+def test_nothing_but_talk_stands_beside_solutions(answer: str, fixed: float) -> None:
+    entry = {"answer": "1.5, -2.0", "metadata": {"variable": "x"}}
+    assert fixed_score("polynomial_equations", entry, answer) == fixed
+
+
+@pytest.mark.parametrize(
+    ("answer", "integrand"),
+    [
+        ("sin(x) + C", "cos(x)"),
+        ("-log(cos(x)) + C", "tan(x)"),
+        ("ln(x) + C", "1/x"),
+        ("e**(2*x)/2 + C", "exp(2*x)"),
+        ("E**x", "exp(x)"),
+        ("asec(x)", "1/(x**2*sqrt(1 - 1/x**2))"),
+        ("log(abs(x)) + C", "1/x"),
+        ("x*atan(3*x) - log(Abs((3*x)**2 + 1))/6 + C", "atan(3*x)"),
+    ],
+)
+@pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
+def test_an_antiderivative_of_elementary_functions_is_right(
+    task: str, answer: str, integrand: str
+) -> None:
+    entry = {"metadata": {"variable": "x", "integrand": integrand}}
+    assert rejection(task, answer) is None
+    assert fixed_score(task, entry, answer) == 1.0
+
+
+def test_the_absolute_value_of_a_part_of_a_logarithm_stays() -> None:
+    entry = {"metadata": {"variable": "x", "integrand": "1/(x + 1)"}}
+    assert fixed_score("simple_integration", entry, "log(abs(x) + 1)") == 0.0

@@ -1,0 +1,32 @@
+"""Sums in the four operations."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from rg_env.task_rules.reading.sums import exact_value, read_sum
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2**3", "2//1", "1.5", "a", "1/0", "2+", "0x2", "1_0", "2 # 3", "()", "٣", "1 2"],
+)
+def test_what_is_no_plain_sum_is_not_read(text: str) -> None:
+    assert read_sum(text) is None
+
+
+def test_a_sum_is_worked_out_exactly() -> None:
+    read = read_sum("-(1 + 2)/3*+4")
+    assert read is not None
+    assert (read.numbers, read.value) == ([1, 2, 3, 4], -4)
+
+
+def test_decimals_are_worked_out_exactly() -> None:
+    assert exact_value("(0.1 + 0.2)/3.0") == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("text", ["", "1/0.0", "2**0.5", "1e3", "(" * 9_000, "0.1 = ?"])
+def test_what_is_no_calculation_has_no_value(text: str) -> None:
+    assert exact_value(text) is None

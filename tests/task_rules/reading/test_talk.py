@@ -1,0 +1,116 @@
+"""Which words may stand around an answer."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+
+from rg_env.task_rules.reading.talk import is_talk, is_wrapper, lead_end
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("5", "The answer is 5.", "5 legs", "**5**", "\\boxed{5}", "5\nSo 5."),
+        *("5 \\text{ legs}", "There are 5 legs in total.", "She has 5 left"),
+    ],
+)
+def test_talk_around_the_gold_answer_is_a_wrapper(answer: str) -> None:
+    assert is_wrapper(answer, "5", "How many legs are left?")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "-5",
+        "- 5",
+        "50",
+        "1/5",
+        ".5",
+        "5.5",
+        "5,5",
+        "5e3",
+        "5%",
+        "5!",
+        "~5",
+        "5#",
+        "5 or 6",
+        "5, 6",
+        "five or 5",
+        "not 5",
+        "x5",
+        "5_",
+        "5²",
+        "<answer>5</answer>",
+        "The answer isn't 5",
+        "it cannot be 5",
+        "5 percent",
+        "5 ducks",
+        "\\cancel{5}",
+        "\\sqrt{5}",
+    ],
+)
+def test_another_number_or_a_choice_is_no_wrapper(answer: str) -> None:
+    assert not is_wrapper(answer, "5", "How many legs have 12 ducks?")
+
+
+@pytest.mark.parametrize("answer", ["True False", "not True", "Untrue", "Truex", ""])
+def test_both_choices_or_another_word_are_no_wrapper(answer: str) -> None:
+    assert not is_wrapper(answer, "True")
+
+
+def test_an_empty_gold_answer_is_in_no_wrapper() -> None:
+    assert not is_wrapper("anything", "")
+
+
+@pytest.mark.parametrize("text", ["", "The answer is", "so: ", "**", "\\boxed{}"])
+def test_talk_is_no_answer(text: str) -> None:
+    assert is_talk(text)
+
+
+@pytest.mark.parametrize("text", ["or", "5", "not", "#", *string.ascii_lowercase])
+def test_what_may_be_an_answer_is_no_talk(text: str) -> None:
+    assert not is_talk(text)
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        *(
+            "The answer is ",
+            "Answer: ",
+            "**Answer:** ",
+            "- **Answer:** ",
+            "ANSWER:",
+        ),
+        *(
+            "The moves are:\n",
+            "### Final Answer\n\n",
+            "Therefore, ",
+            "So the answer is: ",
+        ),
+        *("Key move: ", "It's ", "The simplified fraction is ", "Roots: ", "Total = "),
+        *(
+            "Final Answer: The final answer is ",
+            "The light will be ",
+            "Here is the list:",
+        ),
+    ],
+)
+def test_what_announces_an_answer_ends_where_it_begins(lead: str) -> None:
+    assert lead_end(f"{lead}$5$") == len(lead)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Not: 5", "The answer is not: 5", "It isn't 5", "The wrong answer is 5"),
+        *("the cat is 5", "a: 5", "A=5", "so the word", "is 5", "5: 6", "x + 1 = 5"),
+        *("True = False", "mother = husband", "word\nlist\nof", ""),
+    ],
+)
+def test_what_may_deny_it_or_belong_to_it_announces_nothing(text: str) -> None:
+    assert "5" not in text[: lead_end(text)]
+    assert text[lead_end(text) :] in (text, "not: 5")

@@ -1,0 +1,84 @@
+"""Repaired levels, scales that change nothing, and tasks without a scale."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rg_env.items.task_check import gold_fault
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.table import TABLE, no_scale_reason, solution
+from rg_env.tasks import library
+from rg_env.tasks.scales import load_shipped
+from rg_env.workers.worker_pool import WorkerPool
+
+MakeEntry = Callable[..., dict[str, Any]]
+
+SHIPPED = load_shipped()
+
+REPAIRS = {
+    task: rules.level_repair for task, rules in TABLE.items() if rules.level_repair
+}
+
+FIXED = {
+    task: rules.fixed_level
+    for task, rules in TABLE.items()
+    if rules.fixed_level and task in SHIPPED.scales
+}
+"""Task to the reason why its scale changes nothing."""
+
+
+def test_a_task_that_nobody_knows_has_no_scale_for_a_reason() -> None:
+    assert "no curriculum" in no_scale_reason("of_a_later_version")
+
+
+@pytest.mark.parametrize("task", FIXED)
+def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(
+    make_asked_entry: MakeEntry, task: str
+) -> None:
+    scale = SHIPPED.scales[task]
+    assert scale.is_dead
+    assert FIXED[task] in scale.note
+    for seed in range(8):
+        low, high = (
+            make_asked_entry(task, scale.steps[end].params, seed) for end in (0, -1)
+        )
+        assert low["question"] == high["question"]
+
+
+@pytest.mark.parametrize("task", ["caesar_cipher", "knight_swap", "survo"])
+def test_the_library_refuses_the_levels_that_are_repaired(task: str) -> None:
+    plain = library.curriculum_levels(task)
+    refused = {n for n, level in enumerate(plain) if level.refusal is not None}
+    assert refused == set(REPAIRS[task].overrides)
+
+
+@pytest.mark.parametrize("task", REPAIRS)
+def test_a_repaired_level_is_on_the_scale_and_its_gold_answers_are_right(
+    pool: WorkerPool, make_asked_entry: MakeEntry, task: str
+) -> None:
+    scale = SHIPPED.scales[task]
+    assert REPAIRS[task].reason in scale.note
+    assert not scale.skipped
+    for step in scale.steps:
+        if set(step.levels) & set(REPAIRS[task].overrides):
+            entry = make_asked_entry(task, step.params, 5)
+            if solution(task, entry):
+                judged = gold_fault(pool, task, step.params, entry, ScoringRules())
+                assert asyncio.run(judged) is None
+
+
+def test_a_grid_that_is_filled_with_the_commoner_sign_is_seldom_right(
+    make_asked_entry: MakeEntry,
+) -> None:
+    for step in SHIPPED.scales["modulo_grid"].steps:
+        paid = 0
+        for seed in range(30):
+            entry = make_asked_entry("modulo_grid", step.params, seed)
+            grid = entry["question"].partition("\n\n")[2]
+            common = max("✅❌", key=grid.count)
+            paid += grid.replace("❔", common) == entry["answer"]
+        assert paid <= 8
