@@ -62,7 +62,7 @@ class InferenceServer:
     def __init__(self, model: Model, latency_ms: float = 0.0) -> None:
         self.model = model
         self.tokenizer = ChatTokenizer()
-        self._latency_s = latency_ms / 1000
+        self.latency_s = latency_ms / 1000
         self._requests = self._completions = 0
 
     async def health(self, request: web.Request) -> web.Response:
@@ -115,7 +115,7 @@ class InferenceServer:
         arrived = time.monotonic()
         answer = await self.answer(ask)
         encoded = orjson.dumps(protocol.shape(body, answer))
-        await asyncio.sleep(arrived + self._latency_s - time.monotonic())
+        await asyncio.sleep(arrived + self.latency_s - time.monotonic())
         if ask.max_tokens > TRIAL_TOKENS:
             self._requests += 1
             self._completions += len(answer.generations)

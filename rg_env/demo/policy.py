@@ -19,15 +19,7 @@ from typing import Literal
 Kind = Literal["right", "wrong", "hedged", "bad_format", "unfinished", "guess"]
 """What a completion is meant to be; a guess answers a question that is not known."""
 
-Form = Literal[
-    "plain", "no_tags", "two_answers", "unclosed_answer", "draft_in_thinking", "endless"
-]
-BAD_FORMS: tuple[Form, ...] = (
-    "no_tags",
-    "two_answers",
-    "unclosed_answer",
-    "draft_in_thinking",
-)
+BAD_FORMS = ("no_tags", "two_answers", "unclosed_answer", "draft_in_thinking")
 
 # A level of None means the library's own parameters, which lie in no known place of the
 # scale; the middle keeps such items neither easy nor hard.
@@ -141,12 +133,10 @@ class SimulatedCompletion:
         text: The completion; of an unfinished one, a piece to be repeated for ever.
         kind: What it was meant to be. A wrong answer may now and then score above zero,
             or be right by luck; the scorer decides, not this field.
-        form: How it is laid out; `plain` means one closed answer after the thinking.
     """
 
     text: str
     kind: Kind
-    form: Form
 
 
 def _require(condition: bool, message: str) -> None:
@@ -185,17 +175,16 @@ def sample_completion(
     question = entry.question if entry else ""
     thinking = _sample_thinking(question, profile.thinking_words, rng)
     if kind == "unfinished":
-        return SimulatedCompletion(f"<think>\n{thinking}\n", kind, "endless")
+        return SimulatedCompletion(f"<think>\n{thinking}\n", kind)
     answer = entry.answer if entry else str(rng.randrange(100))
     if kind == "bad_format":
-        form = rng.choice(BAD_FORMS)
-        return SimulatedCompletion(_misform(thinking, answer, form, rng), kind, form)
+        return SimulatedCompletion(_misform(thinking, answer, rng), kind)
     if kind == "wrong":
         answer = spoil_answer(answer, rng)
     if kind == "hedged":
         answer = f"{answer} or {spoil_answer(answer, rng)}"
     text = f"<think>\n{thinking}\n</think>\n<answer>{answer}</answer>"
-    return SimulatedCompletion(text, kind, "plain")
+    return SimulatedCompletion(text, kind)
 
 
 def sample_kind(
@@ -280,8 +269,9 @@ def _swap_words(answer: str, rng: random.Random) -> str | None:
     return " ".join(words)
 
 
-def _misform(thinking: str, answer: str, form: Form, rng: random.Random) -> str:
+def _misform(thinking: str, answer: str, rng: random.Random) -> str:
     """Lay out an answer so that it must not be extracted."""
+    form = rng.choice(BAD_FORMS)
     closed = f"<think>\n{thinking}\n</think>\n"
     if form == "no_tags":
         return f"{closed}The answer is {answer}."

@@ -46,7 +46,6 @@ class PolicyModel:
         self._asked: Counter[bytes] = Counter()
         self._unknown_questions = 0
         self._kinds: Counter[str] = Counter()
-        self._forms: Counter[str] = Counter()
 
     async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
         """Answer one prompt n times."""
@@ -65,17 +64,12 @@ class PolicyModel:
             rng = random.Random(f"{self._seed}/{ask}/{choice}/{prompt}")
             completion = sample_completion(entry, self._profile, rng)
             self._kinds[completion.kind] += 1
-            self._forms[completion.form] += 1
             generations.append(self._finish(completion, max_tokens, rng))
         return generations
 
     def counts(self) -> Mapping[str, Any]:
-        """Return the completions by kind and form, and the questions it guessed."""
-        return {
-            "unknown_questions": self._unknown_questions,
-            "kinds": self._kinds,
-            "forms": self._forms,
-        }
+        """Return the completions by kind, and the questions it guessed."""
+        return {"unknown_questions": self._unknown_questions, "kinds": self._kinds}
 
     def _count_ask(self, prompt: str) -> int:
         digest = hashlib.blake2b(prompt.encode(), digest_size=8).digest()

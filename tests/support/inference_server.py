@@ -120,8 +120,8 @@ class FaultyServer(InferenceServer):
         jitter: float = 0.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(model or TextModel(Arithmetic(seed), seed))
-        self._latency_s, self._jitter = latency_ms / 1000, jitter
+        super().__init__(model or TextModel(Arithmetic(seed), seed), latency_ms)
+        self._jitter = jitter
         self._rng = random.Random(seed)
         self.served = RequestCounts()
         self.faults = faults.Faults(script)
@@ -185,7 +185,7 @@ class FaultyServer(InferenceServer):
         broken = faults.BROKEN.get((protocol, fault))
         shaped = protocol.shape(body, answer) if broken is None else broken
         encoded = orjson.dumps(shaped)
-        wanted_s = self._latency_s * (1 + self._jitter * self._rng.uniform(-1, 1))
+        wanted_s = self.latency_s * (1 + self._jitter * self._rng.uniform(-1, 1))
         await asyncio.sleep(arrived + wanted_s - time.monotonic())
         await self.runs.wait()
         if fault == "truncated":
