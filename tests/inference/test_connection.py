@@ -11,8 +11,7 @@ from parts import server_config
 
 from rg_env.atropos.api_client import ApiClient, ApiUnreachable
 from rg_env.inference import connection as connection_module
-from rg_env.inference.bounded_bodies import BodyTooLongError, most_bytes
-from rg_env.inference.connection import Connection
+from rg_env.inference.connection import BodyTooLongError, Connection, most_bytes
 from rg_env.simulation.inference_server import serve_app
 
 BLOCK = b" " * 2**20
