@@ -104,8 +104,7 @@ from rg_env.items.item_source import PATIENCE_S, NoItems
 from rg_env.items.run_items import prepare_items
 from rg_env.off_loop import off_loop
 from rg_env.reports.evaluation_summary import summarise
-from rg_env.reports.metrics import Metrics
-from rg_env.reports.run_numbers import run_numbers
+from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.tasks.feedback import Feedback
@@ -672,7 +671,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             scored_data,
             item,
             is_for_trainer=do_send_to_api,
-            limit_tokens=self.max_token_len if abort_on_any_max_length_exceeded else 0,
+            limit_tokens=(
+                self._length.trainer if abort_on_any_max_length_exceeded else 0
+            ),
         )
         self._groups.settle(*delivered.endings)
         self.completion_lengths += delivered.lengths

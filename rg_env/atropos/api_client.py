@@ -24,7 +24,7 @@ import orjson
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.bounded_bodies import MOST_BYTES_OF_THE_API, read_bounded
+from rg_env.inference.connection import MOST_BYTES_OF_THE_API, read_bounded
 from rg_env.inference.connection_faults import KEEP_ALIVE_S, SILENT, may_pass
 from rg_env.inference.refusals import describe
 

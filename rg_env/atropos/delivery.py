@@ -96,51 +96,41 @@ def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
     return [len(mask) - list(mask).count(PROMPT_MASK) for mask in masks]
 
 
-@dataclasses.dataclass(frozen=True)
-class GroupRules:
-    """What a group must be, to be delivered.
-
-    Attributes:
-        group_size: Rollouts of a group that does not say its own number.
-        needs_signal: Whether a group is turned away whose scores are all equal.
-        is_for_trainer: Whether every rollout needs a token that is trained on.
-        limit_tokens: Every sequence must stay below it; 0 or less for no limit.
-    """
-
-    group_size: int
-    needs_signal: bool
-    is_for_trainer: bool
-    limit_tokens: int
-
-
 def fault_of(
-    group: Group, lengths: Sequence[int], rules: GroupRules
+    group: Group,
+    lengths: Sequence[int],
+    config: Any,
+    *,
+    is_for_trainer: bool,
+    limit_tokens: int,
 ) -> tuple[str | None, bool]:
     """Return why a group cannot be delivered, and whether its lengths count.
 
     Args:
         group: The group; keys that the API expects are set where they are absent.
         lengths: Trained tokens of each rollout, shape (G,).
-        rules: What it must be.
+        config: The settings.
+        is_for_trainer: Whether every rollout needs a token that is trained on.
+        limit_tokens: Every sequence must stay below it; 0 or less for no limit.
 
     Returns:
         The reason, None if there is none; and whether the group is whole enough for
         its lengths to be among the run's numbers.
     """
     overrides = group.get("group_overrides") or {}
-    size = overrides.get("group_size", rules.group_size)
+    size = overrides.get("group_size", config.group_size)
     found = group.get("tokens", [])
     if len(found) != size:
         return f"it has {len(found)} rollouts instead of {size}", False
-    if rules.needs_signal and len(set(group["scores"])) == 1:
+    if config.ensure_scores_are_not_same and len(set(group["scores"])) == 1:
         return "its scores are all the same", False
     for key in SET_IF_ABSENT:
         group.setdefault(key, None)
-    if rules.is_for_trainer and 0 in lengths:
+    if is_for_trainer and 0 in lengths:
         return "a completion has no token that could be trained on", True
     longest = max(map(len, found), default=0)
-    if 0 < rules.limit_tokens <= longest:
-        reached = f"{longest} tokens reach the trainer's limit, {rules.limit_tokens}"
+    if 0 < limit_tokens <= longest:
+        reached = f"{longest} tokens reach the trainer's limit, {limit_tokens}"
         return reached, True
     return None, True
 
@@ -211,19 +201,12 @@ class GroupDelivery:
         Returns:
             What became of each group, also after an error or a cancel.
         """
-        config = self._env.config
-        rules = GroupRules(
-            group_size=config.group_size,
-            needs_signal=config.ensure_scores_are_not_same,
-            is_for_trainer=is_for_trainer,
-            limit_tokens=limit_tokens,
-        )
         parcels = [_Parcel(group) for group in listed(groups)]
         lengths: list[int] = []
         error: BaseException | None = None
         try:
-            left = await self._checked(parcels, rules, lengths)
-            if left and rules.is_for_trainer:
+            left = await self._checked(parcels, lengths, is_for_trainer, limit_tokens)
+            if left and is_for_trainer:
                 await self._send(left, as_list=isinstance(groups, list))
             for parcel in left:
                 await self._env.add_rollouts_for_wandb(parcel.group, item)
@@ -232,14 +215,18 @@ class GroupDelivery:
         except Exception as failed:  # noqa: BLE001 - of a subclass, a disk or W&B
             error, ended = failed, "failed"
         if error is not None:
-            may_end = {"rejected", "written"} if rules.is_for_trainer else {"rejected"}
+            may_end = {"rejected", "written"} if is_for_trainer else {"rejected"}
             for parcel in parcels:
                 if parcel.fate in may_end:
                     parcel.fate = ended  # type: ignore[assignment]
         return Delivered([parcel.ending for parcel in parcels], lengths, error)
 
     async def _checked(
-        self, parcels: Sequence[_Parcel], rules: GroupRules, lengths: list[int]
+        self,
+        parcels: Sequence[_Parcel],
+        lengths: list[int],
+        is_for_trainer: bool,
+        limit_tokens: int,
     ) -> list[_Parcel]:
         """Return the parcels that pass the checks, their rows written."""
         left = []
@@ -250,14 +237,20 @@ class GroupDelivery:
                 own = count_trained(masks)
             else:
                 own = await off_loop(count_trained, masks)
-            fault, is_whole = fault_of(group, own, rules)
+            fault, is_whole = fault_of(
+                group,
+                own,
+                self._env.config,
+                is_for_trainer=is_for_trainer,
+                limit_tokens=limit_tokens,
+            )
             lengths += own if is_whole else []
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
                 continue
             if self._env.config.include_messages and group.get("messages") is None:
                 group["messages"] = await off_loop(self._decoded_messages, group)
-            await self._write_row(group, is_only_copy=not rules.is_for_trainer)
+            await self._write_row(group, is_only_copy=not is_for_trainer)
             parcel.fate = "written"
             left.append(parcel)
         return left

@@ -303,12 +303,9 @@ class OldNames:
         if model_answer is None:
             return 0.0
         answer = model_answer.strip()
-        return self._scorer().score_blocking(dataset_obj, rg_item, answer).value
-
-    def _scorer(self) -> GroupScorer:
-        """Return a scorer over this environment's workers, or the shared one's."""
         config, pool = self._settings, self._pool or shared_pool()
-        return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+        scorer = GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+        return scorer.score_blocking(dataset_obj, rg_item, answer).value
 
     @property
     def _settings(self) -> ReasoningGymEnvConfig:

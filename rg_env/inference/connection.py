@@ -1,21 +1,23 @@
 """HTTP to one inference server: connections kept open, replies bounded.
 
+Bodies are read no further than an honest one goes: what is at an address may be no
+inference server, or one gone wrong, a file of gigabytes or a stream without an end.
+
 Mends B23 of docs/host_defects.md: a connection is opened and closed for every request.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 import aiohttp
 import orjson
 
-from rg_env.inference.bounded_bodies import most_bytes, read_bounded
 from rg_env.inference.connection_faults import FIRST_SERVER_FAULT, KEEP_ALIVE_S
 from rg_env.inference.extras import headers_of
-from rg_env.inference.replies import NO_SUCH_FORM
+from rg_env.inference.replies import NO_SUCH_FORM, BadReplyError
 from rg_env.inference.routes import Body, url_of
 
 READ_BUFFER_BYTES = 2**20
@@ -24,6 +26,48 @@ REFUSAL_BYTES = 2**14
 
 JSON_CONTENT = {"Content-Type": "application/json"}
 PAGE = aiohttp.ClientTimeout(total=10.0)
+
+
+MEBIBYTE = 2**20
+MOST_BYTES_OF_THE_API = 64 * MEBIBYTE
+
+ANY_REPLY_BYTES = 16 * MEBIBYTE
+TOKEN_BYTES = 256
+"""A completion's reply may have so many bytes, and so many for each token that it may
+hold: vLLM writes about 150, with its id, its text and its log-probability, each more
+than once."""
+
+
+class BodyTooLongError(BadReplyError):
+    """A body goes on after the most that an honest reply could be."""
+
+
+def most_bytes(n: int, tokens: int) -> int:
+    """Return how long the reply to a request may be.
+
+    Args:
+        n: Completions.
+        tokens: Of each at most, the prompt's included.
+    """
+    return ANY_REPLY_BYTES + TOKEN_BYTES * n * tokens
+
+
+async def read_bounded(blocks: AsyncIterable[bytes], most_bytes: int) -> list[bytes]:
+    """Return the blocks of a body.
+
+    Raises:
+        BodyTooLongError: There are more bytes.
+    """
+    read, left = [], most_bytes
+    async for block in blocks:
+        left -= len(block)
+        if left < 0:
+            raise BodyTooLongError(
+                f"the reply is longer than {most_bytes // MEBIBYTE} MiB, far more than"
+                " was asked for"
+            )
+        read.append(block)
+    return read
 
 
 async def _refuse_error(reply: aiohttp.ClientResponse) -> None:

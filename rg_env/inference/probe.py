@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
-from rg_env.inference.bounded_bodies import BodyTooLongError
 from rg_env.inference.chat_replies import why_no_answer
+from rg_env.inference.connection import BodyTooLongError
 from rg_env.inference.connection_faults import may_pass
 from rg_env.inference.extras import secrets_of
 from rg_env.inference.refusals import CONTEXT, Refusal, refusal_behind, setting_of

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
 from rg_env.scoring.extraction import FormatFailure
+from rg_env.tasks.feedback import Feedback
 
 TROUBLE = frozenset({"refused", "timeout", "scorer_error"})
 """Outcomes that say something of the scorer as well as of the answer."""
@@ -147,3 +149,33 @@ class Metrics:
             f"{self.ledger}, mean score {self.mean_score:.3f}",
             f"of {scored} scored: {'; '.join(parts)}",
         ]
+
+
+def run_numbers(
+    metrics: Metrics,
+    feedback: Feedback,
+    correct: Sequence[float],
+    scores: Sequence[float],
+    events: Mapping[str, int],
+) -> dict[str, Any]:
+    """Return name and value of each number.
+
+    Args:
+        metrics: Counts of the rollouts; its events take up the others.
+        feedback: Levels and weights.
+        correct: 1.0 or 0.0 for each rollout since the last call: is it correct.
+        scores: Their scores, in [0, 1].
+        events: What others have counted since the run began.
+    """
+    numbers: dict[str, Any] = {}
+    if correct:
+        numbers["train/percent_correct"] = statistics.fmean(correct)
+    if scores:
+        numbers["train/mean_score"] = statistics.fmean(scores)
+    for name, count in events.items():
+        metrics.events[name] = count
+    numbers.update(metrics.wandb_scalars())
+    if feedback.moves_something:
+        stats = feedback.stats()
+        numbers.update({f"curriculum/{name}": n for name, n in stats.items()})
+    return numbers

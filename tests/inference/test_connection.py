@@ -10,8 +10,7 @@ from aiohttp import web
 from rg_env.atropos.api_client import ApiClient, ApiUnreachable
 from rg_env.demo.inference_server import serve_app
 from rg_env.inference import connection as connection_module
-from rg_env.inference.bounded_bodies import BodyTooLongError, most_bytes
-from rg_env.inference.connection import Connection
+from rg_env.inference.connection import BodyTooLongError, Connection, most_bytes
 from tests.support.odd_servers import Odd, models, serving
 from tests.support.parts import server_config
 

@@ -1,7 +1,6 @@
 """The numbers of a run for W&B."""
 
-from rg_env.reports.metrics import Metrics
-from rg_env.reports.run_numbers import run_numbers
+from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.ledger import Ledger
 from rg_env.tasks.feedback import Feedback
 

@@ -5,8 +5,7 @@ from datetime import datetime, timezone
 import pytest
 
 from rg_env import patience
-from rg_env.inference.circuit import Circuit
-from rg_env.inference.circuit_client import retry_after_s
+from rg_env.inference.circuit_client import Circuit, retry_after_s
 from rg_env.patience import BUSY_REST_S as DEFAULT_REST_S
 from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.patience import CIRCUIT_FIRST_PAUSE_S as FIRST_PAUSE_S
