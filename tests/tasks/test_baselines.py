@@ -15,9 +15,9 @@ from rg_env.tasks.baselines import (
     Baselines,
     TaskBaselines,
     load_shipped,
-    table_text,
 )
 from rg_env.tasks.scales import load_shipped as load_scales
+from tools.make_baselines import table_text
 
 SHIPPED = load_shipped()
 AT_DEFAULTS = Baseline({}, 0.5, 0.04, 600, "always 'Yes'")

@@ -17,9 +17,9 @@ from rg_env.tasks.scales import (
     SkippedLevel,
     Step,
     load_shipped,
-    table_text,
 )
 from rg_env.workers.worker_pool import WorkerPool
+from tools.make_scales import table_text
 
 MakeEntry = Callable[..., dict[str, Any]]
 
