@@ -9,7 +9,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.task_rules.scale_repairs import NO_SCALE, REPAIRS
-from rg_env.tasks import library
+from rg_env.tasks import library, library_levels
 from rg_env.tasks.scales import (
     TABLE,
     Scale,
@@ -39,9 +39,9 @@ FAST_TASKS = [
 ]
 
 
-def repaired_levels(task: str) -> list[library.CurriculumLevel]:
+def repaired_levels(task: str) -> list[library_levels.CurriculumLevel]:
     repair = REPAIRS.get(task)
-    return library.curriculum_levels(task, repair.overrides if repair else None)
+    return library_levels.curriculum_levels(task, repair.overrides if repair else None)
 
 
 # -- a scale ---------------------------------------------------------------------------
