@@ -10,7 +10,9 @@ takes an hour of two cores; given names of tasks, only their rows are made anew.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,13 +22,13 @@ from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
 from rg_env.tasks.baselines import (
     HIGHEST,
+    LISTS,
     TABLE,
     WORTH_SHIPPING,
     Baseline,
     Baselines,
     TaskBaselines,
     load_shipped,
-    table_text,
 )
 from rg_env.tasks.scales import Scale
 from rg_env.tasks.scales import load_shipped as load_scales
@@ -172,6 +174,23 @@ async def row_of(
         baselines=tuple(one for baselines, _ in found for one in baselines),
         rules=tuple(one for _, by_rule in found for one in by_rule),
     )
+
+
+def _row_text(row: TaskBaselines) -> str:
+    lists = []
+    for name in LISTS:
+        found = [dataclasses.asdict(one) for one in getattr(row, name)]
+        lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
+        lists.append(f'"{name}": [{lines}]')
+    return f'{{"digest": "{row.digest}", "trial": {row.trial}, {", ".join(lists)}}}'
+
+
+def table_text(baselines: Baselines) -> str:
+    """Return a table as JSON, one line a baseline, tasks by name."""
+    rows = (f'  "{t}": {_row_text(r)}' for t, r in sorted(baselines.by_task.items()))
+    version = json.dumps(baselines.library_version)
+    body = ",\n".join(rows)
+    return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
 
 
 def _report(task: str, row: TaskBaselines) -> Iterator[str]:

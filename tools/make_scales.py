@@ -7,13 +7,15 @@ or so; given names of tasks, only their rows are made anew.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import statistics
 import sys
 from collections.abc import Sequence
 
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
-from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped, table_text
+from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped
 from rg_env.workers.worker_pool import WorkerPool
 from tools.scale_probe import ProbeTally, build_scale, probe_task
 
@@ -21,6 +23,37 @@ AT_ONCE = 2
 """Steps that are probed at the same time."""
 
 MEMORY_LIMIT_BYTES = 3 * 2**30
+
+
+def _lines(name: str, rows: Sequence[object]) -> str:
+    """Return a member whose value is an array with one element a line."""
+    body = ",".join(f"\n    {json.dumps(row, ensure_ascii=False)}" for row in rows)
+    return f'   "{name}": [{body}]'
+
+
+def _task_text(scale: Scale, digest: str) -> str:
+    """Return the row of a task, one line for each step."""
+    head = {
+        "digest": digest,
+        "default_level": scale.default_level,
+        "is_dead_knob": scale.is_dead_knob,
+        "note": scale.note,
+    }
+    members = [f'   "{k}": {json.dumps(v)}' for k, v in head.items()]
+    members.append(_lines("steps", [dataclasses.asdict(s) for s in scale.steps]))
+    members.append(_lines("skipped", [dataclasses.asdict(s) for s in scale.skipped]))
+    return f'  "{scale.task}": {{\n' + ",\n".join(members) + "\n  }"
+
+
+def table_text(shipped: ShippedScales) -> str:
+    """Return a table as JSON, one line a step, tasks by name: its diffs are read."""
+    rows = [
+        _task_text(scale, shipped.digests[task])
+        for task, scale in sorted(shipped.scales.items())
+    ]
+    version = json.dumps(shipped.library_version)
+    body = ",\n".join(rows)
+    return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
 
 
 def _report(task: str, levels: tuple[int, ...], tally: ProbeTally) -> None:

@@ -19,7 +19,7 @@ from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of, solution
-from rg_env.tasks.library import CurriculumLevel
+from rg_env.tasks.library_levels import CurriculumLevel, curriculum_levels
 from rg_env.tasks.sampler import entry_seed
 from rg_env.tasks.scales import Scale, SkippedLevel, Step
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
@@ -214,9 +214,7 @@ async def probe_task(
     """
     repair = rules_of(task).level_repair
     overrides = repair.overrides if repair is not None else {}
-    levels = await pool.run(
-        worker_jobs.curriculum_levels, task, overrides, deadline_s=LIBRARY_S
-    )
+    levels = await pool.run(curriculum_levels, task, overrides, deadline_s=LIBRARY_S)
     steps = []
     skipped = [
         SkippedLevel(number, f"reasoning-gym refuses it: {level.refusal}")

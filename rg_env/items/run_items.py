@@ -118,7 +118,7 @@ async def prepare_items(
     await check_params(pool, _params_at_every_step(selection, difficulty))
     adaptive = None
     if settings.task_choice == "adaptive":
-        adaptive = AdaptiveWeights(dict.fromkeys(names, 1.0), settings.adaptive_floor)
+        adaptive = AdaptiveWeights(names, settings.adaptive_floor)
     feedback.attach(difficulty, adaptive)
     sampler = Sampler(
         [choice.weight for choice in selection],

@@ -16,7 +16,7 @@ from rg_env.items import installed_fixes
 from rg_env.scoring.score import Score, ScoreRow, as_row, better_form, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import EVALUATED, rejection, source_task
-from rg_env.tasks import library
+from rg_env.tasks import library, library_levels
 
 T = TypeVar("T")
 
@@ -140,15 +140,8 @@ def describe_fixes() -> dict[str, installed_fixes.Standing]:
     return {task: found for task, found in standings.items() if found is not None}
 
 
-def curriculum_levels(
-    task: str, overrides: Mapping[int, Mapping[str, Any]]
-) -> list[library.CurriculumLevel]:
-    """Return what every level of a task sets; see `library.curriculum_levels`."""
-    return library.curriculum_levels(task, overrides)
-
-
 def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:
-    """Return digests by task; see `library.curriculum_digest`.
+    """Return digests by task; see `library_levels.curriculum_digest`.
 
     Args:
         tasks: Registered tasks; None for all that have a curriculum.
@@ -156,4 +149,4 @@ def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:
     if tasks is None:
         infos = library.describe().tasks.items()
         tasks = [task for task, info in infos if info.has_curriculum]
-    return {task: library.curriculum_digest(task) for task in tasks}
+    return {task: library_levels.curriculum_digest(task) for task in tasks}

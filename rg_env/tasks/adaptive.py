@@ -1,12 +1,13 @@
-"""Which tasks are worth asking: weights that follow where groups carry a signal.
+"""Which tasks are worth sampling: weights that follow where groups carry a signal.
 
 A group whose scores are all equal teaches a trainer nothing. Here each task has an
-estimate of the fraction of its groups that carry a signal, and its weight is
+estimate of the fraction of its groups that carry a signal, and its weight is that of
+the settings times
 
-    base * (floor + (1 - floor) * estimate)
+    floor + (1 - floor) * estimate
 
 The estimate begins at 1 and forgets half with each group: over a simulated run from
-weak to strong (docs/measurements.md) a longer memory keeps asking tasks that are
+weak to strong (docs/measurements.md) a longer memory keeps sampling tasks that are
 dead or solved, and one much shorter leaves tasks that do carry a signal too soon. A
 task that wakes up again is found by the groups that the floor still gives it.
 
@@ -15,8 +16,7 @@ The weights change through `record` and loading alone; nothing is drawn here.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 FLOOR = 0.03
@@ -27,45 +27,36 @@ MEMORY = 0.5
 
 
 class AdaptiveWeights:
-    """Weights of tasks, by the signal that their newest groups carried.
+    """What the weights of tasks are multiplied by, for the signal of their groups.
 
     Args:
-        base: Task to its weight when every group carries a signal; positive.
-        floor: The share of the base that a task without any signal keeps, in (0, 1].
+        tasks: Their names.
+        floor: The share of its weight that a task without any signal keeps, in (0, 1].
 
     Raises:
-        ValueError: A weight is not positive or the floor is out of range.
+        ValueError: The floor is out of range.
     """
 
-    def __init__(self, base: Mapping[str, float], floor: float = FLOOR) -> None:
-        for task, weight in base.items():
-            if not (math.isfinite(weight) and weight > 0):
-                raise ValueError(f"{task}: a weight must be above 0, found {weight!r}")
+    def __init__(self, tasks: Iterable[str], floor: float = FLOOR) -> None:
         if not 0 < floor <= 1:
             raise ValueError(f"the floor must be in (0, 1], found {floor!r}")
-        self._base = dict(base)
         self._floor = floor
-        self._signal = dict.fromkeys(self._base, 1.0)
+        self._signal = dict.fromkeys(tasks, 1.0)
 
     def record(self, task: str, has_signal: bool) -> None:
         """Add one group of a task.
 
         Raises:
-            KeyError: The task is none of those with a base weight.
+            KeyError: The task is none of them.
         """
         self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_signal
 
     def weight_of(self, task: str) -> float:
-        """Return a task's weight, in [floor * base, base]."""
-        share = self._floor + (1 - self._floor) * self._signal[task]
-        return self._base[task] * share
-
-    def weights(self) -> dict[str, float]:
-        """Return task to weight, in the order of the base."""
-        return {task: self.weight_of(task) for task in self._base}
+        """Return a task's factor, in [floor, 1]."""
+        return self._floor + (1 - self._floor) * self._signal[task]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as plain values; base and floor are settings, not state."""
+        """Return the state as plain values; the floor is a setting."""
         return {"signal": dict(self._signal)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -82,10 +73,10 @@ class AdaptiveWeights:
             raise ValueError(
                 f"adaptive weights need `signal`, by task ({error!r})"
             ) from error
-        if signal.keys() != self._base.keys():
-            different = sorted(signal.keys() ^ self._base.keys())
+        if signal.keys() != self._signal.keys():
+            different = sorted(signal.keys() ^ self._signal.keys())
             raise ValueError(f"adaptive weights are of other tasks: {different}")
-        self._signal = {task: signal[task] for task in self._base}
+        self._signal = {task: signal[task] for task in self._signal}
 
 
 def _share(value: Any) -> float:

@@ -99,31 +99,14 @@ class Baselines:
 NO_BASELINES = Baselines("", {})
 """Every item has the baseline 0."""
 
-_LISTS = ("baselines", "rules")
+LISTS = ("baselines", "rules")
 
 
 def load_shipped(path: Path = TABLE) -> Baselines:
-    """Read a table that `table_text` wrote."""
+    """Read a table that `tools/make_baselines.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
     by_task = {}
     for task, row in table["tasks"].items():
-        lists = {name: tuple(Baseline(**one) for one in row[name]) for name in _LISTS}
+        lists = {name: tuple(Baseline(**one) for one in row[name]) for name in LISTS}
         by_task[task] = TaskBaselines(row["digest"], row["trial"], **lists)
     return Baselines(table["library_version"], by_task)
-
-
-def _row_text(row: TaskBaselines) -> str:
-    lists = []
-    for name in _LISTS:
-        found = [dataclasses.asdict(one) for one in getattr(row, name)]
-        lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
-        lists.append(f'"{name}": [{lines}]')
-    return f'{{"digest": "{row.digest}", "trial": {row.trial}, {", ".join(lists)}}}'
-
-
-def table_text(baselines: Baselines) -> str:
-    """Return a table as JSON, one line a baseline, tasks by name."""
-    rows = (f'  "{t}": {_row_text(r)}' for t, r in sorted(baselines.by_task.items()))
-    version = json.dumps(baselines.library_version)
-    body = ",\n".join(rows)
-    return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ def _scale_from(task: str, row: Mapping[str, Any]) -> Scale:
 
 
 def load_shipped(path: Path = TABLE) -> ShippedScales:
-    """Read a table that `table_text` wrote."""
+    """Read a table that `tools/make_scales.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
     rows = table["tasks"]
     return ShippedScales(
@@ -134,34 +134,3 @@ def load_shipped(path: Path = TABLE) -> ShippedScales:
         scales={task: _scale_from(task, row) for task, row in rows.items()},
         digests={task: row["digest"] for task, row in rows.items()},
     )
-
-
-def _lines(name: str, rows: Sequence[object]) -> str:
-    """Return a member whose value is an array with one element a line."""
-    body = ",".join(f"\n    {json.dumps(row, ensure_ascii=False)}" for row in rows)
-    return f'   "{name}": [{body}]'
-
-
-def _task_text(scale: Scale, digest: str) -> str:
-    """Return the row of a task, one line for each step."""
-    head = {
-        "digest": digest,
-        "default_level": scale.default_level,
-        "is_dead_knob": scale.is_dead_knob,
-        "note": scale.note,
-    }
-    members = [f'   "{k}": {json.dumps(v)}' for k, v in head.items()]
-    members.append(_lines("steps", [dataclasses.asdict(s) for s in scale.steps]))
-    members.append(_lines("skipped", [dataclasses.asdict(s) for s in scale.skipped]))
-    return f'  "{scale.task}": {{\n' + ",\n".join(members) + "\n  }"
-
-
-def table_text(shipped: ShippedScales) -> str:
-    """Return a table as JSON, one line a step, tasks by name: its diffs are read."""
-    rows = [
-        _task_text(scale, shipped.digests[task])
-        for task, scale in sorted(shipped.scales.items())
-    ]
-    version = json.dumps(shipped.library_version)
-    body = ",\n".join(rows)
-    return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'

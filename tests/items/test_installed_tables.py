@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from rg_env.items.installed_library import prepare_baselines, read_scales
-from rg_env.tasks import library
+from rg_env.tasks import library_levels
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
 from rg_env.tasks.scales import Scale, ShippedScales, load_shipped
 from rg_env.tasks.selection import TaskChoice
@@ -21,7 +21,7 @@ GCD = (Baseline({}, 0.5, 0.0, 600, "always '1'"),)
 TABLE = Baselines(
     "0.0.1",
     {
-        task: TaskBaselines(library.curriculum_digest(task), 0.0, baselines)
+        task: TaskBaselines(library_levels.curriculum_digest(task), 0.0, baselines)
         for task, baselines in (("gcd", GCD), ("acre", ()), ("lcm", ()))
     },
 )

@@ -202,12 +202,12 @@ def run_training(
     rng = random.Random(seed)
     difficulty = {f"task {n}": rng.uniform(-3, 3) for n in range(TASKS)}
     tasks = list(difficulty)
-    weights = AdaptiveWeights(dict.fromkeys(tasks, 1.0))
+    weights = AdaptiveWeights(tasks)
     curriculum, progress = Curriculum(0.7), TaskHistory()
     pending: deque[tuple[str, float, float]] = deque()
     silent = 0
     for number in range(training.groups):
-        drawn = list(weights.weights().values()) if is_adaptive else None
+        drawn = [weights.weight_of(task) for task in tasks] if is_adaptive else None
         (task,) = rng.choices(tasks, drawn)
         level = curriculum.level_of(task) if moves_levels else 0.3
         p = training.accuracy(difficulty[task], level, number)

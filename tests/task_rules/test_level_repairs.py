@@ -11,7 +11,7 @@ import pytest
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import TABLE, no_scale_reason, solution
-from rg_env.tasks import library
+from rg_env.tasks import library_levels
 from rg_env.tasks.scales import load_shipped
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -51,7 +51,7 @@ def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(
 
 @pytest.mark.parametrize("task", ["caesar_cipher", "knight_swap", "survo"])
 def test_the_library_refuses_the_levels_that_are_repaired(task: str) -> None:
-    plain = library.curriculum_levels(task)
+    plain = library_levels.curriculum_levels(task)
     refused = {n for n, level in enumerate(plain) if level.refusal is not None}
     assert refused == set(REPAIRS[task].overrides)
 

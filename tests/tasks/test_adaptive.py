@@ -10,22 +10,25 @@ from rg_env.tasks.adaptive import AdaptiveWeights
 from tests.support.learners import Training, run_training
 
 SHARES = st.floats(0.01, 1)
-BASES = st.floats(0.01, 100)
 SIGNALS = st.lists(st.booleans(), max_size=30)
 
 
-def weights(*signals, base=1.0, floor=0.05):
-    made = AdaptiveWeights({"gcd": base, "lcm": 1.0}, floor)
+def weights(*signals, floor=0.05):
+    made = AdaptiveWeights(["gcd", "lcm"], floor)
     for has_signal in signals:
         made.record("gcd", has_signal)
     return made
 
 
-@given(SIGNALS, BASES, SHARES)
-def test_a_weight_stays_between_its_floor_and_its_base(signals, base, floor):
-    weight = weights(*signals, base=base, floor=floor).weight_of("gcd")
-    assert floor * base <= weight * (1 + 1e-9)
-    assert weight <= base * (1 + 1e-9)
+def both(made):
+    return made.weight_of("gcd"), made.weight_of("lcm")
+
+
+@given(SIGNALS, SHARES)
+def test_a_weight_stays_between_its_floor_and_1(signals, floor):
+    weight = weights(*signals, floor=floor).weight_of("gcd")
+    assert floor <= weight * (1 + 1e-9)
+    assert weight <= 1 + 1e-9
 
 
 @given(SIGNALS)
@@ -35,8 +38,8 @@ def test_a_group_with_a_signal_never_lowers_a_weight_nor_one_without_raises_it(s
     assert now <= weights(*signals, True).weight_of("gcd")
 
 
-def test_every_task_begins_at_its_base():
-    assert weights(base=3.0).weights() == {"gcd": 3.0, "lcm": 1.0}
+def test_every_task_begins_at_1():
+    assert both(weights()) == (1.0, 1.0)
 
 
 def test_a_task_without_any_signal_comes_down_to_the_floor():
@@ -68,12 +71,6 @@ def test_a_floor_out_of_range_is_refused(floor):
         weights(floor=floor)
 
 
-@pytest.mark.parametrize("base", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_base_that_is_no_weight_is_refused(base):
-    with pytest.raises(ValueError, match="gcd: a weight must be above 0"):
-        weights(base=base)
-
-
 @given(SIGNALS, SIGNALS)
 def test_a_state_survives_json_and_continues(before, after):
     first, second = weights(*before), weights()
@@ -81,7 +78,7 @@ def test_a_state_survives_json_and_continues(before, after):
     for made in (first, second):
         for has_signal in after:
             made.record("gcd", has_signal)
-    assert second.weights() == first.weights()
+    assert both(second) == both(first)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +98,10 @@ def test_a_state_survives_json_and_continues(before, after):
 )
 def test_a_broken_or_foreign_state_is_refused_and_changes_nothing(state):
     made = weights(False)
-    before = made.weights()
+    before = both(made)
     with pytest.raises(ValueError, match="adaptive weights"):
         made.load_state_dict(state)
-    assert made.weights() == before
+    assert both(made) == before
 
 
 def test_a_simulated_run_from_weak_to_strong_has_half_the_groups_without_signal():

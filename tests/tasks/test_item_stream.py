@@ -104,14 +104,14 @@ def test_seeds_do_not_depend_on_levels_or_weights():
     def seeds(source):
         return [source.seed_of(spec) for spec in specs(source)]
 
-    adaptive = AdaptiveWeights(dict.fromkeys(TASKS, 1.0))
+    adaptive = AdaptiveWeights(TASKS)
     for _ in range(30):
         adaptive.record("gcd", False)
     assert seeds(stream()) == seeds(stream(difficulty(), adaptive))
 
 
 def test_adaptive_weights_multiply_those_of_the_choices():
-    adaptive = AdaptiveWeights(dict.fromkeys(TASKS, 1.0), floor=0.1)
+    adaptive = AdaptiveWeights(TASKS, floor=0.1)
     for _ in range(200):
         adaptive.record("gcd", False)
     drawn = Counter(s.task for s in specs(stream(adaptive=adaptive), 4_000))

@@ -15,7 +15,7 @@ import pytest
 
 from rg_env.errors import LibraryError, SettingError
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks import library, library_import
+from rg_env.tasks import library, library_import, library_levels
 from rg_env.tasks.datasets import CACHE, DatasetCache
 from rg_env.tasks.library import UnusableEntry
 from rg_env.tasks.library_import import load_factory
@@ -510,7 +510,7 @@ def test_only_datasets_that_take_long_to_build_are_kept():
 
 
 def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
-    before = library.curriculum_digest("ab")
+    before = library_levels.curriculum_digest("ab")
     curriculum = load_factory().CURRICULA["ab"]
 
     class Longer(curriculum):
@@ -520,4 +520,4 @@ def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
 
     Longer.__module__ = curriculum.__module__
     monkeypatch.setitem(load_factory().CURRICULA, "ab", Longer)
-    assert library.curriculum_digest("ab") != before
+    assert library_levels.curriculum_digest("ab") != before

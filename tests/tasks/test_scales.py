@@ -10,7 +10,7 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.task_rules.table import TABLE as RULES
 from rg_env.task_rules.table import rules_of
-from rg_env.tasks import library
+from rg_env.tasks import library, library_levels
 from rg_env.tasks.scales import (
     TABLE,
     Scale,
@@ -18,9 +18,9 @@ from rg_env.tasks.scales import (
     SkippedLevel,
     Step,
     load_shipped,
-    table_text,
 )
 from rg_env.workers.worker_pool import WorkerPool
+from tools.make_scales import table_text
 
 MakeEntry = Callable[..., dict[str, Any]]
 
@@ -40,9 +40,9 @@ FAST_TASKS = [
 ]
 
 
-def repaired_levels(task: str) -> list[library.CurriculumLevel]:
+def repaired_levels(task: str) -> list[library_levels.CurriculumLevel]:
     repair = rules_of(task).level_repair
-    return library.curriculum_levels(task, repair.overrides if repair else None)
+    return library_levels.curriculum_levels(task, repair.overrides if repair else None)
 
 
 # -- a scale ---------------------------------------------------------------------------
