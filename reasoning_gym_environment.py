@@ -678,7 +678,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._groups.settle(*delivered.endings)
         self.completion_lengths += delivered.lengths
         self.items_sent_this_step += sum(
-            ending.fate in ("sent", "unsent") for ending in delivered.endings
+            ending.outcome in ("sent", "unsent") for ending in delivered.endings
         )
         if delivered.error is not None:
             raise delivered.error
@@ -822,7 +822,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             numbers["curriculum/tasks"] = wandb_run.table(*self._feedback.table())
             if self._items is not None:
                 unasked = self._items.items.unused_table()
-                numbers["train/items_not_asked"] = wandb_run.table(*unasked)
+                numbers["train/items_not_sampled"] = wandb_run.table(*unasked)
         numbers |= await wandb_run.numbers_of_servers(self.server.servers)
         await super().wandb_log(numbers)
 

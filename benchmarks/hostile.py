@@ -165,10 +165,10 @@ class Battery:
 
 
 def _rows(results: list[TaskResult]) -> Iterator[str]:
-    head = ("refused", "wrong", "partial", "right", "error", "timeout", "paid")
+    head = ("rejected", "wrong", "partial", "right", "error", "timeout", "paid")
     yield f"{'task':28}" + "".join(f"{word:>9}" for word in head) + "  slowest"
     for result in results:
-        words = ("refused", "wrong", "partial", "right", "scorer_error", "timeout")
+        words = ("rejected", "wrong", "partial", "right", "scorer_error", "timeout")
         figures = [result.outcomes[word] for word in words] + [len(result.payments)]
         numbers = "".join(f"{figure:9}" for figure in figures)
         slowest = f"{result.slowest_s:.2f} s {result.slowest}"

@@ -1,4 +1,4 @@
-"""CPU time of scoring groups: undressed beside exact and beside no corrections.
+"""CPU time of scoring groups: normalized beside exact and beside no corrections.
 
     python benchmarks/scoring_speed.py [--items 4] [--rounds 5] [--json FILE]
 
@@ -10,9 +10,9 @@ process, as a worker does it; the setting that begins changes from round to roun
 the fastest round counts. Making items and the way to a worker are not part of it. The
 mixture is half right and half wrong, a quarter of either in a dress.
 
-- undressed: `answer_forms: undressed`, the default;
-- exact: `answer_forms: exact`;
-- no fixes: `answer_forms: exact` and `scorer_fixes: false`, the library's scorers
+- normalized: `normalize_answers: true`, the default;
+- exact: `normalize_answers: false`;
+- no fixes: `normalize_answers: false` and `scorer_fixes: false`, the library's scorers
   behind our guards.
 """
 
@@ -38,15 +38,15 @@ from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, sampled_item
 FIRST_SEED = 17_000_000
 LEVELS = (DEFAULTS, 0.5)
 SETTINGS = {
-    "undressed": ScoringRules(),
-    "exact": ScoringRules(answer_forms="exact"),
-    "no fixes": ScoringRules(answer_forms="exact", scorer_fixes=False),
+    "normalized": ScoringRules(),
+    "exact": ScoringRules(normalize_answers=False),
+    "no fixes": ScoringRules(normalize_answers=False, scorer_fixes=False),
 }
 MIXTURE = {"right": 3, "wrong": 3, "right, dressed": 1, "wrong, dressed": 1}
 """Answers of each kind in a group of eight."""
 
 SHOWN = 12
-"""Tasks whose undressing takes most time."""
+"""Tasks whose normalizing takes most time."""
 
 Times = dict[str, dict[str, float]]
 """Kind of answer and setting to CPU milliseconds of a group."""
@@ -100,9 +100,9 @@ def mixed(times: Times) -> dict[str, float]:
 
 
 def line(head: str, row: dict[str, float]) -> str:
-    """Return a line of the table: milliseconds, and undressed by the others."""
+    """Return a line of the table: milliseconds, and normalized by the others."""
     cells = "".join(f"{row[name]:12.3f}" for name in SETTINGS)
-    ratios = (row["undressed"] / row[name] for name in ("exact", "no fixes"))
+    ratios = (row["normalized"] / row[name] for name in ("exact", "no fixes"))
     return f"{head:28}{cells}" + "".join(f"{ratio:12.2f}" for ratio in ratios)
 
 
@@ -129,7 +129,7 @@ def main() -> None:
     whole = {task: mixed(times) for task, times in found.items()}
     heads = (*SETTINGS, "by exact", "by no fixes")
     print(f"{'CPU ms a group of 8':28}" + "".join(f"{head:>12}" for head in heads))
-    for task in sorted(whole, key=lambda t: whole[t]["exact"] - whole[t]["undressed"])[
+    for task in sorted(whole, key=lambda t: whole[t]["exact"] - whole[t]["normalized"])[
         :SHOWN
     ]:
         print(line(task, whole[task]))

@@ -331,7 +331,7 @@ class Stage:
         for program in self._programs:
             await program.kill()
         ledger = findings.last_ledger(self.folder)
-        asked, fates = ledger.get("asked", 0), ledger.get("fates", {})
+        asked, outcomes = ledger.get("asked", 0), ledger.get("outcomes", {})
         files = await asyncio.to_thread(findings.look_at_files, self.dumps)
         return {
             "groups received": self.api.receipts.groups,
@@ -342,10 +342,10 @@ class Stage:
             "groups acknowledged to serve": served["acknowledged"],
             "groups accepted by the API": served["accepted"],
             "completions served": served["completions"],
-            "rollouts asked": asked,
-            "fates": fates,
-            "asked - sum of fates": asked - sum(fates.values()),
-            "sent - acknowledged": fates.get("sent", 0)
+            "rollouts queried": asked,
+            "outcomes": outcomes,
+            "asked - sum of outcomes": asked - sum(outcomes.values()),
+            "sent - acknowledged": outcomes.get("sent", 0)
             - GROUP * served["acknowledged"],
             "faults injected": {
                 name: n for name, n in sorted(served.items()) if name not in COUNTED

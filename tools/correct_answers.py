@@ -11,12 +11,12 @@ kind. Shown is the share that is paid in full by four scorers:
 - cascade: its `cascade_score`, which no release has. `--cascade` names the file
   `reasoning_gym/scoring.py` of the library's main branch; the column is left out
   without it. It needs the package math-verify to compare LaTeX;
-- exact: ours with `answer_forms: exact`;
-- undressed: ours as it is by default.
+- exact: ours with `normalize_answers: false`;
+- normalized: ours as it is by default.
 
 Tables of all tasks, by kind of spelling, by task (the mean of its spellings, of which
 each has its items), by spelling (the mean of its tasks), and of every spelling of a
-task that `undressed` pays less often than `--below`; `--markdown` prints the first two
+task that `normalized` pays less often than `--below`; `--markdown` prints the first two
 and the tasks below 0.97. What a question forbids is not counted; see FORBIDDEN in
 `tools/answer_texts/notations.py`.
 """
@@ -136,11 +136,11 @@ def report(
         if part
     }
     tasks = by(0, cells)
-    few = {task: row for task, row in tasks.items() if row["undressed"] < WORTH_NAMING}
+    few = {task: row for task, row in tasks.items() if row["normalized"] < WORTH_NAMING}
     lost = {
         f"{task}: {name}": row
         for (task, name), row in cells.items()
-        if row["undressed"] < below
+        if row["normalized"] < below
     }
     tables: dict[str, Mapping[str, Shares]] = {
         "all": means,
@@ -149,7 +149,7 @@ def report(
     }
     if not markdown:
         tables |= {"task": tasks, "spelling": by(1, cells)}
-        tables[f"paid by undressed in less than {below}"] = lost
+        tables[f"paid by normalized in less than {below}"] = lost
     lines: list[str] = []
     for head, rows in tables.items():
         lines += [*table(head, rows, markdown), ""] if rows else []

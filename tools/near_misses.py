@@ -11,7 +11,7 @@ as it is and in one dress. That it is wrong is checked without any scorer, by
 out, and one of which nothing is known is counted by itself.
 
 Shown are the answers paid in full and the mean pay, by the four scorers of
-`tools/correct_answers.py`, and every change of a task that `undressed` pays in
+`tools/correct_answers.py`, and every change of a task that `normalized` pays in
 full. The exit status is 1 if there is one.
 """
 
@@ -60,7 +60,7 @@ class Pay:
         answers: How many there were.
         full: Scorer to how many it paid in full.
         total: Scorer to the sum of what it paid.
-        paid: Right answer, wrong answer of the first that `undressed` paid in full.
+        paid: Right answer, wrong answer of the first that `normalized` paid in full.
     """
 
     task: str
@@ -112,7 +112,7 @@ def measure(
             pay.answers += 1
             for scorer, values in paid.items():
                 pay.add(scorer, values[place])
-            if paid["undressed"][place] >= FULL:
+            if paid["normalized"][place] >= FULL:
                 pay.paid.append((item.right, text))
     return list(found.values())
 
@@ -209,7 +209,7 @@ def main() -> int:
     if options.json:
         rows = [dataclasses.asdict(pay) for pay in pays]
         options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    return int(any(pay.known and pay.full["undressed"] for pay in pays))
+    return int(any(pay.known and pay.full["normalized"] for pay in pays))
 
 
 if __name__ == "__main__":

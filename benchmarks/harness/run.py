@@ -204,9 +204,9 @@ def _files_left_by_texts(folder: Path) -> int:
 
 
 def _last_words(folder: Path) -> list[str]:
-    """Return the last line about the fates of rollouts in each log, if any."""
+    """Return the last line about the outcomes of rollouts in each log, if any."""
     words = []
     for log in sorted(folder.glob("env_*.log")):
         lines = log.read_text("utf-8", errors="replace").splitlines()
-        words += [line for line in lines if "rollouts asked" in line][-1:]
+        words += [line for line in lines if "rollouts queried" in line][-1:]
     return words

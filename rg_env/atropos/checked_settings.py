@@ -28,7 +28,7 @@ from rg_env.atropos.setting_checks import (
     check_url,
     only,
 )
-from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, AnswerForms
+from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
@@ -153,10 +153,10 @@ class RewardSettings(CheckedModel):
 
     scorer_fixes: bool = True
     """Correct the known faults of the library's scorers"""
-    answer_forms: AnswerForms = "undressed"
-    """undressed also scores an answer without formatting; exact only as it stands"""
+    normalize_answers: bool = True
+    """Score answers without formatting as well, and take the higher score"""
     max_answer_chars: int = Field(MAX_ANSWER_CHARS, ge=1, le=100_000_000)
-    """Longer answers are refused"""
+    """Longer answers are rejected"""
     reward_baseline: RewardBaseline = "none"
     """chance gives the trainer what a score has beyond the mean of the best guess"""
     mask_too_long_completions: bool = True

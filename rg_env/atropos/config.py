@@ -73,4 +73,6 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
     @property
     def scoring_rules(self) -> ScoringRules:
         """The settings of scoring that travel to the workers."""
-        return ScoringRules(self.scorer_fixes, self.max_answer_chars, self.answer_forms)
+        return ScoringRules(
+            self.scorer_fixes, self.max_answer_chars, self.normalize_answers
+        )

@@ -35,7 +35,7 @@ from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
 from rg_env.rollouts.group_json import encode_groups
-from rg_env.rollouts.ledger import Ending, Fate
+from rg_env.rollouts.ledger import Ending, RolloutOutcome
 from rg_env.rollouts.row_writer import RowWriter
 from rg_env.rollouts.run_dumps import Dumps
 
@@ -137,14 +137,14 @@ def fault_of(
 
 @dataclasses.dataclass
 class _Parcel:
-    """A group on its way, and what would be its fate if the way ended here."""
+    """A group on its way, and what would be its outcome if the way ended here."""
 
     group: Group
-    fate: Fate = "rejected"
+    outcome: RolloutOutcome = "refused_by_api"
 
     @property
     def ending(self) -> Ending:
-        return Ending(self.fate, len(self.group["tokens"]))
+        return Ending(self.outcome, len(self.group["tokens"]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,10 +215,12 @@ class GroupDelivery:
         except Exception as failed:  # noqa: BLE001 - of a subclass, a disk or W&B
             error, ended = failed, "failed"
         if error is not None:
-            may_end = {"rejected", "written"} if is_for_trainer else {"rejected"}
+            may_end = (
+                {"refused_by_api", "written"} if is_for_trainer else {"refused_by_api"}
+            )
             for parcel in parcels:
-                if parcel.fate in may_end:
-                    parcel.fate = ended  # type: ignore[assignment]
+                if parcel.outcome in may_end:
+                    parcel.outcome = ended  # type: ignore[assignment]
         return Delivered([parcel.ending for parcel in parcels], lengths, error)
 
     async def _checked(
@@ -251,7 +253,7 @@ class GroupDelivery:
             if self._env.config.include_messages and group.get("messages") is None:
                 group["messages"] = await off_loop(self._decoded_messages, group)
             await self._write_row(group, is_only_copy=not is_for_trainer)
-            parcel.fate = "written"
+            parcel.outcome = "written"
             left.append(parcel)
         return left
 
@@ -283,7 +285,7 @@ class GroupDelivery:
     async def _send(self, parcels: Sequence[_Parcel], *, as_list: bool) -> None:
         """Send groups; those that the API does not take are kept on disk."""
         for parcel in parcels:
-            parcel.fate = "unsent"
+            parcel.outcome = "unsent"
         groups = [parcel.group for parcel in parcels]
         try:
             whole = groups if as_list or len(groups) > 1 else groups[0]
@@ -298,7 +300,7 @@ class GroupDelivery:
             logger.error("a group was not sent: %s", error)
         else:
             for parcel in parcels:
-                parcel.fate = "sent"
+                parcel.outcome = "sent"
 
     # -- the send ----------------------------------------------------------------------
 

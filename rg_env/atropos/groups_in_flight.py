@@ -25,7 +25,7 @@ from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.ledger import Ending, Fate, Ledger
+from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -219,19 +219,19 @@ class GroupsInFlight:
         where an error is the reason.
         """
         task = asyncio.current_task()
-        fate: Fate = "rejected"
+        ended_as: RolloutOutcome = "refused_by_api"
         self._settled[task] = 0
         try:
             await self._env.handle_send_to_api(group, item, **how)
         except BaseException as error:
             is_cancel = isinstance(error, asyncio.CancelledError)
-            fate = "cancelled" if is_cancel else "failed"
+            ended_as = "cancelled" if is_cancel else "failed"
             raise
         finally:
             left = rollouts_in(group) - self._settled.pop(task)
             if left > 0:
-                self._ledger.settle(Ending(fate, left))
-                self.backlog.extend(self.again(item) if fate == "failed" else [])
+                self._ledger.settle(Ending(ended_as, left))
+                self.backlog.extend(self.again(item) if ended_as == "failed" else [])
 
     def settle(self, *endings: Ending) -> None:
         """Count what became of rollouts that the hook has delivered."""
@@ -263,7 +263,7 @@ class GroupsInFlight:
             self._ledger.settle(Ending("failed", asked))
             raise
         if rollouts_in(left) < asked:
-            self._ledger.settle(Ending("rejected", asked - rollouts_in(left)))
+            self._ledger.settle(Ending("refused_by_api", asked - rollouts_in(left)))
         return left
 
     # -- a group -----------------------------------------------------------------------
@@ -292,8 +292,8 @@ class GroupsInFlight:
         size: int,
         score: Callable[[Rollouts], Awaitable[Any]],
     ) -> Collected:
-        def ended(fate: Fate, again: Sequence[Any] = ()) -> Collected:
-            return Collected(endings=[Ending(fate, size)], again=again)
+        def ended(outcome: RolloutOutcome, again: Sequence[Any] = ()) -> Collected:
+            return Collected(endings=[Ending(outcome, size)], again=again)
 
         try:
             rollouts = await self._requests.for_training(item, self.note_answered)
@@ -308,7 +308,7 @@ class GroupsInFlight:
         except Exception as error:  # noqa: BLE001 - the framework would drop it and spin
             await self._note_error(error)
             return ended("failed", self.again(item))
-        return ended("no_signal") if group is None else Collected(group)
+        return ended("zero_variance") if group is None else Collected(group)
 
     async def _scored(
         self, rollouts: Rollouts, score: Callable[[Rollouts], Awaitable[Any]]

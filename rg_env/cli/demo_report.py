@@ -93,10 +93,12 @@ def print_report(
     scored = sum(metrics.outcomes.values())
     console.print(f"\nOutcomes of the {scored} rollouts that were scored:")
     console.print(_counted(metrics.outcomes, OUTCOMES))
-    fates = {str(fate): count for fate, count in metrics.ledger.fates.items()}
+    outcomes = {
+        str(outcome): count for outcome, count in metrics.ledger.outcomes.items()
+    }
     asked = metrics.ledger.asked
-    console.print(f"\nWhat became of the {asked} rollouts that were asked for:")
-    console.print(_counted(fates, ENDINGS))
+    console.print(f"\nHow the {asked} rollouts ended:")
+    console.print(_counted(outcomes, ENDINGS))
     if levels is not None:
         console.print(
             "\nLevels: {level_changes} changes; now {avg_complexity:.2f} on average,"

@@ -178,8 +178,8 @@ async def _score(
     handle = TaskHandle(task=sheet.task.name, params=sheet.params, seed=sheet.seed)
     scorer = GroupScorer(pool, handle.deadline_s, rules)
     (score,) = await scorer.score_group(handle, sheet.entry, [read.answer])
-    is_refused = score.outcome == "refused"
-    reason = _reason(sheet, read.answer, rules) if is_refused else None
+    is_rejected = score.outcome == "rejected"
+    reason = _reason(sheet, read.answer, rules) if is_rejected else None
     return AnswerSheet(source, is_completion, score, reason)
 
 

@@ -134,7 +134,7 @@ class Client(CircuitClient):
         return tokens
 
     async def ask_route(
-        self, route: TokenRoute, prompt: list[int], sampling: Sampling
+        self, route: TokenRoute, prompt: list[int], sampling: Sampling, **more: Any
     ) -> list[list[bytes]]:
         """Ask for token ids; return the bodies of the replies, as a rule of one.
 
@@ -142,13 +142,14 @@ class Client(CircuitClient):
             route: Where.
             prompt: Shape (T,).
             sampling: What is sampled with, and `n`.
+            more: Further fields of the request's body.
         """
         model, extra = self.config.model_name, sampling_extra_of(self.config)
         longest = len(prompt) + sampling.get("max_tokens", UNLIMITED_TOKENS)
 
         def body(n: int) -> Body:
             named = {**sampling, "n": n} if "n" in sampling else sampling
-            return route.body(prompt, named, model, extra)
+            return route.body(prompt, named, model, extra) | more
 
         n = sampling.get("n", 1)
         return await self.connection.ask(route.path, body, n, longest)

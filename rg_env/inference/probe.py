@@ -33,6 +33,7 @@ from rg_env.inference.replies import (
     end_of,
 )
 from rg_env.inference.routes import CHAT, TokenRoute, Told
+from rg_env.inference.temperature import check_temperature
 
 logger = logging.getLogger(__name__)
 
@@ -164,6 +165,9 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
             "%s returns no texts, by which env.tokenizer_name could be checked",
             client.config.base_url,
         )
+    temperature = sampling.get("temperature", 1.0)
+    if client.needs_tokens and temperature not in (0.0, 1.0):
+        await check_temperature(client, route, prompt, temperature)
 
 
 async def _try_chat(client: Any, request: ProbeRequest) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from rg_env.inference.readers import read_atropos, read_completions, read_sglang
@@ -34,6 +34,7 @@ NEUTRAL = {
 }
 """Sampling that changes nothing."""
 
+NUM_LIKELIEST = 5
 OTHER_NAMES_OF_THE_LIMIT = ("max_new_tokens", "max_completion_tokens")
 
 _OVERLONG = re.compile(r"(/(chat/)?completions)?/*$")
@@ -66,12 +67,17 @@ class TokenRoute:
             `extra_body` adds.
         read: The body of a reply into completions; see readers.py.
         told: The JSON of a reply into what else it says.
+        likeliest: Fields of a body that ask for the likeliest tokens too.
+        of_likeliest: The JSON of a reply to such a body into the log-probabilities of
+            the likeliest first tokens, and perhaps of the one that was sampled.
     """
 
     path: str
     body: Callable[[list[int], Sampling, str, Mapping[str, Any]], Body]
     read: Callable[..., Generated]
     told: Callable[[Any], Told]
+    likeliest: Body
+    of_likeliest: Callable[[Any], Iterable[Any]]
 
 
 def _with_max_tokens(sampling: Sampling) -> Body:
@@ -112,6 +118,8 @@ COMPLETIONS = TokenRoute(
     _completions_body,
     read_completions,
     _completions_told,
+    {"logprobs": NUM_LIKELIEST},
+    lambda reply: reply["choices"][0]["logprobs"]["top_logprobs"][0].values(),
 )
 
 
@@ -130,6 +138,8 @@ ATROPOS = TokenRoute(
     _atropos_body,
     read_atropos,
     lambda reply: Told(reply.get("text") or [], reply.get("prompt_token_ids")),
+    {"logprobs": NUM_LIKELIEST},
+    lambda reply: reply["logprobs"][0][0][0].values(),
 )
 
 
@@ -159,6 +169,10 @@ SGLANG = TokenRoute(
     _sglang_body,
     read_sglang,
     lambda reply: Told([result.get("text") for result in _results(reply)]),
+    {"top_logprobs_num": NUM_LIKELIEST},
+    lambda reply: [
+        entry[0] for entry in _results(reply)[0]["meta_info"]["output_top_logprobs"][0]
+    ],
 )
 
 

@@ -31,6 +31,7 @@ from rg_env.inference.refusals import (
     sentence,
     setting_of,
 )
+from rg_env.inference.temperature import WrongTemperatureError
 
 URL = "openai.base_url"
 
@@ -139,6 +140,8 @@ class StartProbe:
         refusal = refusal_behind(error, *secrets_of(client.config))
         if isinstance(error, WrongTokenizerError):
             self._refuse(f"env.tokenizer_name: {url}: {error}")
+        elif isinstance(error, WrongTemperatureError):
+            self._refuse(f"env.temperature: {url}: {error}")
         elif isinstance(error, NoRouteError):
             does = "train" if client.needs_tokens else "be asked"
             self._refuse(f"{URL}: {url} cannot {does}: {error}; see docs/servers.md")

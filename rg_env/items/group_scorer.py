@@ -21,7 +21,7 @@ from typing import Any
 
 from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
-from rg_env.scoring.score import Score, better_form, read_rows, score_answer
+from rg_env.scoring.score import Score, better_score, read_rows, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import EVALUATED, source_task
 from rg_env.workers.pool_errors import DeadlineExceeded, PoolError, WorkerDied
@@ -157,7 +157,7 @@ class GroupScorer:
             return [self._score_here(dataset, entry, answer) for answer in answers]
         # Megabytes would cost more to send than to refuse.
         limit = self._rules.longest_answer(entry.get("answer"))
-        by_answer = {a: Score(0.0, "refused", a) for a in answers if len(a) > limit}
+        by_answer = {a: Score(0.0, "rejected", a) for a in answers if len(a) > limit}
         sent = [a for a in dict.fromkeys(answers) if a not in by_answer]
         if sent:
             scores = await self._score_distinct(dataset, entry, sent)
@@ -166,9 +166,9 @@ class GroupScorer:
 
     def _score_here(self, dataset: Any, entry: Mapping[str, Any], answer: str) -> Score:
         """Score with an object that is none of the library's."""
-        return better_form(
+        return better_score(
             answer,
-            self._rules.plain_form("", entry),
+            self._rules.normalizer("", entry),
             lambda form: score_answer(form, entry, dataset.score_answer),
         )
 

@@ -7,7 +7,7 @@ tasks and handed out when it is ready, so that no slow task holds up the others.
 
 A question of the evaluation is never asked, and one that its task asked lately is
 replaced by another attempt at the same draw, as long as the task has others to ask:
-see tasks/asked_questions.py. So is one whose entry is faulty; where every attempt is,
+see tasks/recent_questions.py. So is one whose entry is faulty; where every attempt is,
 the draw is skipped. A draw whose entry cannot be made is counted, named once and
 skipped. A skipped draw uses up its index, so that those after it stay what they are.
 """
@@ -25,9 +25,9 @@ from rg_env.errors import RunFailed
 from rg_env.items.entry_maker import EntryMaker, LeftOut, is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
+from rg_env.tasks.recent_questions import QuestionFilter, RecentQuestions
 from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ EVENTS = (
     "items_overtaken",
     "items_unusable",
     "repeats_avoided",
-    "repeats_asked",
+    "repeats_sampled",
     "evaluations_avoided",
     "evaluations_skipped",
 )
@@ -169,7 +169,7 @@ class ItemSource:
         Raises:
             ValueError: It has another form; nothing was changed.
         """
-        asked = AskedQuestions()
+        asked = RecentQuestions()
         try:
             drawn = state["drawn"]
             if not isinstance(drawn, int) or isinstance(drawn, bool) or drawn < 0:

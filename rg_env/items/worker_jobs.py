@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
-from rg_env.scoring.score import Score, ScoreRow, as_row, better_form, score_answer
+from rg_env.scoring.score import Score, ScoreRow, as_row, better_score, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import EVALUATED, rejection, source_task
 from rg_env.tasks import library, library_levels
@@ -92,12 +92,12 @@ def _score_all(
 
     def score(form: str) -> Score:
         if len(form) > longest or rejection(source, form, known_gold) is not None:
-            return Score(0.0, "refused", form)
+            return Score(0.0, "rejected", form)
         return score_answer(form, entry, scorer)
 
-    plain = rules.plain_form(source, entry)
+    plain = rules.normalizer(source, entry)
     rows = {
-        answer: as_row(better_form(answer, plain, score))
+        answer: as_row(better_score(answer, plain, score))
         for answer in dict.fromkeys(answers)
     }
     return [rows[answer] for answer in answers]

@@ -24,7 +24,7 @@ MEANING = {
     "empty_answer": "there is nothing in it; the scorer is not asked",
     "scorer_error": "the library's scorer raised an error on it",
     "timeout": "the scorer missed its deadline on it",
-    "refused": "it must not reach the library's scorer",
+    "rejected": "it must not reach the library's scorer",
     "no_answer": "no <answer>...</answer> outside the thinking",
     "several_answers": "more than one <answer>...</answer> outside the thinking",
     "nested_answer": "a tag inside the answer",
@@ -219,8 +219,8 @@ def answer_lines(answer: AnswerSheet) -> list[str]:
     if answer.reason is not None:
         meaning += f": {answer.reason}"
     formats = "" if score.formats is None else f" ({score.formats})"
-    if score.undressed:
-        formats += " without its dress"
+    if score.normalized:
+        formats += " normalized"
     lines += _labelled("score", f"{score.value:.3f}{formats}")
     return [*lines, *_labelled("outcome", f"{score.outcome}: {meaning}")]
 
@@ -248,7 +248,7 @@ def _answer_json(answer: AnswerSheet | None) -> dict[str, Any] | None:
         "score": score.value,
         "bare": score.formats.bare if score.formats else None,
         "tagged": score.formats.tagged if score.formats else None,
-        "undressed": score.undressed,
+        "normalized": score.normalized,
         "outcome": score.outcome,
         "meaning": MEANING[score.outcome],
         "reason": answer.reason,

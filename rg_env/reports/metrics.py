@@ -13,7 +13,7 @@ from rg_env.rollouts.ledger import Ledger
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.tasks.feedback import Feedback
 
-TROUBLE = frozenset({"refused", "timeout", "scorer_error"})
+TROUBLE = frozenset({"rejected", "timeout", "scorer_error"})
 """Outcomes that say something of the scorer as well as of the answer."""
 
 FORMAT_FAILURES = frozenset(get_args(FormatFailure))

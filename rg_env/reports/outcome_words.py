@@ -16,7 +16,7 @@ OUTCOMES: Mapping[str, str] = {
     "stray_tag": "</answer> that closes nothing",
     "unfinished_thinking": "cut off while thinking",
     "scorer_error": "the library's scorer failed on the answer",
-    "refused": "not what an honest answer holds: not scored",
+    "rejected": "rejected by the guard: not what a correct answer holds",
     "timeout": "scoring the answer took too long",
 }
 """Outcome of a rollout to its meaning, the best first."""
@@ -24,10 +24,10 @@ OUTCOMES: Mapping[str, str] = {
 ENDINGS: Mapping[str, str] = {
     "sent": "went to the trainer",
     "written": "are rows in the file",
-    "no_signal": "in groups of equal scores, which teach nothing",
+    "zero_variance": "in groups of equal scores",
     "unanswered": "got no usable reply from the inference server",
     "unscored": "got no score from the workers",
-    "rejected": "were turned away by the API",
+    "refused_by_api": "were turned away by the API",
     "unsent": "did not reach the API and are in a dump file",
     "failed": "were lost to an error, which the log names",
     "cancelled": "were under way when the run was complete",

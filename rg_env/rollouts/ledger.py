@@ -1,19 +1,19 @@
 """What became of every rollout that was asked for.
 
-A rollout ends in exactly one fate:
+A rollout ends in exactly one outcome:
 
     sent            the API took its group
     written         `process` wrote its group
-    no_signal       the scores of its group are equal, so it teaches nothing
+    zero_variance       the scores of its group are equal, so it teaches nothing
     unanswered      the inference server gave no usable reply
     unscored        the worker pool gave no scores
     rejected        a check before the API, a hook or the API turned its group away
     unsent          the API did not take its group, which is in a dump file
     failed          an error of ours, in the log with its traceback
     cancelled       its group was cancelled, at the end of the run for example
-    killed          its process was killed before it had another fate
+    killed          its process was killed before it had another outcome
 
-so that asked = the sum of the fates + those in flight. Collection and
+so that asked = the sum of the outcomes + those in flight. Collection and
 delivery return what they decide as an `Ending`; that, what a hook drops, and what a
 killed process left go through `Ledger.settle`, and nothing else counts. Pure: whoever
 keeps the ledger on disk is given.
@@ -26,13 +26,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-Fate = Literal[
+RolloutOutcome = Literal[
     "sent",
     "written",
-    "no_signal",
+    "zero_variance",
     "unanswered",
     "unscored",
-    "rejected",
+    "refused_by_api",
     "unsent",
     "failed",
     "cancelled",
@@ -44,7 +44,7 @@ Fate = Literal[
 class Ending:
     """What became of some rollouts, usually those of one group."""
 
-    fate: Fate
+    outcome: RolloutOutcome
     rollouts: int
 
 
@@ -56,18 +56,18 @@ class Ledger:
 
     Attributes:
         asked: Rollouts asked of the inference servers.
-        fates: Number of rollouts by fate.
+        outcomes: Number of rollouts by outcome.
     """
 
     def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
         self._keep = keep
         self.asked = 0
-        self.fates: Counter[Fate] = Counter()
+        self.outcomes: Counter[RolloutOutcome] = Counter()
 
     @property
     def in_flight(self) -> int:
-        """Rollouts asked for that have no fate yet."""
-        return self.asked - sum(self.fates.values())
+        """Rollouts asked for that have no outcome yet."""
+        return self.asked - sum(self.outcomes.values())
 
     def ask(self, rollouts: int) -> None:
         """Count rollouts that are being asked for."""
@@ -77,28 +77,32 @@ class Ledger:
     def settle(self, *endings: Ending) -> None:
         """Count what became of rollouts that were asked for."""
         for ending in endings:
-            self.fates[ending.fate] += ending.rollouts
+            self.outcomes[ending.outcome] += ending.rollouts
         if endings:
             self.tell()
 
     def tell(self) -> None:
         """Tell the ledger to the one who keeps it."""
         if self._keep is not None:
-            self._keep({"asked": self.asked, "fates": dict(self.fates)})
+            self._keep({"asked": self.asked, "outcomes": dict(self.outcomes)})
 
     def __str__(self) -> str:
         """Say in a few words what became of the rollouts."""
-        fates = ", ".join(f"{n} {fate}" for fate, n in self.fates.most_common())
-        return f"{self.asked} rollouts asked ({fates or 'none back yet'})"
+        outcomes = ", ".join(
+            f"{n} {outcome}" for outcome, n in self.outcomes.most_common()
+        )
+        return f"{self.asked} rollouts queried ({outcomes or 'none back yet'})"
 
     def scalars(self) -> dict[str, float]:
         """Return the totals for W&B."""
-        fates = {f"ledger/{fate}": float(n) for fate, n in self.fates.items()}
-        return {"ledger/rollouts_asked": self.asked, **fates}
+        outcomes = {
+            f"ledger/{outcome}": float(n) for outcome, n in self.outcomes.items()
+        }
+        return {"ledger/rollouts_queried": self.asked, **outcomes}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as plain values, without what is in flight."""
-        return {"asked": self.asked - self.in_flight, "fates": dict(self.fates)}
+        return {"asked": self.asked - self.in_flight, "outcomes": dict(self.outcomes)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue a ledger.
@@ -108,10 +112,10 @@ class Ledger:
         """
         try:
             asked = int(state["asked"])
-            fates = Counter({name: int(n) for name, n in state["fates"].items()})
+            outcomes = Counter({name: int(n) for name, n in state["outcomes"].items()})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"the ledger needs `asked` and `fates` ({error!r})"
+                f"the ledger needs `asked` and `outcomes` ({error!r})"
             ) from error
-        self.asked, self.fates = asked, fates
+        self.asked, self.outcomes = asked, outcomes
         self.tell()

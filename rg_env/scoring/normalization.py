@@ -1,4 +1,4 @@
-r"""What is only dress around an answer is taken off: `**\boxed{5}**.` is 5.
+r"""What is only formatting around an answer is taken off: `**\boxed{5}**.` is 5.
 
 Language models write answers as they write text: in bold, in a fence, as LaTeX, quoted,
 with a period behind or "The answer is" before. The library's scorers compare what
@@ -6,9 +6,9 @@ stands there. Each rule below takes one such thing off; they are tried in turn u
 nothing comes off any more.
 
 A rule that would change the gold answer is not used on the answers to it: where a
-quote or a period belongs to the right answer, it is no dress. What is left is scored
-beside the answer as it was written, and the higher score counts, so nothing is lost by
-it. It is still one answer: nothing is chosen, computed or rounded.
+quote or a period belongs to the right answer, it is no formatting. What is left is
+scored beside the answer as it was written, and the higher score counts. It is still
+one answer: nothing is chosen, computed or rounded.
 
 Every rule is one look at the text, and there are at most MAX_ROUNDS of them.
 """
@@ -78,7 +78,7 @@ _PAIRS = (
     ),
     *(("\u2039", "\u203a"), ("\u300c", "\u300d")),
 )
-"""What opens and closes dress."""
+"""What opens and closes formatting."""
 
 _CLOSED = tuple(
     f"{closing}{end}" for _, closing in (*_PAIRS, ("", "}")) for end in ".\u3002"
@@ -233,7 +233,7 @@ def _without_period(text: str) -> str:
     return text[:-1].strip() or text
 
 
-def _without_period_after_dress(text: str) -> str:
+def _without_period_after_formatting(text: str) -> str:
     return text[:-1] if text.endswith(_CLOSED) else text
 
 
@@ -250,7 +250,7 @@ _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
     (_ANY, _with_plain_lines),
     (_ANY, _with_plain_minus),
     (_ANY, _without_end),
-    (_ANY, _without_period_after_dress),
+    (_ANY, _without_period_after_formatting),
     ("`~", without_fence),
     ("$\\", _without_math_around_a_word),
     (_ANY, _without_marked_words),
@@ -269,32 +269,32 @@ _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
 RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
 
 
-def _may_be_dressed(text: str) -> bool:
+def _may_be_formatted(text: str) -> bool:
     """Say whether any rule can apply; most answers of a group are plain."""
     is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith(".")
     return is_short_lead or _SIGNS_OF_DRESS.search(text) is not None
 
 
-def undressing(gold: str | None, meaningful: str = "") -> Rule:
-    """Return what undresses the answers to an item.
+def normalizing(gold: str | None, meaningful: str = "") -> Rule:
+    """Return what takes the formatting off the answers to an item.
 
     Args:
-        gold: The right answer, which is never undressed; None if there is none.
-        meaningful: Signs that are no dress where an answer begins with one.
+        gold: The right answer, which is never normalized; None if there is none.
+        meaningful: Signs that are no formatting where an answer begins with one.
 
     Returns:
         From an answer, stripped, to the rest, stripped: the answer itself where there
         is nothing to take off.
     """
-    are_dress: dict[Rule, bool] = {}
+    are_formatting: dict[Rule, bool] = {}
 
     def takes_dress_off(rule: Rule) -> bool:
-        if rule not in are_dress:
-            are_dress[rule] = gold is None or rule(gold) == gold
-        return are_dress[rule]
+        if rule not in are_formatting:
+            are_formatting[rule] = gold is None or rule(gold) == gold
+        return are_formatting[rule]
 
-    def undressed(answer: str) -> str:
-        if not _may_be_dressed(answer):
+    def normalized(answer: str) -> str:
+        if not _may_be_formatted(answer):
             return answer
         for _ in range(MAX_ROUNDS):
             before = answer
@@ -308,4 +308,4 @@ def undressing(gold: str | None, meaningful: str = "") -> Rule:
                 break
         return answer
 
-    return undressed
+    return normalized

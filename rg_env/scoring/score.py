@@ -1,6 +1,6 @@
 """What an answer is worth: both formats, one number, one outcome.
 
-An answer is scored in its plain form, without its dress and in the task's own spelling,
+An answer is scored normalized, without its formatting and in the task's notation,
 and, if that is another text and not right, as it stands as well; the higher counts. See
 rg_env.scoring.normalization and rg_env.task_rules.reading.
 
@@ -12,7 +12,7 @@ and be fooled; what comes out is a number in [0, 1] and a word that says why.
     wrong           0.0, or the library's floor for a readable wrong answer
     empty_answer    0.0; the tags hold nothing, the scorer is not asked
     scorer_error    0.0; the library's scorer raised on this answer
-    refused         0.0; the answer must not reach the scorer
+    rejected         0.0; the answer must not reach the scorer
     timeout         0.0; the scorer missed its deadline on this answer
     (a format failure)  0.0; see rg_env.scoring.extraction
 
@@ -64,7 +64,7 @@ class Score:
         value: In [0, 1], finite.
         outcome: One word from the table above.
         answer: The answer as it was extracted, None where there was none.
-        undressed: The answer counts in its plain form, which is another text than the
+        normalized: The answer counts normalized, which is another text than the
             answer as it stands.
         formats: Both formats' scores, where the scorer was asked.
     """
@@ -72,18 +72,18 @@ class Score:
     value: float
     outcome: str
     answer: str | None
-    undressed: bool = False
+    normalized: bool = False
     formats: FormatScores | None = dataclasses.field(default=None, compare=False)
 
 
 _Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ScoreRow = tuple[_Unit, str, bool, _Unit | None, _Unit | None]
-"""Value, outcome, undressed, and the scores of both formats, None where there are
+"""Value, outcome, normalized, and the scores of both formats, None where there are
 none."""
 
-UNREAD = frozenset({"refused", "scorer_error"})
+UNREAD = frozenset({"rejected", "scorer_error"})
 PAID = frozenset({"right", "partial"})
-OUTCOMES = PAID | {"wrong", "empty_answer", "scorer_error", "refused"}
+OUTCOMES = PAID | {"wrong", "empty_answer", "scorer_error", "rejected"}
 """What can become of an answer in a worker."""
 
 
@@ -91,9 +91,9 @@ def as_row(score: Score) -> ScoreRow:
     """Return a score as plain values, without its answer, which the reader knows."""
     formats = score.formats
     if formats is None:
-        return score.value, score.outcome, score.undressed, None, None
+        return score.value, score.outcome, score.normalized, None, None
     both = formats.bare, formats.tagged
-    return score.value, score.outcome, score.undressed, *both
+    return score.value, score.outcome, score.normalized, *both
 
 
 def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
@@ -112,7 +112,7 @@ def _read_row(
     answer: str,
     value: float,
     outcome: str,
-    undressed: bool,
+    normalized: bool,
     bare: float | None,
     with_tags: float | None,
 ) -> Score:
@@ -121,7 +121,7 @@ def _read_row(
     if outcome_of(value) != (outcome if outcome in PAID else "wrong"):
         raise ValueError("a score has the outcome of its value")
     formats = None if bare is None else FormatScores(bare, with_tags, value)
-    return Score(value, outcome, answer, undressed, formats)
+    return Score(value, outcome, answer, normalized, formats)
 
 
 def tagged(answer: str) -> str:
@@ -205,12 +205,12 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
     return Score(formats.value, outcome_of(formats.value), answer, formats=formats)
 
 
-def better_form(
+def better_score(
     answer: str, plain: Callable[[str], str], score: Callable[[str], Score]
 ) -> Score:
     """Score an answer in its plain form and, if it is not right so, as it stands.
 
-    The plain form goes first: a right answer in a dress then takes one look.
+    The normalized answer goes first: a right one then takes one score.
 
     Args:
         answer: The extracted answer, stripped.
@@ -224,7 +224,7 @@ def better_form(
     rest = plain(answer)
     if rest == answer:
         return score(answer)
-    other = dataclasses.replace(score(rest), answer=answer, undressed=True)
+    other = dataclasses.replace(score(rest), answer=answer, normalized=True)
     if other.value == 1.0:
         return other
     found = score(answer)

@@ -80,7 +80,7 @@ class Feedback:
             **self.curriculum.stats(),
             **self.progress.stats(),
             "level_changes": self.changes,
-            "groups_with_signal": signals / groups if groups else 0.0,
+            "groups_with_variance": signals / groups if groups else 0.0,
         }
 
     def _level_of(self, task: str) -> float | None:

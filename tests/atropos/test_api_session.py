@@ -46,7 +46,7 @@ def test_a_group_that_the_api_refuses_is_counted_and_does_not_end_the_run():
 
     metrics = asyncio.run(after_registration(16, work, group_size=2))
     assert metrics.ledger.in_flight == 0
-    assert metrics.ledger.fates["sent"] == 0
+    assert metrics.ledger.outcomes["sent"] == 0
 
 
 def test_several_groups_can_be_sent_at_once():
@@ -55,6 +55,6 @@ def test_several_groups_can_be_sent_at_once():
         env.ledger.ask(4)
         await env.handle_send_to_api(groups)
         await env.get_status()
-        return env.ledger.fates["sent"], env.status_dict["queue_size"]
+        return env.ledger.outcomes["sent"], env.status_dict["queue_size"]
 
     assert asyncio.run(after_registration(16, work, group_size=2)) == (4, 2)

@@ -82,16 +82,16 @@ def test_a_group_with_a_signal_is_on_its_way_and_has_no_ending():
 
 def test_a_group_without_a_signal_ends():
     found, _ = collected(answered, scoring(None))
-    assert found == Collected(endings=[Ending("no_signal", SIZE)])
+    assert found == Collected(endings=[Ending("zero_variance", SIZE)])
 
 
 @pytest.mark.parametrize(
-    ("error", "fate"),
+    ("error", "outcome"),
     [(InferenceFailed("500"), "unanswered"), (KeyError("x"), "failed")],
 )
-def test_a_group_that_was_not_answered_ends_and_its_item_is_asked_again(error, fate):
+def test_a_group_that_was_not_answered_ends_and_its_item_is_asked_again(error, outcome):
     found, _ = collected(raising(error))
-    assert found == Collected(endings=[Ending(fate, SIZE)], again=[ITEM])
+    assert found == Collected(endings=[Ending(outcome, SIZE)], again=[ITEM])
 
 
 def test_an_item_that_was_lost_too_often_is_not_asked_again():

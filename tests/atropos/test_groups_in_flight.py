@@ -60,7 +60,7 @@ def test_a_group_that_takes_too_long_is_cancelled_and_counted():
             await asyncio.sleep(0.2)
             env._groups.cancel_timed_out(env.config.worker_timeout)
             await asyncio.sleep(0.05)
-            found = (len(env.workers), dict(env.ledger.fates), env.ledger.in_flight)
+            found = (len(env.workers), dict(env.ledger.outcomes), env.ledger.in_flight)
             await env.close()
             return found
 

@@ -301,7 +301,7 @@ def test_no_line_but_those_of_foreign_text_is_longer_than_80_columns():
         params={"max_numbers": list(range(100))},
         seed=show_command.MAX_SEED,
     )
-    refused = Score(0.0, "refused", "x")
+    refused = Score(0.0, "rejected", "x")
     answer = AnswerSheet("standard input", True, refused, "long " * 40)
     lines = [*item_sheet.item_lines(item, with_prompt=True)]
     lines += item_sheet.answer_lines(answer)
@@ -346,7 +346,7 @@ def test_a_completion_without_one_answer_says_why(pool, text, outcome):
 
 def test_a_refused_answer_says_why(pool):
     found = scored(pool, made(pool, "puzzle24"), "9**9**9")
-    assert found.score.outcome == "refused"
+    assert found.score.outcome == "rejected"
     assert "'**'" in found.reason
     assert found.reason in words(item_sheet.answer_lines(found))
 
@@ -372,7 +372,7 @@ def test_without_fixes_the_librarys_own_score_is_shown(pool, capsys):
 
 def test_every_outcome_has_its_meaning():
     scores = {"right", "partial", "wrong", "empty_answer"}
-    faults = {"scorer_error", "refused", "timeout"}
+    faults = {"scorer_error", "rejected", "timeout"}
     assert set(item_sheet.MEANING) == scores | faults | set(get_args(FormatFailure))
 
 

@@ -39,7 +39,7 @@ async def save_after(n, folder, **changes):
         checkpointed(env, folder, 4)
         await next_items(env, n)
         env.ledger.asked = 8
-        env.ledger.fates["sent"] = 8
+        env.ledger.outcomes["sent"] = 8
         env.save_checkpoint(4)
         return await next_items(env, 3)
 
@@ -206,5 +206,5 @@ def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
 ):
     (tmp_path / "file").write_text("")
     env = asyncio.run(served_from(api_url, simulated, tmp_path / "file"))
-    assert env.ledger.fates["sent"] >= 3 * 16
+    assert env.ledger.outcomes["sent"] >= 3 * 16
     assert "is not saved" in logged.text

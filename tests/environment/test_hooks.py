@@ -215,15 +215,15 @@ def test_serve_works_with_every_hook_extended(served):
     env, counts = served
     assert counts.groups > 0 and counts.invalid_groups == 0
     assert env.exit_status == 0
-    assert env.ledger.asked == sum(env.ledger.fates.values())
-    assert set(env.ledger.fates) <= {"sent", "no_signal", "cancelled"}
+    assert env.ledger.asked == sum(env.ledger.outcomes.values())
+    assert set(env.ledger.outcomes) <= {"sent", "zero_variance", "cancelled"}
 
 
 def test_process_works_with_every_hook_extended(processed):
     env, rows = processed
     assert len(rows) == GROUPS
     assert env.exit_status == 0
-    assert env.ledger.fates["written"] == 4 * GROUPS
+    assert env.ledger.outcomes["written"] == 4 * GROUPS
 
 
 def test_evaluate_works_with_every_hook_extended(evaluated):

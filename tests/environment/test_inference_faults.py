@@ -224,7 +224,7 @@ def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
 
     item, first, (_, left), metrics = beside(work, always(fault))
     assert first == (None, [item]) and left == []
-    assert metrics.ledger.fates["unanswered"] == 4 and metrics.ledger.asked == 8
+    assert metrics.ledger.outcomes["unanswered"] == 4 and metrics.ledger.asked == 8
 
 
 def test_a_server_that_is_not_there_at_the_start_is_waited_for():
@@ -425,7 +425,7 @@ def test_process_gives_up_with_all_rows_on_disk(fault, tmp_path):
 
     status, metrics = asyncio.run(run())
     assert (status, len(list(read_groups(path)))) == (1, 2)
-    assert metrics.ledger.fates["written"] == 8 and metrics.ledger.in_flight == 0
+    assert metrics.ledger.outcomes["written"] == 8 and metrics.ledger.in_flight == 0
 
 
 @pytest.mark.parametrize("kind", ["vllm", "openai"])
@@ -518,12 +518,12 @@ ONE_BAD = ("empty_one", "abort_one", "null_logprob", "nasty_text", "endless_text
 def test_one_bad_rollout_does_not_cost_its_group(fault):
     scored, again, env, _ = collected(listed(fault))
     assert find_faults(scored, 4, 2049) == [] and again == []
-    assert env.ledger.fates == {}
+    assert env.ledger.outcomes == {}
 
 
 @pytest.mark.processes
 def test_a_completion_that_stays_empty_is_never_sent_and_its_item_is_asked_again():
     scored, again, env, server = collected(always("empty_one"))
     assert scored is None and len(again) == 1
-    assert env.ledger.fates == {"unanswered": 4}
+    assert env.ledger.outcomes == {"unanswered": 4}
     assert server.faults.requests > 1

@@ -184,15 +184,15 @@ def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
     life = Lineage(str(tmp_path), "rg_0")
     ledger = life.left_ledger(life.path(4))
     assert ledger["asked"] >= said
-    assert 0 <= ledger["asked"] - ledger["fates"]["sent"] <= 4
+    assert 0 <= ledger["asked"] - ledger["outcomes"]["sent"] <= 4
 
 
 def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(tmp_path):
     life = Lineage(str(tmp_path), "rg_0")
     life.begin_ledger()
-    life.keep({"asked": 10**9, "fates": {}})
-    life.keep({"asked": 1, "fates": {}})
-    assert life.left_ledger(life.path(0)) == {"asked": 1, "fates": {}}
+    life.keep({"asked": 10**9, "outcomes": {}})
+    life.keep({"asked": 1, "outcomes": {}})
+    assert life.left_ledger(life.path(0)) == {"asked": 1, "outcomes": {}}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00" * 50])

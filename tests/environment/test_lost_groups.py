@@ -52,7 +52,7 @@ def test_a_worker_that_is_cancelled_returns_its_item(cancel):
         async with working() as env:
             cancel(env)
             await until(lambda: not env.workers, "the worker has ended")
-            return env.backlog, env.running_items, dict(env.ledger.fates)
+            return env.backlog, env.running_items, dict(env.ledger.outcomes)
 
     assert asyncio.run(run()) == ([ITEM], {}, {"cancelled": SIZE})
 
@@ -77,7 +77,7 @@ def after_bad_hook(hook, does):
         bad = type("Bad", (ReasoningGymEnv,), {hook: does})
         async with working(gives_group, bad) as env:
             await until(lambda: not env.workers, "the worker has ended")
-            return env.backlog, dict(env.ledger.fates), env.ledger.in_flight
+            return env.backlog, dict(env.ledger.outcomes), env.ledger.in_flight
 
     return asyncio.run(run())
 
@@ -89,4 +89,4 @@ def test_a_group_that_is_lost_in_a_hook_is_counted_and_sampled_again(hook):
 
 @pytest.mark.parametrize("hook", BEFORE_IT_IS_SENT)
 def test_a_group_that_a_hook_drops_is_counted(hook):
-    assert after_bad_hook(hook, drop) == ([], {"rejected": SIZE}, 0)
+    assert after_bad_hook(hook, drop) == ([], {"refused_by_api": SIZE}, 0)

@@ -178,7 +178,7 @@ def test_a_server_that_always_fails_ends_it_with_status_1(tmp_path):
     status, env = asyncio.run(run())
     assert status == 1
     assert env.ledger.in_flight == 0
-    assert set(env.ledger.fates) == {"unanswered"}
+    assert set(env.ledger.outcomes) == {"unanswered"}
 
 
 def process_env(folder, url, groups=GROUPS, kind="vllm", **changes):
@@ -316,7 +316,7 @@ def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):
     assert status == 1
     (line,) = (line for line in logged.messages if "No space left" in line)
     assert "env.data_path_to_save_groups" in line
-    assert metrics.ledger.fates["written"] == 0 and metrics.ledger.in_flight == 0
+    assert metrics.ledger.outcomes["written"] == 0 and metrics.ledger.in_flight == 0
 
 
 # -- bad bytes -------------------------------------------------------------------------

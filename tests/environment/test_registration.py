@@ -187,7 +187,7 @@ def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
             api.batches()
             await env.get_status()
             after = loop.may_start(evaluates=False)
-            return before, after, env.ledger.fates["sent"]
+            return before, after, env.ledger.outcomes["sent"]
 
     assert asyncio.run(run()) == (False, True, 2 * SIZE)
 

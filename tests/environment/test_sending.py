@@ -60,7 +60,7 @@ def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
     )
     env, got = sent_through(api, listed(fault, fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
-    assert env.ledger.fates == {"sent": SIZE}
+    assert env.ledger.outcomes == {"sent": SIZE}
     assert env._api.retries == 2
 
 
@@ -68,7 +68,7 @@ def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
 def test_a_group_whose_receipt_is_lost_is_sent_again(api, fault):
     env, got = sent_through(api, listed(fault))
     assert len(got) == 2  # the API has no way to tell them apart
-    assert env.ledger.fates == {"sent": SIZE}
+    assert env.ledger.outcomes == {"sent": SIZE}
 
 
 def test_an_api_that_is_slow_gets_a_group_once(api):
@@ -81,7 +81,7 @@ def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path
 ):
     env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
-    assert got == [] and env.ledger.fates == {"unsent": SIZE}
+    assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)
     assert line["tokens"] == group()["tokens"] and line["item_id"] == "gcd"
     assert f"status {fault[-3:]}" in line["unsent_because"]
@@ -90,7 +90,7 @@ def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
 def test_a_group_at_which_the_api_always_fails_is_given_up(api, tmp_path, monkeypatch):
     monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
     env, got = sent_through(api, always("status_500"), data_dumps_dir=str(tmp_path))
-    assert got == [] and env.ledger.fates == {"unsent": SIZE}
+    assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
     assert len(unsent_in(tmp_path)) == 1
 
 
@@ -98,7 +98,7 @@ def test_an_outage_does_not_count_against_a_group(api, monkeypatch):
     monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
     # Half a second without an API, and then a single fault.
     env, got = sent_through(api, listed(*["reset"] * 5, "status_500"))
-    assert len(got) == 1 and env.ledger.fates == {"sent": SIZE}
+    assert len(got) == 1 and env.ledger.outcomes == {"sent": SIZE}
 
 
 # -- hooks and disks that fail ---------------------------------------------------------
@@ -117,10 +117,10 @@ def test_rows_for_wandb_that_fail_cost_no_group(api):
             env.ledger.ask(SIZE)
             with pytest.raises(Ends):
                 await env.handle_send_to_api(group())
-            return api.batches(), dict(env.ledger.fates)
+            return api.batches(), dict(env.ledger.outcomes)
 
-    got, fates = asyncio.run(run())
-    assert len(got) == 1 and fates == {"sent": SIZE}
+    got, outcomes = asyncio.run(run())
+    assert len(got) == 1 and outcomes == {"sent": SIZE}
 
 
 def fill_disk_of(writer):

@@ -89,20 +89,20 @@ def test_every_group_that_arrives_can_be_trained_on(full_run):
 
 
 def test_no_group_is_turned_away_or_lost_on_its_way(full_run):
-    fates = set(full_run.env.ledger.fates)
-    assert fates <= {"sent", "no_signal", "cancelled"}
+    outcomes = set(full_run.env.ledger.outcomes)
+    assert outcomes <= {"sent", "zero_variance", "cancelled"}
 
 
 def test_every_rollout_asked_for_has_exactly_one_fate(full_run):
     metrics = full_run.env.metrics
     assert metrics.ledger.in_flight == 0
-    assert metrics.ledger.asked == sum(metrics.ledger.fates.values())
+    assert metrics.ledger.asked == sum(metrics.ledger.outcomes.values())
 
 
 def test_nothing_is_asked_of_the_server_outside_the_ledger(full_run):
     metrics = full_run.env.metrics
     # A group that is cancelled at the end may not have reached the server yet.
-    least = metrics.ledger.asked - metrics.ledger.fates["cancelled"]
+    least = metrics.ledger.asked - metrics.ledger.outcomes["cancelled"]
     assert least <= full_run.completions <= metrics.ledger.asked
 
 
@@ -124,7 +124,7 @@ def test_a_trainer_with_a_lower_limit_still_gets_groups(short_run):
     env, counts = short_run
     assert counts.groups == 16
     assert counts.invalid_groups == 0
-    assert env.ledger.fates["rejected"] == 0
+    assert env.ledger.outcomes["refused_by_api"] == 0
 
 
 def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(
@@ -133,7 +133,7 @@ def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(
     changes = {"max_token_len": 330}
     env, counts = served(api_url, simulated.url, 2, changes)
     assert counts.invalid_groups == 0
-    assert env.ledger.fates["rejected"] == 0
+    assert env.ledger.outcomes["refused_by_api"] == 0
 
 
 @pytest.mark.parametrize("kind", ["sglang", "openai"])
@@ -146,7 +146,7 @@ def test_a_server_of_another_type_serves(kind, api_url, simulated):
 def test_a_group_without_signal_is_sent_where_the_setting_allows_it(api_url, simulated):
     env, counts = served(api_url, simulated.url, 2, ensure_scores_are_not_same=False)
     assert counts.invalid_groups == 0
-    assert env.ledger.fates["no_signal"] == 0
+    assert env.ledger.outcomes["zero_variance"] == 0
 
 
 def test_groups_go_out_compressed_and_arrive(short_run):
@@ -199,7 +199,7 @@ def test_groups_wait_for_a_slow_trainer_without_being_cancelled(api_url, simulat
     )
     assert counts.steps == 3
     # Those in flight at the end are; none for back-pressure.
-    assert env.ledger.fates["cancelled"] <= 4 * env.max_num_workers
+    assert env.ledger.outcomes["cancelled"] <= 4 * env.max_num_workers
 
 
 # -- the loop --------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
     plain = {name.removeprefix(f"{env.wandb_prepend}_") for name in names}
     assert {"train/percent_correct", "train/mean_score", "train/rollouts"} <= plain
     assert counts.invalid_groups == 0
-    assert env.ledger.fates["rejected"] == 0
+    assert env.ledger.outcomes["refused_by_api"] == 0
     assert wandb.run is None
     assert list(offline.rglob("run-*.wandb"))
 

@@ -14,6 +14,7 @@ from rg_env.inference.inference import Inference
 from rg_env.inference.probe import NoRouteError, ProbeRequest, WrongTokenizerError
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.replies import UnusableReplyError
+from rg_env.inference.temperature import WrongTemperatureError
 from tests.support.odd_servers import (
     HTML,
     MODEL,
@@ -304,6 +305,60 @@ def test_a_server_that_makes_no_text_trains_and_is_warned_of(text, logged):
 
 def test_a_text_that_holds_its_end_back_is_of_the_same_tokens():
     assert probed(with_changes(text=IDS[0]["text"][:9])) == "/v1/completions"
+
+
+# -- the temperature -------------------------------------------------------------------
+
+
+def scaled(temperature_of):
+    """Return a vLLM whose likeliest tokens are of some temperature."""
+
+    def complete(body):
+        if body["logprobs"] == 0:
+            return completions(body)
+        temperature = temperature_of(body)
+        tops = {f"token_id:{i}": -1.0 - i / temperature for i in range(6)}
+        choice = {**IDS[0], "logprobs": {"top_logprobs": [tops]}}
+        return {"choices": [choice]}
+
+    return stock_vllm(complete=complete)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 0.9, 1.3])
+def test_log_probabilities_of_another_temperature_are_refused(temperature):
+    raw, own = scaled(lambda body: 1.0), scaled(lambda body: body["temperature"])
+    assert probed(own, temperature=temperature) == "/v1/completions"
+    error = probed(raw, temperature=temperature)
+    assert isinstance(error, WrongTemperatureError)
+    assert "--logprobs-mode processed_logprobs" in str(error)
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0}, {"temperature": 0.0}])
+def test_a_temperature_that_scales_nothing_is_not_looked_at(sampling):
+    odd = scaled(lambda body: 1.0)
+    assert probed(odd, **sampling) == "/v1/completions"
+    assert len(odd.bodies) == 1
+
+
+def test_what_is_not_trained_may_have_any_temperature():
+    odd = scaled(lambda body: 1.0)
+    assert probed(odd, "vllm", trains=False, temperature=0.5) == "/v1/completions"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (400, refusal("Requested sample logprobs of 5, which is more than 0")),
+        {"choices": [{"logprobs": None}]},
+        {"choices": [{"logprobs": {"top_logprobs": [{"a": -1.0, "b": -9999.0}]}}]},
+    ],
+)
+def test_a_temperature_that_cannot_be_seen_is_warned_of(answer, logged):
+    odd = stock_vllm(
+        complete=lambda body: answer if body["logprobs"] else completions(body)
+    )
+    assert probed(odd, temperature=0.5) == "/v1/completions"
+    assert "of env.temperature cannot be seen" in logged.text
 
 
 # -- what says nothing of a route ------------------------------------------------------

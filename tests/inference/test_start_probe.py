@@ -145,6 +145,17 @@ def test_process_names_it_as_well_and_asks_no_chat(tmp_path):
     assert "POST /v1/chat/completions" not in odd.asked
 
 
+def test_serve_names_the_temperature_of_log_probabilities():
+    def raw(body):
+        if body["logprobs"] == 0:
+            return completions(body)
+        tops = {f"token_id:{i}": -1.0 - i for i in range(5)}
+        return {"choices": [{"logprobs": {"top_logprobs": [tops]}}]}
+
+    end = serve_at(stock_vllm(complete=raw), temperature=0.5)
+    assert end.startswith("env.temperature: U/v1: 0.5 is sampled with, and")
+
+
 def test_process_asks_a_server_without_token_ids_as_a_chat_and_says_so_once(
     tmp_path, logged
 ):

@@ -88,12 +88,12 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(
 
 def test_an_answer_over_the_limit_is_refused_unread(pool: WorkerPool) -> None:
     (score,) = scored(pool, "gcd", "1" * 101, max_answer_chars=100)
-    assert (score.value, score.outcome) == (0.0, "refused")
+    assert (score.value, score.outcome) == (0.0, "rejected")
 
 
 def test_code_in_an_answer_is_refused(pool: WorkerPool) -> None:
     (score,) = scored(pool, "countdown", "__import__('os').getpid()")
-    assert (score.value, score.outcome) == (0.0, "refused")
+    assert (score.value, score.outcome) == (0.0, "rejected")
 
 
 def test_an_exception_of_the_scorer_is_a_zero_that_says_so(pool: WorkerPool) -> None:

@@ -15,8 +15,8 @@ from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.asked_questions import AskedQuestions
 from rg_env.tasks.item_stream import ItemStream
+from rg_env.tasks.recent_questions import RecentQuestions
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
@@ -184,7 +184,7 @@ def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready(
             {
                 "drawn": 3,
                 "outstanding": [[place, place, None] for place in range(3)],
-                "asked": AskedQuestions().state_dict(),
+                "asked": RecentQuestions().state_dict(),
             }
         )
         source.patience_s = 0.05
@@ -240,7 +240,7 @@ def test_a_task_with_few_questions_repeats_them_and_it_is_counted(
 ) -> None:
     async def work(source: ItemSource) -> None:
         assert set(await questions_of(source, 20)) == {"gcd 0", "gcd 1"}
-        assert source.events["repeats_asked"] >= 18
+        assert source.events["repeats_sampled"] >= 18
 
     with_source(work, [TaskChoice("gcd", params={"space": 2})])
 

@@ -14,7 +14,7 @@ from rg_env.items.item_source import EVENTS
 from rg_env.reports.evaluation_summary import EvalResult, summarise
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
-from rg_env.rollouts.ledger import Ending, Fate, Ledger
+from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.tasks.feedback import Feedback
 from tests.support.documents import ROOT, blocks, codes, table, text_of
@@ -47,7 +47,9 @@ def test_the_outcomes_table_has_every_outcome_of_the_code():
 
 
 def test_the_table_of_endings_has_every_one():
-    assert [codes(row[0])[0] for row in table("Ending")] == list(get_args(Fate))
+    assert [codes(row[0])[0] for row in table("Ending")] == list(
+        get_args(RolloutOutcome)
+    )
 
 
 def record():

@@ -16,7 +16,7 @@ from rg_env.reports import group_page
 from rg_env.reports.group_page import ShownGroup, ShownRollout
 from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
 from rg_env.rollouts.group_json import encode_line
-from rg_env.rollouts.ledger import Fate
+from rg_env.rollouts.ledger import RolloutOutcome
 from rg_env.scoring.extraction import FormatFailure
 from tests.support.hostile_texts import HOSTILE
 
@@ -140,7 +140,7 @@ def test_it_loads_nothing_and_may_run_nothing(tmp_path: Path) -> None:
         (0.01, "wrong", "wrong"),
         (0.0, "wrong", "wrong"),
         (0.0, "no_answer", "none"),
-        (0.0, "refused", "none"),
+        (0.0, "rejected", "none"),
         (1.0, None, "right"),
         (0.4, None, "partial"),
         (0.01, None, "wrong"),
@@ -318,4 +318,4 @@ def test_every_outcome_of_a_rollout_has_its_meaning(repo_root: Path) -> None:
 
 
 def test_every_ending_of_rollouts_has_its_meaning() -> None:
-    assert list(ENDINGS) == list(get_args(Fate))
+    assert list(ENDINGS) == list(get_args(RolloutOutcome))

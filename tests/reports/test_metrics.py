@@ -44,8 +44,8 @@ def test_outcomes_are_counted_by_task_too():
 def test_there_are_numbers_before_the_first_rollout():
     metrics = Metrics(Ledger())
     assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
-    assert metrics.wandb_scalars() == {"ledger/rollouts_asked": 0}
-    assert metrics.summary() == ["0 rollouts asked (none back yet), none scored yet"]
+    assert metrics.wandb_scalars() == {"ledger/rollouts_queried": 0}
+    assert metrics.summary() == ["0 rollouts queried (none back yet), none scored yet"]
 
 
 def test_the_shares_of_the_outcomes_are_since_the_last_call():
@@ -65,7 +65,7 @@ def test_the_ledger_and_the_events_are_totals():
     metrics.ledger.settle(Ending("sent", 8))
     metrics.events["prompts_too_long"] += 1
     expected = {
-        "ledger/rollouts_asked": 8,
+        "ledger/rollouts_queried": 8,
         "ledger/sent": 8,
         "events/prompts_too_long": 1,
     }
@@ -75,12 +75,12 @@ def test_the_ledger_and_the_events_are_totals():
 def test_the_summary_says_fates_and_outcomes_with_the_commonest_first():
     metrics = Metrics(Ledger())
     metrics.ledger.ask(4)
-    metrics.ledger.settle(Ending("no_signal", 1))
+    metrics.ledger.settle(Ending("zero_variance", 1))
     metrics.ledger.settle(Ending("sent", 2))
     metrics.record_group(group("gcd", right=1.0, wrong=0.0))
     metrics.record_group(group("gcd", right=1.0, no_answer=0.0))
     assert metrics.summary() == [
-        "4 rollouts asked (2 sent, 1 no_signal), mean score 0.500",
+        "4 rollouts queried (2 sent, 1 zero_variance), mean score 0.500",
         "of 4 scored: right 50%, wrong 25%; format failures 25%: no_answer 25%",
     ]
 

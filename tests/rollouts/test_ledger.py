@@ -1,4 +1,4 @@
-"""The ledger: every rollout that was asked for has one fate or is in flight."""
+"""The ledger: every rollout that was asked for has one outcome or is in flight."""
 
 import json
 from typing import get_args
@@ -7,39 +7,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.rollouts.ledger import Ending, Fate, Ledger
+from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
 
-FATES = st.sampled_from(get_args(Fate))
+FATES = st.sampled_from(get_args(RolloutOutcome))
 
 
 @given(st.lists(st.tuples(st.integers(1, 64), st.none() | FATES)))
 def test_what_was_asked_is_the_sum_of_the_fates_and_of_those_in_flight(groups):
     ledger = Ledger()
-    for rollouts, fate in groups:
+    for rollouts, outcome in groups:
         ledger.ask(rollouts)
-        if fate is not None:
-            ledger.settle(Ending(fate, rollouts))
-    in_flight = sum(rollouts for rollouts, fate in groups if fate is None)
+        if outcome is not None:
+            ledger.settle(Ending(outcome, rollouts))
+    in_flight = sum(rollouts for rollouts, outcome in groups if outcome is None)
     assert ledger.in_flight == in_flight
-    assert ledger.asked == sum(ledger.fates.values()) + in_flight
+    assert ledger.asked == sum(ledger.outcomes.values()) + in_flight
 
 
 def test_rollouts_in_flight_are_not_asked_for_in_a_saved_ledger():
     ledger = Ledger()
     ledger.ask(24)
     ledger.settle(Ending("sent", 16))
-    assert ledger.state_dict() == {"asked": 16, "fates": {"sent": 16}}
+    assert ledger.state_dict() == {"asked": 16, "outcomes": {"sent": 16}}
 
 
 def test_a_saved_ledger_survives_json_and_continues():
     first, second = Ledger(), Ledger()
     first.ask(24)
     first.settle(Ending("sent", 16))
-    first.settle(Ending("no_signal", 8))
+    first.settle(Ending("zero_variance", 8))
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
     second.ask(8)
     assert (second.asked, second.in_flight) == (32, 8)
-    assert second.fates == first.fates
+    assert second.outcomes == first.outcomes
 
 
 @pytest.mark.parametrize(
@@ -49,25 +49,25 @@ def test_a_saved_ledger_survives_json_and_continues():
         [],
         None,
         {"asked": 1},
-        {"asked": None, "fates": {}},
-        {"asked": 1, "fates": ["sent"]},
-        {"asked": 1, "fates": {"sent": None}},
+        {"asked": None, "outcomes": {}},
+        {"asked": 1, "outcomes": ["sent"]},
+        {"asked": 1, "outcomes": {"sent": None}},
     ],
 )
 def test_a_broken_ledger_is_refused_and_changes_nothing(state):
     ledger = Ledger()
     with pytest.raises(ValueError, match="the ledger needs"):
         ledger.load_state_dict(state)
-    assert (ledger.asked, ledger.fates) == (0, {})
+    assert (ledger.asked, ledger.outcomes) == (0, {})
 
 
 def test_every_change_is_told_as_it_is_then():
     told = []
     ledger = Ledger(told.append)
     ledger.ask(4)
-    ledger.settle(Ending("sent", 3), Ending("rejected", 1))
+    ledger.settle(Ending("sent", 3), Ending("refused_by_api", 1))
     ledger.settle()
     assert told == [
-        {"asked": 4, "fates": {}},
-        {"asked": 4, "fates": {"sent": 3, "rejected": 1}},
+        {"asked": 4, "outcomes": {}},
+        {"asked": 4, "outcomes": {"sent": 3, "refused_by_api": 1}},
     ]

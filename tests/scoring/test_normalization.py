@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.scoring.normalization import MAX_ROUNDS, RULES, undressing
-from rg_env.scoring.score import Score, better_form
+from rg_env.scoring.normalization import MAX_ROUNDS, RULES, normalizing
+from rg_env.scoring.score import Score, better_score
 
 DRESSED = {
     "bold": "**5**",
@@ -71,7 +71,7 @@ DRESSED = {
 
 @pytest.mark.parametrize("dressed", DRESSED.values(), ids=DRESSED)
 def test_dress_comes_off(dressed):
-    assert undressing("7")(dressed) == "5"
+    assert normalizing("7")(dressed) == "5"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_dress_comes_off(dressed):
     ],
 )
 def test_what_is_written_for_the_eye_becomes_plain(answer, rest):
-    assert undressing("7")(answer) == rest
+    assert normalizing("7")(answer) == rest
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_is_written_for_the_eye_becomes_plain(answer, rest):
     ],
 )
 def test_what_is_no_dress_stays(answer):
-    assert undressing("7")(answer) == answer
+    assert normalizing("7")(answer) == answer
 
 
 @pytest.mark.parametrize(
@@ -166,20 +166,20 @@ def test_what_is_no_dress_stays(answer):
     ],
 )
 def test_what_belongs_to_the_right_answer_is_no_dress(gold, answer, rest):
-    assert undressing(gold)(answer) == rest
+    assert normalizing(gold)(answer) == rest
 
 
 @given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax\u200b\u2212", max_size=60))
 def test_gold_answers_stay_as_they_are(text):
     gold = text.strip()
-    assert undressing(gold)(gold) == gold
+    assert normalizing(gold)(gold) == gold
 
 
 @given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax,:#<>isI\u200b\u2212", max_size=40))
 def test_no_answer_that_is_dressed_is_taken_for_a_plain_one(text):
     text = text.strip()
     for rule in RULES:
-        assert rule(text) == text or undressing("7")(text) != text
+        assert rule(text) == text or normalizing("7")(text) != text
 
 
 @given(st.text(max_size=200))
@@ -215,33 +215,33 @@ HOSTILE = [
 def test_no_text_keeps_it_long(part, end):
     """It would take minutes if a rule were more than linear."""
     text = "```" + part * 20_000 + end
-    assert len(undressing(None)(text)) <= len(text)
-    assert len(undressing(None)(part * 20_000 + end)) <= len(text)
+    assert len(normalizing(None)(text)) <= len(text)
+    assert len(normalizing(None)(part * 20_000 + end)) <= len(text)
 
 
 def test_many_layers_of_dress_end_at_a_bound():
     text = "5"
     for _ in range(10 * MAX_ROUNDS):
         text = f"\\text{{{text}}}."
-    assert undressing(None)(text).startswith("\\text{")
+    assert normalizing(None)(text).startswith("\\text{")
 
 
 def best(answer, **scored):
-    return better_form(answer, undressing("7"), lambda form: scored[f"of_{form}"])
+    return better_score(answer, normalizing("7"), lambda form: scored[f"of_{form}"])
 
 
 def test_the_higher_score_counts_and_says_of_which_form():
     dressed, plain = Score(0.0, "wrong", "5."), Score(1.0, "right", "5")
     found = best("5.", **{"of_5.": dressed, "of_5": plain})
-    assert found == Score(1.0, "right", "5.", undressed=True)
+    assert found == Score(1.0, "right", "5.", normalized=True)
 
 
 def test_an_answer_without_dress_is_looked_at_once():
-    assert best("5", of_5=Score(0.5, "partial", "5")).undressed is False
+    assert best("5", of_5=Score(0.5, "partial", "5")).normalized is False
 
 
 def test_a_right_answer_in_a_dress_is_looked_at_once():
-    assert best("5.", of_5=Score(1.0, "right", "5")).undressed is True
+    assert best("5.", of_5=Score(1.0, "right", "5")).normalized is True
 
 
 def test_dress_never_costs_anything():
@@ -249,7 +249,7 @@ def test_dress_never_costs_anything():
     assert best("5.", **{"of_5.": dressed, "of_5": plain}) == dressed
 
 
-@pytest.mark.parametrize("outcome", ["refused", "scorer_error"])
+@pytest.mark.parametrize("outcome", ["rejected", "scorer_error"])
 def test_an_answer_that_only_its_dress_made_unreadable_is_wrong(outcome):
     dressed, plain = Score(0.0, outcome, "5."), Score(0.0, "wrong", "5")
     assert best("5.", **{"of_5.": dressed, "of_5": plain}).outcome == "wrong"
@@ -257,4 +257,4 @@ def test_an_answer_that_only_its_dress_made_unreadable_is_wrong(outcome):
 
 @pytest.mark.parametrize("answer", ['"5"', "'5'", '**"5"**'])
 def test_a_quote_stays_where_it_makes_a_number_a_text(answer):
-    assert undressing("5", "\"'")(answer) == answer.strip("*")
+    assert normalizing("5", "\"'")(answer) == answer.strip("*")

@@ -13,7 +13,7 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import TABLE, rules_of
 from rg_env.tasks import library
 
-EXACT = ScoringRules(answer_forms="exact")
+EXACT = ScoringRules(normalize_answers=False)
 
 
 def paid(

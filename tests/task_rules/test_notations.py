@@ -109,7 +109,7 @@ def test_what_is_spelled_is_spelled_as_it_is(task, parts):
 def test_an_answer_that_is_too_long_is_not_spelled():
     [entry, *_] = _entries("rush_hour")
     rules = ScoringRules(max_answer_chars=10)
-    plain = rules.plain_form("rush_hour", entry)
+    plain = rules.normalizer("rush_hour", entry)
     assert plain("A+1, B+1") == "A+1 B+1"
     assert plain("A+1, B+1, C+1") == "A+1, B+1, C+1"
 

@@ -4,6 +4,7 @@ from rg_env.task_rules import table
 from rg_env.task_rules.rules import TaskRules
 from rg_env.task_rules.table import TABLE, fault_of, rules_of
 from rg_env.tasks import library
+from rg_env.tasks.library_import import load_factory
 
 # -- rows ------------------------------------------------------------------------------
 
@@ -15,7 +16,7 @@ def test_a_row_is_that_of_a_registered_task_and_says_something():
 
 
 def test_a_module_lies_where_the_library_has_its_task():
-    registered = library._load_factory().DATASETS
+    registered = load_factory().DATASETS
     for module in table._modules():
         theirs = registered[module.RULES.task][0].__module__.partition(".")[2]
         ours = module.__name__.removeprefix("rg_env.task_rules.")

@@ -162,7 +162,7 @@ def test_four_scorers_are_asked_with_the_same_answers(tmp_path):
     assert found["library"] == [1.0, pytest.approx(0.2, abs=0.1), 0.0]
     assert found["cascade"] == [0.5, 0.5, 0.5]
     assert found["exact"][0] == 1.0 > found["exact"][1]
-    assert found["undressed"] == [1.0, 1.0, 0.0]
+    assert found["normalized"] == [1.0, 1.0, 0.0]
 
 
 def test_a_scorer_that_raises_pays_nothing(tmp_path):

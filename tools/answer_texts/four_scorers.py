@@ -30,7 +30,7 @@ FULL = 1.0
 DEADLINE_S = 10
 """For one answer; the value is 0 after that."""
 
-SCORERS = ("library", "cascade", "exact", "undressed")
+SCORERS = ("library", "cascade", "exact", "normalized")
 
 
 class _Late(Exception):
@@ -91,8 +91,8 @@ def scores(
     entry = dict(item.entry)
     answers = [text.strip() for text in texts]
 
-    def ours(forms: Any) -> list[float]:
-        rules = ScoringRules(answer_forms=forms)
+    def ours(normalize: bool) -> list[float]:
+        rules = ScoringRules(normalize_answers=normalize)
         job = worker_jobs.score_answers
         return [
             _value(
@@ -112,4 +112,4 @@ def scores(
             _value(lambda a=answer: cascade(a, item.right, dataset, entry))
             for answer in answers
         ]
-    return found | {"exact": ours("exact"), "undressed": ours("undressed")}
+    return found | {"exact": ours(False), "normalized": ours(True)}

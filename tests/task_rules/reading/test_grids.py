@@ -5,7 +5,7 @@ import pytest
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 GRID = "1 2\n3 4"
 DRAWN = {
@@ -41,7 +41,7 @@ DRAWN = {
 @pytest.mark.parametrize("drawn", DRAWN.values(), ids=DRAWN)
 @pytest.mark.parametrize("task", ["rotate_matrix", "arc_agi", "pool_matrix", "survo"])
 def test_a_grid_is_written_with_spaces(task, drawn):
-    assert plain_form(task, {})(drawn) == GRID
+    assert normalizer(task, {})(drawn) == GRID
 
 
 @pytest.mark.parametrize("task", ["rotate_matrix", "arc_agi"])

@@ -5,7 +5,7 @@ import pytest
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 NUMBERS = "['14', '-48.986', '30.30']"
 COUNTS = "0 1 0 3 0 12"
@@ -77,7 +77,7 @@ PAIRS = [(task, a, right) for task, (right, some) in SPELLED.items() for a in so
 
 @pytest.mark.parametrize(("task", "answer", "right"), PAIRS)
 def test_a_list_is_written_as_the_scorer_reads_it(task, answer, right):
-    assert plain_form(task, {})(answer) == right
+    assert normalizer(task, {})(answer) == right
 
 
 @pytest.mark.parametrize("task", SPELLED)

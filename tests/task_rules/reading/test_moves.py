@@ -9,7 +9,7 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks.library import make_entry
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 CARS = "A+3 B-1 C+2"
 JUGS = '["fill A", "pour A->B", "empty B"]'
@@ -133,7 +133,7 @@ PAIRS = [(task, a, right) for task, (right, some) in SPELLED.items() for a in so
 def test_moves_are_written_as_the_scorer_reads_them(task, answer, right):
     if answer.startswith("```"):
         answer = f"Moves:\n{answer}"
-    assert plain_form(task, {})(answer) == right
+    assert normalizer(task, {})(answer) == right
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_walks_that_may_be_two_stay_two(answer, walks):
     ],
 )
 def test_a_point_is_written_as_its_letter_and_number(answer):
-    assert plain_form("tsumego", {"answer": "C3"})(answer) == "B4"
+    assert normalizer("tsumego", {"answer": "C3"})(answer) == "B4"
 
 
 @pytest.mark.parametrize("answer", ["White B4", "B4 or C4", "B4 C4", "not B4", "B444"])

@@ -5,7 +5,7 @@ import pytest
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 
 def _entry(answer, question="", **metadata):
@@ -59,7 +59,7 @@ def test_the_question_before_an_equals_sign_is_no_part_of_the_answer(answer, spe
     "answer", ["35\u00b0", "35 degrees", r"35^\circ", r"35^{\circ}"]
 )
 def test_the_unit_of_an_angle_may_stand(answer):
-    assert plain_form("simple_geometry", _entry("35"))(answer) == "35"
+    assert normalizer("simple_geometry", _entry("35"))(answer) == "35"
 
 
 @pytest.mark.parametrize("answer", ["$90", "90 dollars", "+90", "90/1", "\u2248 90"])

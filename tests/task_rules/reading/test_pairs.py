@@ -7,7 +7,7 @@ import pytest
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 GROUPS = '[["eat", "tea"], ["tan", "nat"]]'
 
@@ -36,7 +36,7 @@ GROUPS = '[["eat", "tea"], ["tan", "nat"]]'
     ],
 )
 def test_an_object_is_written_as_the_scorer_reads_it(task, answer, right):
-    assert plain_form(task, {})(answer) == right
+    assert normalizer(task, {})(answer) == right
     assert rules_of(task).notation(right, {}) == right
 
 

@@ -5,7 +5,7 @@ import pytest
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 ENTRY = {"metadata": {"end_word": "COG"}}
 
@@ -36,7 +36,7 @@ ENTRY = {"metadata": {"end_word": "COG"}}
     ],
 )
 def test_a_path_is_written_as_the_scorer_reads_it(task, answer, right):
-    assert plain_form(task, ENTRY)(answer) == right
+    assert normalizer(task, ENTRY)(answer) == right
     assert rules_of(task).notation(right, ENTRY) == right
 
 

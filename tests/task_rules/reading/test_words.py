@@ -22,7 +22,7 @@ FOLLOWS = (
     "Does it logically follow that:\nSome teachers are not whales?\n(Answer Yes or No)"
 )
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_a_verdict_that_is_taken_back_stays_as_it_is(answer):
     ],
 )
 def test_a_date_is_asked_for_in_three_ways(answer, gold, spelled):
-    assert plain_form("calendar_arithmetic", {"answer": gold})(answer) == spelled
+    assert normalizer("calendar_arithmetic", {"answer": gold})(answer) == spelled
 
 
 @pytest.mark.parametrize("answer", ["The word is CLOWN", "It is CLOWN", "Word: CLOWN"])
 def test_a_word_may_be_presented(answer):
-    assert plain_form("figlet_font", {"answer": "CLOWN"})(answer) == "CLOWN"
+    assert normalizer("figlet_font", {"answer": "CLOWN"})(answer) == "CLOWN"
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_a_word_may_be_presented(answer):
     ],
 )
 def test_the_light_is_said_in_one_word(answer, right):
-    assert plain_form("acre", {"answer": "on"})(answer) == right
+    assert normalizer("acre", {"answer": "on"})(answer) == right

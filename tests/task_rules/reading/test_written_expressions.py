@@ -4,12 +4,12 @@ import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
 
-plain_form = ScoringRules().plain_form
+normalizer = ScoringRules().normalizer
 
 
 def _spelled(task, answer, gold="", **metadata):
     entry = {"question": "", "answer": gold, "metadata": metadata}
-    return plain_form(task, entry)(answer)
+    return normalizer(task, entry)(answer)
 
 
 @pytest.mark.parametrize(

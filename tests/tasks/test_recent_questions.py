@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from rg_env.tasks.asked_questions import AskedQuestions, QuestionFilter, Ruling
+from rg_env.tasks.recent_questions import QuestionFilter, RecentQuestions, Ruling
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 
 
 def asked(*questions, remembered=3):
-    memory = AskedQuestions(remembered)
+    memory = RecentQuestions(remembered)
     for question in questions:
         memory.add("gcd", question)
     return memory
@@ -36,7 +36,7 @@ def test_a_question_asked_twice_is_forgotten_with_its_last_place():
 
 def test_the_state_survives_json():
     state = json.loads(json.dumps(asked("a", "\ud800", "c").state_dict()))
-    resumed = AskedQuestions(3)
+    resumed = RecentQuestions(3)
     resumed.load_state_dict(state)
     assert resumed.state_dict() == state
     assert resumed.has("gcd", "\ud800")
@@ -90,7 +90,7 @@ def test_another_attempt_is_made_while_there_is_one(
     [
         (None, Ruling("skip", "items_unusable")),
         ("kept", Ruling("skip", "evaluations_skipped")),
-        ("asked", Ruling("ask", "repeats_asked")),
+        ("asked", Ruling("ask", "repeats_sampled")),
     ],
 )
 def test_at_the_last_attempt_only_a_repeat_is_asked(questions, question, ruling):

@@ -33,7 +33,7 @@ def digest(question: str) -> int:
     return int.from_bytes(hashed.digest(), "big")
 
 
-class AskedQuestions:
+class RecentQuestions:
     """The newest questions of each task.
 
     Args:
@@ -120,7 +120,7 @@ _RETRY = {
 }
 _AT_THE_LAST_ATTEMPT = {
     "unusable": Ruling("skip", "items_unusable"),
-    "repeat": Ruling("ask", "repeats_asked"),
+    "repeat": Ruling("ask", "repeats_sampled"),
     "evaluation": Ruling("skip", "evaluations_skipped"),
 }
 
@@ -133,7 +133,7 @@ class QuestionFilter:
     """
 
     def __init__(self) -> None:
-        self.asked = AskedQuestions()
+        self.asked = RecentQuestions()
         self._evaluated: frozenset[int] = frozenset()
 
     def keep_for_evaluation(self, questions: Collection[str]) -> None:
