@@ -5,7 +5,7 @@
 
 The right answer to many items of each task is written in every dress and spelling of
 `tools/answer_texts/`: some hundred that go around any answer, and those of its
-kind. Shown is the share that is paid in full by four scorers:
+kind. Shown is the share that is scored in full by four scorers:
 
 - library: the library's own, with the answer as it stands;
 - cascade: its `cascade_score`, which no release has. `--cascade` names the file
@@ -166,7 +166,7 @@ def main() -> int:
     add("--levels", nargs="+", type=read_level, default=levels, help="or defaults")
     add("--seed", type=int, default=FIRST_SEED, help="of the first item")
     add("--cascade", type=Path, metavar="FILE", help="with cascade_score")
-    add("--below", type=float, default=0.8, help="list what is paid less often")
+    add("--below", type=float, default=0.8, help="list what is scored less often")
     add("--processes", type=int, default=os.cpu_count() or 1)
     add("--markdown", action="store_true", help="tables for a page")
     add("--json", type=Path, metavar="FILE")

@@ -1,6 +1,6 @@
 """Writes tasks/baselines.json: `python -m tools.make_baselines [TASK ...]`.
 
-At the library's defaults and at every step of the shipped scale, every cheap strategy
+At the library's defaults and at every step of the shipped scale, every trivial baseline
 answers a few items. Where one of them earns something, those that earned most answer
 others, which say which is the best; what that one earns on yet others is the baseline,
 so that no luck is taken for it. The rules of thumb of a task answer these as well. It
@@ -54,7 +54,7 @@ CHOSEN_ON = 200
 """Items that say which of the finalists is the best."""
 
 MEASURED_ON = 600
-"""Items that say what it earns; a standard error of at most 0.02."""
+"""Items that say what it scores; a standard error of at most 0.02."""
 
 MAKING_MS = 10_000.0
 LEAST_SHARE = 0.1

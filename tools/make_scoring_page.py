@@ -24,7 +24,7 @@ Written from the tables in `rg_env/task_rules/` and from reasoning-gym {version}
 
 An answer goes through three steps, all of them in a worker process with a deadline:
 
-1. Longer than `max_answer_chars`, or not what an honest answer to the task can hold
+1. Longer than `max_answer_chars`, or not what an correct answer to the task can hold
    (the guards below): `rejected`, score 0. The text is read and never evaluated.
 2. The library's scorer gives its score, bare and tagged.
 3. Where that scorer has a known fault, the corrected score counts instead (the fixes

@@ -31,7 +31,7 @@ NOTHING = "-"
 """What stands for a place at which nothing earns `WORTH_SHIPPING`."""
 
 TEXT = """\
-# What cheap strategies earn
+# What trivial baselines earn
 
 What somebody is paid on average who does not solve what is asked, with the corrected
 scorers and reasoning-gym {version}. `python -m tools.make_baselines` measured
@@ -60,7 +60,7 @@ With `reward_baseline: chance` these figures are the baselines of
 task and parameters. The baseline is 0 where less than {worth} is earned, of items with
 parameters of your own, of items from outside, and of tasks that another version of the
 library has changed; the log names these at the start. None is above {highest}: a level
-at which guessing earns more is of no use.
+at which guessing scores more is of no use.
 
 Where something earns more than 0.25, the task has few answers (two words, a handful of
 numbers) or pays for parts of an answer. The first is chance, and no scorer can tell it

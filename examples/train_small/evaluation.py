@@ -78,7 +78,7 @@ class SampledGroup:
         question: Of the item.
         level: Of the item, in 0 to 1; None without one.
         score: Mean of its rollouts.
-        has_signal: Whether its rewards differ.
+        has_variance: Whether its rewards differ.
     """
 
     time: str
@@ -86,7 +86,7 @@ class SampledGroup:
     question: str
     level: float | None
     score: float
-    has_signal: bool
+    has_variance: bool
 
 
 def sampled_groups(folder: Path) -> list[SampledGroup]:
@@ -110,7 +110,7 @@ def _group(row: Mapping[str, Any]) -> SampledGroup:
         question=rollouts[0]["conversation"][-2]["content"],
         level=row["level"],
         score=sum(rollout["score"] for rollout in rollouts) / len(rollouts),
-        has_signal=len({rollout["reward"] for rollout in rollouts}) > 1,
+        has_variance=len({rollout["reward"] for rollout in rollouts}) > 1,
     )
 
 
@@ -126,7 +126,7 @@ def sampled_rows(groups: Sequence[SampledGroup]) -> list[tuple[Any, ...]]:
     for group, before, time in zip(groups, times[:1] + times, times, strict=False):
         passed = (time - before).total_seconds()
         seconds += passed if passed < PAUSE_S else 0.0
-        rows.append((seconds, group.task, group.level, group.score, group.has_signal))
+        rows.append((seconds, group.task, group.level, group.score, group.has_variance))
     return rows
 
 

@@ -251,7 +251,9 @@ class GroupScoring:
         record = build_record(rollouts, scores, rewards)
         self._tell(record, scores)
         await self._dumps.record(record, self.versions)
-        if self._config.ensure_scores_are_not_same and not shaping.has_signal(rewards):
+        if self._config.ensure_scores_are_not_same and not shaping.has_variance(
+            rewards
+        ):
             return None
         overrides = shaping.truncation_overrides(
             [rollout.get("finish_reason") for rollout in rollouts],
@@ -295,7 +297,7 @@ class GroupScoring:
             record.task,
             record.mean_score,
             record.level,
-            shaping.has_signal([rollout.reward for rollout in record.rollouts]),
+            shaping.has_variance([rollout.reward for rollout in record.rollouts]),
         )
         if change is not None:
             logger.info("%s", change)

@@ -250,7 +250,7 @@ class OldNames:
         The level moves if the mode is curriculum and the results ask for it.
         """
         level = self._get_task_complexity_level(task_name)
-        change = self._feedback.take(task_name, score, level, has_signal=True)
+        change = self._feedback.take(task_name, score, level, has_variance=True)
         if change is not None:
             logger.info("%s", change)
 

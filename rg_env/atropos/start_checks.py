@@ -86,7 +86,7 @@ def check_can_train(
     if config.group_size < 2:
         raise SettingError(
             "env.group_size: found 1; allowed is at least 2 in `serve`: rewards are"
-            " compared within a group, so a group of one carries no signal"
+            " compared within a group, so a group of one has zero variance"
         )
     check_texts_do(config, server_types, trains=True)
 

@@ -76,7 +76,7 @@ def doctor(
     """Check this installation task by task; all of them if none is named.
 
     Items are made in time and the same in another process, gold answers score 1.0 there
-    too, and answers that solve nothing earn nothing. Status 0 if all is well, 1 if not.
+    too, and answers that solve nothing score 0. Status 0 if all is well, 1 if not.
     """
     if as_json and any(name.endswith(".json") for name in names):
         raise SettingError(f"--json: it takes no file; write > {names[-1]}")

@@ -208,7 +208,7 @@ def sample_kind(
 
 
 def spoil_answer(answer: str, rng: random.Random) -> str:
-    """Change an answer into one that looks as honest and is not the same text.
+    """Change an answer into one that looks as correct and is not the same text.
 
     Known opposites are swapped; otherwise a digit or a letter is changed, or two words
     change places. What holds none of these has its last character dropped or replaced.

@@ -50,7 +50,7 @@ class TaskHandle:
         index: The draw's global index in its split.
         split: "train" or "evaluation".
         level: Difficulty in [0, 1], None for the library's defaults.
-        baseline: What guessing earns at such items and no reward pays, in [0, 1).
+        baseline: What guessing scores at such items and no reward pays, in [0, 1).
         deadline_s: Seconds that scoring one answer may take.
         rules: How its answers are scored.
     """

@@ -3,7 +3,7 @@
 A fix was written for one scorer. Where the installed scorer has the same source, the
 fix holds. Where it differs, the fault is looked for again: the fix's own proof is
 given to the installed scorer on a few entries, and the fix holds only if it is still
-overpaid.
+scored too high.
 
 A task whose installed scorer is the library's base scorer has the fix of that scorer,
 whichever task it is; every other task has the fix that is written for it, if there is
@@ -40,10 +40,10 @@ def fix_of(task: str) -> ScorerFix | None:
 
 
 def _is_still_overpaid(task: str, fix: ScorerFix) -> bool:
-    """Say whether the installed scorer still pays for the fix's proof."""
+    """Say whether the installed scorer still gives points for the fix's proof."""
     score = library.scoring_dataset(task, {}).score_answer
 
-    def pays(entry: dict[str, Any]) -> float:
+    def points(entry: dict[str, Any]) -> float:
         try:
             return as_unit(score(fix.proof(entry), entry))
         except Exception:  # noqa: BLE001 - a changed library may raise anything
@@ -51,7 +51,7 @@ def _is_still_overpaid(task: str, fix: ScorerFix) -> bool:
 
     entries = library.usable_entries(task, {}, PROOF_SEEDS)
     looked_at = itertools.islice(entries, PROOF_ENTRIES)
-    return any(pays(entry) >= fix.proof_scores for entry in looked_at)
+    return any(points(entry) >= fix.proof_scores for entry in looked_at)
 
 
 @functools.cache

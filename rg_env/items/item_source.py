@@ -88,7 +88,7 @@ class ItemSource:
         lookahead: Entries being made ahead, at least 1.
         scoring_deadline_s: Handed on to the handles.
         rules: Handed on to the handles.
-        baselines: What guessing earns at the items, for the handles.
+        baselines: What guessing scores at the items, for the handles.
 
     Attributes:
         maker: Makes the entries; told of the tasks that are left out.

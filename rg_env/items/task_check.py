@@ -24,10 +24,10 @@ from rg_env.workers.worker_pool import WorkerPool
 
 DEADLINE_S = 30.0
 CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
-"""Answers that solve nothing; what any of them earns is chance."""
+"""Answers that solve nothing; what any of them scores is chance."""
 
 PAID_FOR_NOTHING = 0.5
-"""What a wrong constant may earn on average at most."""
+"""What a wrong constant may score on average at most."""
 
 Entry = Mapping[str, Any]
 
@@ -223,15 +223,15 @@ class TaskCheck:
         return faults
 
     async def _control_faults(self, task: str, entries: Sequence[Entry]) -> list[str]:
-        """Return the constants that are paid although they are not the answer."""
-        earned: dict[str, list[float]] = {control: [] for control in CONTROLS}
+        """Return the constants that score although they are not the answer."""
+        scored: dict[str, list[float]] = {control: [] for control in CONTROLS}
         for entry in entries:
             _, scores = await _scores(self._pool, task, entry, CONTROLS, self._fixes)
             for control, score in zip(CONTROLS, scores, strict=True):
                 if not _is_same(control, solution(task, entry)):
-                    earned[control].append(score.value)
+                    scored[control].append(score.value)
         return [
-            f"{control!r} earns {statistics.fmean(values):.2f}"
-            for control, values in earned.items()
+            f"{control!r} scores {statistics.fmean(values):.2f}"
+            for control, values in scored.items()
             if values and statistics.fmean(values) > PAID_FOR_NOTHING
         ]

@@ -19,8 +19,8 @@ MAX_ANSWER_SHOWN = 2_000
 
 MEANING = {
     "right": "it solves the item",
-    "partial": "the scorer pays part of the credit for it",
-    "wrong": "the scorer pays nothing for it, or no more than its floor",
+    "partial": "the scorer gives part of the credit for it",
+    "wrong": "the scorer gives nothing for it, or no more than its floor",
     "empty_answer": "there is nothing in it; the scorer is not asked",
     "scorer_error": "the library's scorer raised an error on it",
     "timeout": "the scorer missed its deadline on it",

@@ -87,7 +87,7 @@ class GroupRecord:
         rollouts: Shape (G,).
         gold_answer: The library's answer; None where the task has many.
         provenance: What makes the item again; None for an item from outside.
-        baseline: What guessing earns at the item and the rewards leave out, in [0, 1).
+        baseline: What guessing scores at the item and the rewards leave out, in [0, 1).
     """
 
     task: str

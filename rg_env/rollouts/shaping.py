@@ -1,7 +1,7 @@
 """From the scores of a group to what the trainer gets. Pure, lists in, lists out.
 
 A group keeps its size and its order in every step: nothing is dropped for being
-short, and whether it is worth sending is a question to `has_signal`, asked once.
+short, and whether it is worth sending is a question to `has_variance`, asked once.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ PENALTY_FREE_SHARE = 0.75
 
 
 def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
-    """Return what scores are worth beyond what guessing earns.
+    """Return what scores are worth beyond what guessing scores.
 
     Args:
         scores: One value in [0, 1] per rollout, shape (G,).
-        baseline: What the best cheap strategy earns on average, in [0, 1).
+        baseline: What the best trivial baseline scores on average, in [0, 1).
 
     Returns:
         New scores, shape (G,): (s - b) / (1 - b), not below 0, so that a right answer
-        stays 1 and what guessing earns is nothing. Scores that are 0 or 1 stay.
+        stays 1 and what guessing scores is nothing. Scores that are 0 or 1 stay.
 
     Raises:
         ValueError: The baseline is outside of [0, 1).
@@ -80,6 +80,6 @@ def truncation_overrides(
     ]
 
 
-def has_signal(scores: Sequence[float]) -> bool:
+def has_variance(scores: Sequence[float]) -> bool:
     """Say whether the scores differ: equal ones give every rollout advantage zero."""
     return len(set(scores)) > 1

@@ -29,7 +29,7 @@ from typing import Annotated, Any
 import msgspec
 
 WRONG_AT_MOST = 0.05
-"""Up to this the library pays for answers that are only readable (0.01 to 0.05)."""
+"""Up to this the library gives for answers that are only readable (0.01 to 0.05)."""
 
 ScoreFunction = Callable[[str, Mapping[str, Any]], Any]
 """`score_answer(answer, entry)` of a dataset of the library."""

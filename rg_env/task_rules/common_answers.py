@@ -1,4 +1,4 @@
-"""Checks of items whose answer is honest and only too common.
+"""Checks of items whose answer is correct and only too common.
 
 Such an item, as one whose answer is that a grid has no path, is asked one time in so
 many as leave a text that always says so 0.25 above chance at most, in every task at its

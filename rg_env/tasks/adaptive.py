@@ -1,14 +1,14 @@
-"""Which tasks are worth sampling: weights that follow where groups carry a signal.
+"""Which tasks are worth sampling: weights that follow the variance of rewards.
 
 A group whose scores are all equal teaches a trainer nothing. Here each task has an
-estimate of the fraction of its groups that carry a signal, and its weight is that of
-the settings times
+estimate of the fraction of its groups that have reward variance, and its weight is
+that of the settings times
 
     floor + (1 - floor) * estimate
 
 The estimate begins at 1 and forgets half with each group: over a simulated run from
 weak to strong (docs/measurements.md) a longer memory keeps sampling tasks that are
-dead or solved, and one much shorter leaves tasks that do carry a signal too soon. A
+dead or solved, and one much shorter leaves tasks that do have variance too soon. A
 task that wakes up again is found by the groups that the floor still gives it.
 
 The weights change through `record` and loading alone; nothing is drawn here.
@@ -43,13 +43,13 @@ class AdaptiveWeights:
         self._floor = floor
         self._signal = dict.fromkeys(tasks, 1.0)
 
-    def record(self, task: str, has_signal: bool) -> None:
+    def record(self, task: str, has_variance: bool) -> None:
         """Add one group of a task.
 
         Raises:
             KeyError: The task is none of them.
         """
-        self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_signal
+        self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_variance
 
     def weight_of(self, task: str) -> float:
         """Return a task's factor, in [floor, 1]."""

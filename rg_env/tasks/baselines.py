@@ -1,6 +1,6 @@
-"""What a cheap strategy earns at a task and level: the baseline of its items.
+"""What a trivial baseline scores at a task and level: the baseline of its items.
 
-Where an answer space is small, guessing pays. `baselines.json` says how much, for one
+Where an answer space is small, guessing scores. `baselines.json` says how much, for one
 version of the library: measured by `python -m tools.make_baselines` at the
 library's defaults and at every step of the shipped scales. An item belongs to one of
 these by its parameters, and so do those of a mixture or of parameters of the user's
@@ -20,17 +20,17 @@ RewardBaseline = Literal["none", "chance"]
 TABLE = Path(__file__).with_name("baselines.json")
 
 WORTH_SHIPPING = 0.1
-"""A task and level at which the best cheap strategy earns less has the baseline 0: it
-is about what measuring errs by, or what the library pays for any readable answer."""
+"""A task and level at which the best trivial baseline scores less has none: it is
+about what measuring errs by, or what the library gives for any readable answer."""
 
 HIGHEST = 0.95
-"""Where a cheap strategy earns more, the baseline is this: the level is of no use, but
-what divides by its rest stays a number."""
+"""Where a trivial baseline scores more, this is it: the level is of no use, but what
+divides by its rest stays a number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What the best cheap strategy, or a rule of thumb, earns at one task and level.
+    """What the best trivial baseline, or a rule of thumb, scores at one task and level.
 
     Attributes:
         params: Dataset parameters that differ from the library's defaults.

@@ -48,7 +48,7 @@ class Feedback:
         )
 
     def take(
-        self, task: str, mean_score: float, level: float | None, has_signal: bool
+        self, task: str, mean_score: float, level: float | None, has_variance: bool
     ) -> LevelChange | None:
         """Take the result of one group.
 
@@ -56,16 +56,16 @@ class Feedback:
             task: The task that made its item.
             mean_score: Mean of its scores, in [0, 1].
             level: The level that its item was made at, None for none.
-            has_signal: Whether its scores differ.
+            has_variance: Whether its scores differ.
 
         Returns:
             The change of the task's level, None if it stays.
         """
-        self.progress.record_group(task, mean_score, level, has_signal)
+        self.progress.record_group(task, mean_score, level, has_variance)
         if self._difficulty is None or task not in self._difficulty.rules:
             return None
         if self.adaptive is not None:
-            self.adaptive.record(task, has_signal)
+            self.adaptive.record(task, has_variance)
         if not self._difficulty.follows_results(task):
             return None
         change = self.curriculum.update(task, self.progress)
@@ -75,7 +75,7 @@ class Feedback:
     def stats(self) -> dict[str, Any]:
         """Return the levels and the results in a few numbers."""
         groups = sum(self.progress.group_counts.values())
-        signals = sum(self.progress.signal_counts.values())
+        signals = sum(self.progress.variance_counts.values())
         return {
             **self.curriculum.stats(),
             **self.progress.stats(),
@@ -116,7 +116,7 @@ class Feedback:
                     self._level_of(task),
                     groups,
                     self.progress.recent_accuracy(task),
-                    self.progress.signal_counts[task] / groups,
+                    self.progress.variance_counts[task] / groups,
                     1.0 if self.adaptive is None else self.adaptive.weight_of(task),
                     self.curriculum.at_bound(task) or "",
                 ]

@@ -41,21 +41,21 @@ class TaskHistory:
             `HISTORY_GROUPS`.
         level_history: Task to the levels of the same groups, in the same order.
         group_counts: Task to the number of groups scored since the run began.
-        signal_counts: Task to the number of these whose scores were not all equal.
+        variance_counts: Task to the number of these whose scores were not all equal.
     """
 
     def __init__(self) -> None:
         self.history: dict[str, deque[float]] = {}
         self.level_history: dict[str, deque[float | None]] = {}
         self.group_counts: dict[str, int] = {}
-        self.signal_counts: dict[str, int] = {}
+        self.variance_counts: dict[str, int] = {}
 
     def record_group(
         self,
         task: str,
         mean_score: float,
         level: float | None = None,
-        has_signal: bool = True,
+        has_variance: bool = True,
     ) -> None:
         """Add one scored group of a task.
 
@@ -63,12 +63,14 @@ class TaskHistory:
             task: Its task.
             mean_score: Mean of its scores, in [0, 1].
             level: Level that made its item, in [0, 1]; None if no level did.
-            has_signal: Whether its scores differ, so that a trainer can learn from it.
+            has_variance: Whether its scores differ, so that a trainer learns from it.
         """
         self.history.setdefault(task, _newest()).append(mean_score)
         self.level_history.setdefault(task, _newest()).append(level)
         self.group_counts[task] = self.group_counts.get(task, 0) + 1
-        self.signal_counts[task] = self.signal_counts.get(task, 0) + bool(has_signal)
+        self.variance_counts[task] = self.variance_counts.get(task, 0) + bool(
+            has_variance
+        )
 
     def results(self, task: str) -> list[GroupResult]:
         """Return the kept results of a task, oldest first; empty before the first."""
@@ -99,7 +101,7 @@ class TaskHistory:
                 task: list(kept) for task, kept in self.level_history.items()
             },
             "group_counts": dict(self.group_counts),
-            "signal_counts": dict(self.signal_counts),
+            "variance_counts": dict(self.variance_counts),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -112,7 +114,7 @@ class TaskHistory:
             history = _loaded_results(state["history"])
             levels = _loaded_results(state["level_history"], or_none=True)
             counts = _loaded_counts(state["group_counts"])
-            signals = _loaded_counts(state["signal_counts"])
+            signals = _loaded_counts(state["variance_counts"])
             if {t: len(kept) for t, kept in history.items()} != {
                 t: len(kept) for t, kept in levels.items()
             }:
@@ -120,10 +122,10 @@ class TaskHistory:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 "progress needs `history`, `level_history`, `group_counts` and"
-                f" `signal_counts`, by task ({error!r})"
+                f" `variance_counts`, by task ({error!r})"
             ) from error
         self.history, self.level_history = history, levels
-        self.group_counts, self.signal_counts = counts, signals
+        self.group_counts, self.variance_counts = counts, signals
 
 
 def _newest(values: Iterable[Any] = ()) -> deque[Any]:

@@ -21,7 +21,7 @@ def test_a_trainer_is_fed_no_groups_of_one() -> None:
     start_checks.check_can_train(
         env_config(group_size=2), ["vllm"], has_our_clients=True
     )
-    with pytest.raises(SettingError, match="a group of one carries no signal"):
+    with pytest.raises(SettingError, match="a group of one has zero variance"):
         start_checks.check_can_train(
             env_config(group_size=1), ["vllm"], has_our_clients=True
         )
@@ -29,14 +29,14 @@ def test_a_trainer_is_fed_no_groups_of_one() -> None:
 
 def test_a_group_of_one_ends_serve_from_python_too() -> None:
     env = build_env(group_size=1)
-    with pytest.raises(SettingError, match="carries no signal"):
+    with pytest.raises(SettingError, match="has zero variance"):
         asyncio.run(env.env_manager())
 
 
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["serve", "--env.group_size=1"], "carries no signal"),
+        (["serve", "--env.group_size=1"], "has zero variance"),
         (["serve", "--env.thinking_mode=true"], "are told only"),
         (["process", "--env.total_steps=-1"], "env.total_steps"),
         (["process", "--env.data_path_to_save_groups=None"], "needs a file"),

@@ -76,7 +76,7 @@ def test_all_groups_that_were_scored_are_read_in_the_order_of_their_time(tmp_pat
     write_lines(failed, [group_row("2026-01-01T00:00:01", "a", [0, 0])])
     found = evaluation.sampled_groups(tmp_path)
     assert [group.question for group in found] == ["a", "b"]
-    assert [group.has_signal for group in found] == [False, True]
+    assert [group.has_variance for group in found] == [False, True]
 
 
 def test_what_a_kill_leaves_is_read_without_its_half_lines_and_unsent_groups(tmp_path):
@@ -95,7 +95,7 @@ def test_what_a_kill_leaves_is_read_without_its_half_lines_and_unsent_groups(tmp
 def test_a_pause_between_two_starts_does_not_count_as_time_of_a_run():
     times = ["2026-01-01T00:00:01", "2026-01-01T00:00:03", "2026-01-02T00:00:03"]
     groups = [
-        evaluation.SampledGroup(time, "gcd", "q", None, 0.5, has_signal=True)
+        evaluation.SampledGroup(time, "gcd", "q", None, 0.5, has_variance=True)
         for time in times
     ]
     assert [seconds for seconds, *_ in evaluation.sampled_rows(groups)] == [0, 2, 2]

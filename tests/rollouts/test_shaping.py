@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rg_env.rollouts.shaping import (
     above_baseline,
-    has_signal,
+    has_variance,
     penalise_length,
     truncation_overrides,
 )
@@ -110,4 +110,4 @@ def test_the_overrides_of_two_rollouts_are_two_dicts():
     [([0.0, 0.0], False), ([1.0, 1.0], False), ([1.0], False), ([0.3, 0.30001], True)],
 )
 def test_equal_scores_carry_no_signal(scores, signal):
-    assert has_signal(scores) is signal
+    assert has_variance(scores) is signal

@@ -217,7 +217,7 @@ def run_training(
         if len(pending) < RUN_IN_FLIGHT:
             continue
         task, mean, level = pending.popleft()
-        progress.record_group(task, mean, level, has_signal=0 < mean < 1)
+        progress.record_group(task, mean, level, has_variance=0 < mean < 1)
         weights.record(task, 0 < mean < 1)
         if moves_levels:
             curriculum.update(task, progress)

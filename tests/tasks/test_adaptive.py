@@ -15,8 +15,8 @@ SIGNALS = st.lists(st.booleans(), max_size=30)
 
 def weights(*signals, floor=0.05):
     made = AdaptiveWeights(["gcd", "lcm"], floor)
-    for has_signal in signals:
-        made.record("gcd", has_signal)
+    for has_variance in signals:
+        made.record("gcd", has_variance)
     return made
 
 
@@ -76,8 +76,8 @@ def test_a_state_survives_json_and_continues(before, after):
     first, second = weights(*before), weights()
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
     for made in (first, second):
-        for has_signal in after:
-            made.record("gcd", has_signal)
+        for has_variance in after:
+            made.record("gcd", has_variance)
     assert both(second) == both(first)
 
 

@@ -35,9 +35,9 @@ def test_a_task_without_a_group_has_no_results():
 
 def test_groups_with_a_signal_are_counted_by_task():
     made = TaskHistory()
-    for task, has_signal in (("gcd", True), ("gcd", False), ("lcm", False)):
-        made.record_group(task, 0.5, has_signal=has_signal)
-    assert made.signal_counts == {"gcd": 1, "lcm": 0}
+    for task, has_variance in (("gcd", True), ("gcd", False), ("lcm", False)):
+        made.record_group(task, 0.5, has_variance=has_variance)
+    assert made.variance_counts == {"gcd": 1, "lcm": 0}
 
 
 def test_the_recent_accuracy_is_the_mean_of_the_five_newest_groups():
@@ -91,8 +91,8 @@ def broken(**fields):
         broken(level_history={"gcd": [-0.1]}),
         broken(group_counts={"gcd": None}),
         broken(group_counts={"gcd": -1}),
-        broken(signal_counts={"gcd": 0.5}),
-        broken(signal_counts=None),
+        broken(variance_counts={"gcd": 0.5}),
+        broken(variance_counts=None),
     ],
 )
 def test_a_broken_state_is_refused_and_changes_nothing(state):

@@ -1,4 +1,4 @@
-"""What every cheap strategy earns, by task and level, through the real worker pool.
+"""What every trivial baseline earns, by task and level, through the real worker pool.
 
     python -m tools.trivial_baselines [--items 24] [--tasks NAME ...]
         [--levels default 0 0.5 1] [--above 0.25] [--json FILE]
@@ -85,7 +85,7 @@ async def run(options: argparse.Namespace) -> int:
             if not any(fnmatch.fnmatch(task, pattern) for pattern in options.tasks):
                 continue
             for place, params in places(task, scales.get(task), options.levels):
-                key = f"cheap strategies/{options.key}/{task}/{place}"
+                key = f"trivial baselines/{options.key}/{task}/{place}"
                 items = await make_items(pool, task, params, options.items, key)
                 found = await earned(pool, items, guesses(items))
                 most = next((one.mean for one in found.values()), 0.0)

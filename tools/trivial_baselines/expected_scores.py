@@ -72,7 +72,7 @@ AnswersOf = Callable[[Item], Mapping[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class Earned:
-    """What a strategy earns.
+    """What a strategy scores.
 
     Attributes:
         mean: Its mean score, in [0, 1]; an item it says nothing of counts as 0.
@@ -151,7 +151,7 @@ async def earned(
     """Have strategies answer items.
 
     Returns:
-        Every strategy that said anything to what it earns, the best first, and of
+        Every strategy that said anything to what it scores, the best first, and of
         equals those that stand first.
 
     Raises:

@@ -1,10 +1,10 @@
-"""Cheap strategies: answers of somebody who does not solve what is asked.
+"""Trivial baselines: answers of somebody who does not solve what is asked.
 
 Each is a pure function of a question, of right answers to other items of the same task
 and level, and of a source of chance. What one of them earns is no sign of skill. They
 know the form of questions, not the tasks, but for a few moves that a task invites.
 
-A strategy that does what a few tasks ask, such as to sort, is an honest answer there:
+A strategy that does what a few tasks ask, such as to sort, is an correct answer there:
 `ASKED_FOR` says where.
 """
 
@@ -513,7 +513,7 @@ def answers(
     """Return what strategies answer.
 
     Args:
-        task: The task, for the strategies that are honest answers there.
+        task: The task, for the strategies that are correct answers there.
         question: Of the item.
         golds: Right answers to other items of that task and level.
         key: Decides what is left to chance.

@@ -131,7 +131,7 @@ def _share_of_right_signs(value: Any, gold: Any) -> float:
 def _object_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score codeio: one object, each name once, nothing but talk around it.
 
-    The library's similarity compares numbers without their signs, so it is paid in
+    The library's similarity compares numbers without their signs, so it is scored in
     proportion to the numbers with the right sign.
     """
     gold = entry["answer"].strip()
@@ -171,7 +171,7 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
         fault=(
-            "Pays for a right object with another one beside it or with every name"
+            "Scores a right object with another one beside it or with every name"
             " given twice, and for numbers with the wrong sign."
         ),
         proof=_other_then_gold,

@@ -114,8 +114,8 @@ def may_show_another_count(puzzle: str) -> bool:
 def _right_count(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score rectangle_count: a count that is nearly right is wrong.
 
-    The library pays 0.64 for one too many or too few, 0.16 for four, so that a number
-    from the middle earns 0.45 at the defaults and 0.67 where there are 5 at most.
+    The library gives 0.64 for one too many or too few, 0.16 for four, so that a number
+    from the middle scores 0.45 at the defaults and 0.67 where there are 5 at most.
     """
     value = library(answer)
     return value if value == 1.0 else 0.0
@@ -130,8 +130,8 @@ RULES = TaskRules(
     notation=of_short_text(as_number),
     fix=ScorerFix(
         scorer_sha256="419a82adc99f105123f8472bbd6a261aa1704e3d51ae9b3e292da37260a71601",
-        fault="Pays for a count that is off by up to four, so that a number from the"
-        " middle earns 0.45.",
+        fault="Scores a count that is off by up to four, so that a number from the"
+        " middle scores 0.45.",
         proof=_one_too_many,
         proof_scores=0.6,
         score=_right_count,

@@ -29,7 +29,7 @@ from rg_env.task_rules.rules import (
 )
 
 READABLE = 0.05
-"""What the library pays for a plan that brings no box to its target."""
+"""What the library gives for a plan that brings no box to its target."""
 
 Squares = dict[str, list[str]]
 """Name of a square ("0.5_1.5") to the boxes and targets in it."""
@@ -225,7 +225,7 @@ RULES = TaskRules(
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault=(
             "Passes over impossible actions, so one sweep through the grid solves"
-            " every item of that size; pays for boxes that are at their targets from"
+            " every item of that size; scores boxes that are at their targets from"
             " the start; raises where a box would leave the grid."
         ),
         proof=blind_plan,
@@ -242,6 +242,6 @@ RULES = TaskRules(
         {level: {"min_row_num": 2, "min_column_num": 2} for level in range(9)},
         "every level asks for grids from one row on, and on a grid of one or two"
         " squares most boxes stand at their targets, so that moving those alone"
-        " earned 0.53",
+        " scored 0.53",
     ),
 )

@@ -41,10 +41,10 @@ def sum_guard(admitted: str) -> Guard:
 
 
 READABLE = 0.05
-"""The most the library pays for a sum that is wrong."""
+"""The most the library gives for a sum that is wrong."""
 
 UNREADABLE = 0.01
-"""What the library pays for a text that is no sum."""
+"""What the library gives for a text that is no sum."""
 
 
 def score_of_sum(target_of: Callable[[Entry], int]) -> FixedScore:
@@ -178,7 +178,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read, or is rejected by a guard, earns nothing.",
+            "What cannot be read, or is rejected by a guard, scores 0.",
         ),
     ),
 )

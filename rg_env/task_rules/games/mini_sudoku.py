@@ -18,6 +18,6 @@ RULES = TaskRules(
             **{level: {"min_empty": 8} for level in (3, 4)},
         },
         "every level has puzzles with 4 blanks, mostly one in a row, so that rows"
-        " filled at random earned up to 0.61",
+        " filled at random scored up to 0.61",
     ),
 )

@@ -2,7 +2,7 @@
 
 There a car that is told to go further than it can goes as far as it can, and a move of
 a blocked car is no move. So some hundred moves at random free the red car in 19 of 20
-easy items. Here every move must be possible in full; a legal solution is paid as ever.
+easy items. Here every move must be possible in full; a legal one is scored as ever.
 
 Once the red car stands at the exit it may drive on by the two cells of its length, and
 the other cars move as if it were gone.
@@ -37,7 +37,7 @@ EXIT: list[Cell] = [(2, SIDE - 2), (2, SIDE - 1)]
 """Where the red car has to come."""
 
 UNSOLVED = 0.01
-"""What the library pays for moves that do not free the red car."""
+"""What the library gives for moves that do not free the red car."""
 
 _MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
 
@@ -149,7 +149,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read, or is rejected by a guard, earns nothing.",
+            "What cannot be read, or is rejected by a guard, scores 0.",
         ),
     ),
 )

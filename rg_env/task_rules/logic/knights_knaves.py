@@ -47,7 +47,7 @@ _PASSED_OVER = frozenset({"is", "a", "an", "and"})
 """Words of a claim that are neither a name nor a role."""
 
 COIN = 0.65
-"""What the library pays for half of the roles in knights_knaves."""
+"""What the library gives for half of the roles in knights_knaves."""
 
 
 def _words_of(text: str) -> list[str]:
@@ -97,7 +97,7 @@ RULES = TaskRules(
     notation=as_roles,
     fix=ScorerFix(
         scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
-        fault="Pays 0.65 for one of two roles, so all knights earn more than half.",
+        fault="Gives 0.65 for one of two roles, so all knights score more than half.",
         proof=_half_of_the_roles_wrong,
         proof_scores=0.5,
         score=_one_role_each,
@@ -106,7 +106,7 @@ RULES = TaskRules(
         OtherScore(
             "one of two roles right",
             "0.65",
-            "A coin has half of them right, and all knights would earn more than half.",
+            "A coin has half of them right, and all knights more than half.",
         ),
     ),
 )

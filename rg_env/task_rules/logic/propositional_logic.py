@@ -1,6 +1,6 @@
 """Conclusions of propositional_logic, and which of them are worth anything.
 
-The library pays 1.0 for whatever follows from the premises and is no tautology. That is
+The library scores 1.0 whatever follows from the premises and is no tautology. That is
 true of one disjunction of two letters in 84 of 100 items, of the premises joined by ∧
 in all, and of any formula where the premises contradict each other, as in 26 of 100.
 Here a conclusion that follows is scored in full if a part of it, split at ∧, is
@@ -12,8 +12,8 @@ Here a conclusion that follows is scored in full if a part of it, split at ∧, 
 `¬P ∧ Q` from `¬P` and `Q` states premises, `¬P → Q` from `P` is not strong, and
 `¬(P ∧ Q)` from `(P ∧ Q) → ¬Q` is an inference, with fewer letters than its premise.
 
-The library pays 0.25 for every single letter, also for one that took an inference;
-such a letter is strong. Whatever else follows is paid less than the library's trivial
+The library gives 0.25 for every single letter, also for one that took an inference;
+such a letter is strong. Whatever else follows is scored less than the library's trivial
 answers. A formula is known by its rows in the truth table, one bit each; nothing is
 evaluated.
 """
@@ -85,11 +85,11 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
 
 TRIVIAL = 0.25
-"""What the library pays for a single letter or a tautology."""
+"""What the library gives for a single letter or a tautology."""
 
 FOLLOWS = 0.1
 """What a conclusion is worth that follows and takes no inference: with more, a premise
-or one formula of two letters earned 0.4 on average."""
+or one formula of two letters scored 0.4 on average."""
 
 MAX_LETTERS = 4
 """Different letters of a part that may be strong: it implies 3**4 clauses at most."""
@@ -223,7 +223,7 @@ RULES = TaskRules(
     notation=as_formula,
     fix=ScorerFix(
         scorer_sha256="5cbc2250d7c9ec68d093bf03acd823b0efef3c99ae4b3bf23390d5b2277418af",
-        fault="Pays for the premises themselves and for the weakest that follows.",
+        fault="Scores the premises themselves and for the weakest that follows.",
         proof=premises_joined,
         proof_scores=1.0,
         score=score_conclusion,
@@ -249,7 +249,7 @@ RULES = TaskRules(
         seldom(
             "premises make the first two letters true",
             _makes_two_letters_true,
-            one_in=2,  # `P ∧ Q` earned 0.34 at the defaults
+            one_in=2,  # `P ∧ Q` scored 0.34 at the defaults
         ),
     ),
     level_repair=LevelRepair(

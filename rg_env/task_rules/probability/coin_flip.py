@@ -69,7 +69,7 @@ NEARLY_EXACT = Fraction(1, 20)
 """How far that may be, relative to the right probability, so that 0 is not right."""
 
 NEARLY = 0.9
-"""At most this is paid for a number near the right one that no rounding makes of it."""
+"""The most for a number near the right one that no rounding makes of it."""
 
 
 def _is_rounded(text: str, found: Fraction, exact: Fraction) -> bool:

@@ -1,11 +1,11 @@
 """Grids of numbers of which some are given: futoshiki and the sudokus.
 
-The library pays 0.9 times the share of cells that are right, the given ones included,
+The library gives 0.9 times the share of cells that are right, the given ones included,
 so a copy of the puzzle with any numbers in its blanks collects half of the points and
 more. Who takes for each blank the first number that its row and column lack has half of
-the blanks right and solves nothing. So a grid that is not right earns a tenth at most:
+the blanks right and solves nothing. So a grid that is not right scores a tenth at most:
 for the share of its blanks that are right beyond one in each row. A right grid in
-another format keeps what the library pays.
+another format keeps what the library gives.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
 
 MOST_FOR_A_PART = 0.1
-"""What a grid that is not the right one earns at most."""
+"""What a grid that is not the right one scores at most."""
 
 DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
 """What a drawn grid may hold: its numbers, rules between them and their signs."""
@@ -82,7 +82,7 @@ def number_grid_fix(scorer_sha256: str) -> ScorerFix:
     """Return the fix of a task whose answer is a grid of numbers."""
     return ScorerFix(
         scorer_sha256=scorer_sha256,
-        fault="Pays for the given cells of a puzzle whose blanks are filled anyhow, and"
+        fault="Scores the given cells of a puzzle whose blanks are filled anyhow, and"
         " for what a fill without solving has right.",
         proof=all_blanks_wrong,
         proof_scores=0.2,
