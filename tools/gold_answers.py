@@ -153,7 +153,7 @@ def _count(tally: Tally, seed: int, verdict: str, fault: str | None) -> None:
         tally.seeds = [*tally.seeds, seed][:5]
 
 
-HEAD = ("items", "right", *REJECTED, "not judged", "not asked", "asked", "needless")
+HEAD = ("items", "right", *REJECTED, "not judged", "not scored", "asked", "needless")
 
 
 def _cells(tally: Tally) -> list[int]:

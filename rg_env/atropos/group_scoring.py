@@ -318,7 +318,7 @@ class GroupScoring:
                 "  %s, answer %.200r: %s, score %.3f, reward %.3f",
                 rollout.outcome,
                 rollout.answer,
-                f"{score.formats or 'not asked'}{', normalized' * score.normalized}",
+                f"{score.formats or 'not scored'}{', normalized' * score.normalized}",
                 rollout.score,
                 rollout.reward,
             )

@@ -174,14 +174,14 @@ def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
     """Say which part of the items this instance asks; warn of one that shares them."""
     which = "all" if num_shards == 1 else f"one in {num_shards}"
     logger.info(
-        "shard %d of %d: this instance asks %s of the seed's items",
+        "shard %d of %d: this instance samples %s of the seed's items",
         *(shard_index, num_shards, which),
     )
     if env_id and num_shards == 1:
         logger.warning(
             "this is environment %d at this API: one that still runs with the same"
-            " seed asks the same items, unless env.num_shards and env.shard_index say"
-            " who asks which",
+            " seed samples the same items, unless env.num_shards and env.shard_index"
+            " say who samples which",
             env_id,
         )
 

@@ -81,7 +81,7 @@ class Client(CircuitClient):
         needs_tokens: Whether a trainer gets what it returns.
         probe_request: What it is probed with; None for a greeting.
         is_probed: Whether it is known how the server is to be asked.
-        route: At which it is asked for token ids; None where it is asked as a chat.
+        route: At which it is asked for token ids; None where it is queried as a chat.
     """
 
     chats: ClassVar[bool] = False
@@ -109,8 +109,8 @@ class Client(CircuitClient):
         if not self.connection.ignores_n:
             self.connection.ignores_n = True
             logger.warning(
-                "%s returns one completion whatever n is: it is asked as often as there"
-                " are rollouts",
+                "%s returns one completion whatever n is: it is queried as often as"
+                " there are rollouts",
                 self.config.base_url,
             )
 
@@ -249,7 +249,9 @@ class Client(CircuitClient):
         finding = find_route(self, request)
         route = await asyncio.wait_for(finding, patience.PROBE_WITHIN_S)
         if not self.is_probed or route != self.route:
-            how = "asked as a chat" if route is None else f"token ids from {route.path}"
+            how = (
+                "queried as a chat" if route is None else f"token ids from {route.path}"
+            )
             logger.info("inference at %s: %s", self.config.base_url, how)
         self.route, self.is_probed = route, True
 

@@ -1,7 +1,7 @@
 """Groups of completions from the inference servers: the one boundary to that network.
 
 To train, every server is asked for token ids and log-probabilities. Otherwise one that
-gives none, or is of type openai, is asked as a chat.
+gives none, or is of type openai, is queried as a chat.
 
 Whatever goes wrong with a request (refused, 500, timed out, malformed, broken off, too
 few choices) becomes `InferenceFailed`. A failed request is never a wrong answer.
@@ -196,7 +196,7 @@ class Inference:
             if reason is None:
                 return
             if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
-                raise NoServer(f"NoServerError: no server is to be asked: {reason}")
+                raise NoServer(f"NoServerError: no server is left: {reason}")
             await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
 
     async def _request(

@@ -153,7 +153,7 @@ class OutageWatch:
         url, circuit = server.config.base_url, server.circuit
         if circuit.is_open:
             logger.warning(
-                "inference at %s is left out, other servers are asked (%.300s)",
+                "inference at %s is left out, others are queried (%.300s)",
                 url,
                 " ".join(circuit.reason.split()),
             )

@@ -1,7 +1,7 @@
 """How a server is to be asked, found by asking it for what a run will ask, but less.
 
 To train, it is asked for token ids at each route of its type until one gives what a
-trainer needs. Otherwise a server that gives none is asked as a chat; one of type
+trainer needs. Otherwise a server that gives none is queried as a chat; one of type
 `openai` is in any case. A tokenizer that is not the model's ends the search: another
 route could only hide it.
 """

@@ -143,7 +143,7 @@ class StartProbe:
         elif isinstance(error, WrongTemperatureError):
             self._refuse(f"env.temperature: {url}: {error}")
         elif isinstance(error, NoRouteError):
-            does = "train" if client.needs_tokens else "be asked"
+            does = "train" if client.needs_tokens else "be queried"
             self._refuse(f"{URL}: {url} cannot {does}: {error}; see docs/servers.md")
         elif refusal is not None:
             self._read(client, url, refusal)

@@ -321,7 +321,7 @@ class ItemSource:
         number = self.unused[task, fault]
         if set(str(number)[1:]) <= {"0"} and str(number).startswith("1"):
             items = "1 item was" if number == 1 else f"{number} items were"
-            logger.info("%s: %s not asked: %s", task, items, fault)
+            logger.info("%s: %s not sampled: %s", task, items, fault)
 
     def unused_table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row for each fault of a task."""

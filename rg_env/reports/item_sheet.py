@@ -21,7 +21,7 @@ MEANING = {
     "right": "it solves the item",
     "partial": "the scorer gives part of the credit for it",
     "wrong": "the scorer gives nothing for it, or no more than its floor",
-    "empty_answer": "there is nothing in it; the scorer is not asked",
+    "empty_answer": "there is nothing in it; the scorer does not see it",
     "scorer_error": "the library's scorer raised an error on it",
     "timeout": "the scorer missed its deadline on it",
     "rejected": "it must not reach the library's scorer",

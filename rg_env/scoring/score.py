@@ -52,7 +52,7 @@ class FormatScores:
 
     def __str__(self) -> str:
         """Say both scores, for the log."""
-        other = "not asked" if self.tagged is None else f"{self.tagged:.3f}"
+        other = "not scored" if self.tagged is None else f"{self.tagged:.3f}"
         return f"bare {self.bare:.3f}, tagged {other}"
 
 

@@ -32,6 +32,6 @@ def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemC
 def seldom_answered(one_in: Mapping[str, int]) -> ItemCheck:
     """Return the check that leaves one in so many of the entries with an answer."""
     return ItemCheck(
-        "answer is one that is right too often, and was asked often enough",
+        "answer is one that is right too often, and was sampled often enough",
         lambda entry: not _is_kept(entry, one_in.get(entry["answer"], 1)),
     )

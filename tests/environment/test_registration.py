@@ -210,7 +210,7 @@ def lines_of(api, logged, **changes):
 
 def test_a_second_instance_that_asks_the_same_items_is_warned_of(api, logged):
     first, warning = lines_of(api, logged)
-    assert first == "shard 0 of 1: this instance asks all of the seed's items"
+    assert first == "shard 0 of 1: this instance samples all of the seed's items"
     assert warning.startswith("this is environment 1 at this API: ")
     assert "env.num_shards" in warning
 

@@ -214,7 +214,7 @@ def test_a_server_without_token_ids_is_asked_as_a_chat_where_nothing_is_trained(
     kind, logged
 ):
     assert probed(openai_endpoint(), kind, trains=False) == "a chat"
-    assert logged.text.count("asked as a chat") == 1
+    assert logged.text.count("queried as a chat") == 1
 
 
 def test_an_endpoint_is_asked_as_a_chat_without_a_look_for_token_ids():

@@ -165,7 +165,7 @@ def test_process_asks_a_server_without_token_ids_as_a_chat_and_says_so_once(
 
     odd = openai_endpoint()
     assert end_at(odd, folder=tmp_path, cls=Scored) == 0
-    assert logged.text.count("asked as a chat") == 1
+    assert logged.text.count("queried as a chat") == 1
     assert odd.asked[-1] == "POST /v1/chat/completions"
 
 
@@ -189,7 +189,7 @@ def test_what_is_no_inference_server_is_said_in_its_own_words(case, tmp_path):
     odd, said = NO_SERVERS[case]
     for kind in ("vllm", "openai"):
         end = end_at(odd(), kind=kind, folder=tmp_path)
-        assert end.startswith("openai.base_url: U/v1 cannot be asked: ")
+        assert end.startswith("openai.base_url: U/v1 cannot be queried: ")
         assert said.replace("/v1/completions", "completions") in end
 
 

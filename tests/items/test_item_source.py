@@ -271,7 +271,7 @@ def test_a_task_all_of_whose_entries_are_faulty_is_passed_over_without_a_warning
 
     all_faulty = TaskChoice("lcm", params={"unusable_below": 2**32})
     with_source(work, [GOOD, all_faulty])
-    assert "lcm: 1 item was not asked: its seed is too low" in logged.text
+    assert "lcm: 1 item was not sampled: its seed is too low" in logged.text
     assert "WARNING" not in {record.levelname for record in logged.records}
 
 
@@ -348,8 +348,8 @@ def test_the_log_says_of_each_fault_how_many_ever_more_seldom(
 
     with_source(work, [GOOD])
     assert [record.getMessage() for record in logged.records] == [
-        "aiw: 1 item was not asked: its answer is wrong",
-        "aiw: 10 items were not asked: its answer is wrong",
-        "aiw: 100 items were not asked: its answer is wrong",
-        "aiw: 1 item was not asked: its answer depends",
+        "aiw: 1 item was not sampled: its answer is wrong",
+        "aiw: 10 items were not sampled: its answer is wrong",
+        "aiw: 100 items were not sampled: its answer is wrong",
+        "aiw: 1 item was not sampled: its answer depends",
     ]
