@@ -16,7 +16,7 @@ OUTCOMES: Mapping[str, str] = {
     "stray_tag": "</answer> that closes nothing",
     "unfinished_thinking": "cut off while thinking",
     "scorer_error": "the library's scorer failed on the answer",
-    "rejected": "rejected by the guard: not what a correct answer holds",
+    "rejected": "not what a correct answer holds",
     "timeout": "scoring the answer took too long",
 }
 """Outcome of a rollout to its meaning, the best first."""
