@@ -24,13 +24,13 @@ Written from the tables in `rg_env/task_rules/` and from reasoning-gym {version}
 
 An answer goes through three steps, all of them in a worker process with a deadline:
 
-1. Longer than `max_answer_chars`, or not what an correct answer to the task can hold
+1. Longer than `max_answer_chars`, or not what a correct answer to the task can hold
    (the guards below): `rejected`, score 0. The text is read and never evaluated.
 2. The library's scorer gives its score, bare and tagged.
 3. Where that scorer has a known fault, the corrected score counts instead (the fixes
-   below), unless `scorer_fixes` is false. A fix holds for the scorer that it was
-   written for; if the installed library has another one, the fault is looked for
-   again first, and the log says what was found.
+   below), unless `scorer_fixes` is false. Where the installed scorer is another one
+   than the fix was written for, the fault is looked for again, and the log says what
+   was found.
 
 ## Guards ({num_guards})
 
@@ -38,12 +38,10 @@ An answer goes through three steps, all of them in a worker process with a deadl
 
 ## The base scorer ({num_base_tasks} tasks)
 
-A dataset of the library that has no scorer of its own has the base scorer. It pays 1
-for the right answer and, by its length, for any text that contains it: 0.5 for `-5` or
-`50` where 5 is right, 0.4 for `True False` whichever is right. One rule corrects it,
-also in a task that a later version of the library brings: that credit is for the right
-answer with nothing but words around it that can be no second answer, as in
-`The answer is 5.` or `x = 5`.
+A dataset without a scorer of its own has the base scorer. It scores any text that
+contains the right answer by its length: 0.5 for `-5` or `50` where 5 is right, 0.4
+for `True False`. One rule corrects it, also in tasks of a later version: that credit
+is for the right answer with nothing but words around it that can be no second answer.
 
 {base_tasks}.
 

@@ -28,47 +28,37 @@ from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
 
 NOTHING = "-"
-"""What stands for a place at which nothing earns `WORTH_SHIPPING`."""
+"""What stands for a place at which nothing scores `WORTH_SHIPPING`."""
 
 TEXT = """\
-# What trivial baselines earn
+# Trivial baselines
 
-What somebody is paid on average who does not solve what is asked, with the corrected
-scorers and reasoning-gym {version}. `python -m tools.make_baselines` measured
-it, and `python -m tools.make_strategies_page` writes this page from its table.
+The expected score without solving, with the corrected scorers and reasoning-gym
+{version}. `python -m tools.make_baselines` measures it, `python -m
+tools.make_strategies_page` writes this page.
 
 {num_strategies} strategies know the form of questions and no task: they repeat the
 question or a part of it, pick one of what it names, fill grids and blanks with zeros or
 at random, sort or reverse what is given. {num_phrases} texts such as `-1`, `True` and
-`[]` are given whatever is asked, and so are the commonest right answers to other items
-of the task and level.
+`[]`, and the commonest right answers to other items, are given whatever is the
+question.
 
 At the library's defaults and at every step of a scale, all of them answer {screened}
-items. Where one scores {worth_measuring} or more, the {finalists} best answer {chosen}
-others, and the best of these {measured} yet others, which the figures are of.
-Where an item takes long to make there are fewer items, at least {least}. The standard
-error is at most {error:.2f}: on other items a figure comes out within twice of that 19
-times of 20.
+items. Where one scores {worth_measuring} or more, the {finalists} best answer
+{chosen} others, and the best of these {measured} yet others, which the figures are of
+(at least {least} where an item takes long to make; standard error at most
+{error:.2f}). `python -m tools.trivial_baselines` shows every strategy.
 
-`python -m tools.trivial_baselines` shows every strategy at any level; for example
-with `--tasks gcd "*sudoku" --levels default 0 0.5 1 --items 100`.
-
-## What is taken off the rewards
-
-With `reward_baseline: chance` these figures are the baselines of
-[the rewards](answers_and_rewards.md#from-scores-to-rewards). An item has the one of its
-task and parameters. The baseline is 0 where less than {worth} is earned, of items with
-parameters of your own, of items from outside, and of tasks that another version of the
-library has changed; the log names these at the start. None is above {highest}: a level
-at which guessing scores more is of no use.
-
-Where something earns more than 0.25, the task has few answers (two words, a handful of
-numbers) or pays for parts of an answer. The first is chance, and no scorer can tell it
-from knowing.
+With `reward_baseline: chance` these figures are taken off [the
+rewards](answers_and_rewards.md#from-scores-to-rewards) of items of the task and its
+parameters. The baseline is 0 where less than {worth} is scored, with parameters of
+your own, and for tasks that another version of the library has changed; none is above
+{highest}. Where more than 0.25 is scored, the task has few answers, or parts of an
+answer count.
 
 ## By task
 
-In {num_tasks} of {all_tasks} tasks something earns {worth} or more, those that pay most
+In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, the highest
 first. The scale stands from its easiest step to its hardest; `{nothing}` is less than
 {worth}.
 
@@ -76,9 +66,9 @@ first. The scale stands from its easiest step to its hardest; `{nothing}` is les
 
 ## Rules of thumb
 
-Other than these strategies a rule of thumb knows its task, and looks at one sign of the
-question. What it scores is not taken off the rewards. Where it decides nearly all items
-of a level, the items say little of whether somebody can solve the task.
+A rule of thumb knows its task and looks at one sign of the question. It is not taken
+off the rewards. Where it decides nearly all items of a level, these say little of
+whether a model can solve the task.
 
 {rules}
 """
@@ -125,7 +115,7 @@ def page() -> str:
         num_tasks=len(rows),
         all_tasks=len(by_task),
         table=markdown_table(
-            ("Task", "Defaults", "Scale", "What earns most where most is earned"),
+            ("Task", "Defaults", "Scale", "Strategy, where it scores most"),
             [
                 (
                     task,

@@ -1,6 +1,6 @@
 """HTTP to one inference server: connections kept open, replies bounded.
 
-Bodies are read no further than an correct one goes: what is at an address may be no
+Bodies are read no further than a correct one goes: what is at an address may be no
 inference server, or one gone wrong, a file of gigabytes or a stream without an end.
 
 Mends B23 of docs/host_defects.md: a connection is opened and closed for every request.
@@ -39,7 +39,7 @@ than once."""
 
 
 class BodyTooLongError(BadReplyError):
-    """A body goes on after the most that an correct reply could be."""
+    """A body goes on after the most that a correct reply could be."""
 
 
 def most_bytes(n: int, tokens: int) -> int:

@@ -4,7 +4,7 @@ Each is a pure function of a question, of right answers to other items of the sa
 and level, and of a source of chance. What one of them earns is no sign of skill. They
 know the form of questions, not the tasks, but for a few moves that a task invites.
 
-A strategy that does what a few tasks ask, such as to sort, is an correct answer there:
+A strategy that does what a few tasks ask, such as to sort, is a correct answer there:
 `ASKED_FOR` says where.
 """
 

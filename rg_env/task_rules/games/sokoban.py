@@ -24,7 +24,7 @@ from rg_env.task_rules.rules import (
 )
 
 MAX_WALKS = 100
-"""An correct answer is one walk, perhaps in lines of some dozen letters."""
+"""A correct answer is one walk, perhaps in lines of some dozen letters."""
 
 _MOVES_AND_ARROWS = re.compile(r"\b[LRUD]+\b|->|→")
 _MOVES = re.compile(r"\b[LRUD]+\b")
