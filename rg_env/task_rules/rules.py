@@ -43,6 +43,12 @@ nothing.
 class Guard:
     """Which answers must not reach the library's scorer.
 
+    Nine scorers execute the text of an answer, and a few characters make several more
+    run for hours. What is rejected scores 0; the library would give it no more than its
+    floor, or would have to run it to know. All other scorers were read as well: each is
+    linear or close to it in at most 20,000 characters, so their tasks have no guard.
+    Not covered: how long `sympy.simplify` takes for an ordinary wrong integral.
+
     Attributes:
         danger: What the scorer does with text.
         admitted: What a correct answer holds.
@@ -82,6 +88,11 @@ class ScorerFix:
 @dataclasses.dataclass(frozen=True)
 class ItemCheck:
     """Something that is wrong with some entries of a task.
+
+    Their answer is not the right one, not the only one or cannot be known
+    (docs/gold_answers.md says how many they are), or the question gives it away. A
+    check costs little beside making the entry, needs nothing but the entry, and is
+    certain: it says that an entry is faulty only where it can show it.
 
     Attributes:
         fault: What is wrong with them, in the words of a sentence "its ...".
@@ -154,7 +165,8 @@ class TaskRules:
         guard: Which answers must not reach its scorer.
         notation: How its answers are written as its scorer reads them.
         kept_signs: Signs that are no formatting in its answers.
-        fix: What its scorer does wrong, and the corrected score.
+        fix: What its scorer does wrong, and the corrected score; None where nothing
+            was found that it overpays beyond a near miss.
         item_checks: Which of its entries are not used.
         level_repair: Which of its levels are repaired.
         fixed_level: Why its items do not change with the level, or it has none.

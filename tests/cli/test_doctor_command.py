@@ -40,7 +40,7 @@ def test_a_scorer_that_pays_for_nothing_is_found_and_ends_with_status_1(
     argv = ["--tasks", "game_of_life_halting", "--items", "2", "--no_fixes"]
     assert run_main(["doctor", *argv]) == 1
     said = capsys.readouterr().out
-    assert "'...' earns 1.00" in said
+    assert "'...' scores 1.00" in said
     assert "not well: game_of_life_halting" in said
 
 

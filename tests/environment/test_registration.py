@@ -217,7 +217,7 @@ def test_a_second_instance_that_asks_the_same_items_is_warned_of(api, logged):
 
 def test_an_instance_says_which_shard_it_is(api, logged):
     (line,) = lines_of(api, logged, num_shards=4, shard_index=2)
-    assert line == "shard 2 of 4: this instance asks one in 4 of the seed's items"
+    assert line == "shard 2 of 4: this instance samples one in 4 of the seed's items"
 
 
 def test_a_batch_that_is_no_multiple_of_the_group_is_said_at_the_start(api, logged):

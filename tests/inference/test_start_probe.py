@@ -200,7 +200,7 @@ def test_one_wrong_server_of_several_is_named(tmp_path):
             end = await ended(bare(one, other, folder=tmp_path))
             return end.replace(other, "OTHER")
 
-    assert asyncio.run(run()).startswith("openai.base_url: OTHER/v1 cannot be asked")
+    assert asyncio.run(run()).startswith("openai.base_url: OTHER/v1 cannot be queried")
 
 
 # -- connections -----------------------------------------------------------------------
