@@ -77,7 +77,7 @@ from rg_env.atropos import (
 )
 from rg_env.atropos.api_client import ApiClient
 from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
-from rg_env.atropos.checkpoint_files import Stateful, collect, write
+from rg_env.atropos.checkpoint_files import Stateful, collect, has_checkpoints, write
 from rg_env.atropos.checkpoint_lineage import Lineage
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
@@ -467,7 +467,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def register_env(self) -> None:
         """Register at the API, once its trainer has started.
 
-        The first registration of a resumed run loads its checkpoint.
+        The first registration of a resumed run loads its checkpoint; where none was
+        ever saved, and none will be, nothing is written to look for one.
 
         Raises:
             SettingError: Neither the settings nor the trainer say how long the run is.
@@ -496,7 +497,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 " none either; set one of the two"
             )
         await self._end_killed_instances()
-        if is_first and self.curr_step > 0:
+        kept = self.checkpoint_interval > 0 or has_checkpoints(self.checkpoint_dir)
+        if is_first and self.curr_step > 0 and kept:
             self.load_checkpoint()
 
     async def _end_killed_instances(self) -> None:

@@ -141,8 +141,10 @@ def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
 # -- in a run, against the real API ----------------------------------------------------
 
 
-async def served_from(api, simulated, folder, steps=3, start=4, cls=ReasoningGymEnv):
-    """Serve for a trainer that starts at a step and saves every 2nd step."""
+async def served_from(
+    api, simulated, folder, steps=3, start=4, cls=ReasoningGymEnv, saves_every=2
+):
+    """Serve for a trainer that starts at a step and saves every few steps."""
     total = start + steps
     env = build_env(simulated.url, cls=cls, rollout_server_url=api, total_steps=total)
     config = TrainerConfig(
@@ -153,7 +155,7 @@ async def served_from(api, simulated, folder, steps=3, start=4, cls=ReasoningGym
         num_steps=99,
         starting_step=start,
         checkpoint_dir=str(folder),
-        save_checkpoint_interval=2,
+        save_checkpoint_interval=saves_every,
     )
     training = asyncio.create_task(StandInTrainer(config).run(steps))
     try:
@@ -174,6 +176,11 @@ def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, api_url, sim
     # A fast trainer may pass two of its intervals between two looks at it.
     assert any(step > 4 and step % 2 == 0 for step in steps)
     assert env.curr_step in steps
+
+
+def test_a_run_whose_trainer_never_saves_leaves_no_file(tmp_path, api_url, simulated):
+    asyncio.run(served_from(api_url, simulated, tmp_path, 1, saves_every=-1))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("start", [0, 4])
