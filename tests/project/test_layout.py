@@ -38,13 +38,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inference": {"scoring", "errors", "off_loop", "patience"},
     "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
-    "atropos": LEAVES | PURE | {"workers", "items", "inference", "reports"},
-    "cli": LEAVES | PURE | {"workers", "items", "reports", "demo", "atropos"},
+    "evaluation": LEAVES | PURE | {"workers", "items", "reports"},
+    "atropos": LEAVES
+    | PURE
+    | {"workers", "items", "inference", "reports", "evaluation"},
+    "cli": LEAVES
+    | PURE
+    | {"workers", "items", "reports", "evaluation", "demo", "atropos"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 
 MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "demo"}
-LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports"}
+LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports", "evaluation"}
 
 FILES = sorted(
     str(path.relative_to(ROOT))

@@ -1,0 +1,83 @@
+"""Means with intervals, and pass@k."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.evaluation.statistics import difference, estimate, pass_at_k
+
+SCORES = st.lists(
+    st.tuples(st.floats(0, 1, allow_subnormal=False), st.integers(0, 5)),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(SCORES)
+def test_an_interval_holds_its_mean_and_stays_in_0_to_1(rows):
+    found = estimate(*map(list, zip(*rows, strict=True)))
+    assert 0 <= found.low <= found.mean + 1e-12
+    assert found.mean - 1e-12 <= found.high <= 1
+
+
+def test_scores_that_are_all_equal_leave_an_interval_of_some_width():
+    found = estimate([1.0] * 5, range(5))
+    assert (found.high, round(found.low, 2)) == (1.0, 0.57)
+
+
+def test_completions_of_one_item_that_are_alike_count_once():
+    scores, items = [0.0, 1.0] * 20, list(range(40))
+    once = estimate(scores, items)
+    thrice = estimate(
+        [s for s in scores for _ in range(3)], [i for i in items for _ in range(3)]
+    )
+    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
+
+
+def test_an_interval_covers_the_mean_nineteen_times_of_twenty():
+    rng, covered = random.Random(1), 0
+    for _ in range(400):
+        chances = [rng.random() for _ in range(40)]
+        rows = [
+            (float(rng.random() < p), i)
+            for i, p in enumerate(chances)
+            for _ in range(4)
+        ]
+        found = estimate(*map(list, zip(*rows, strict=True)))
+        covered += found.low <= 0.5 <= found.high
+    assert 0.92 <= covered / 400 <= 0.985
+
+
+def test_a_difference_of_one_cluster_says_nothing():
+    found = difference([0.2, 0.3], ["gcd", "gcd"])
+    assert (found.low, found.high) == (-1.0, 1.0)
+
+
+def test_few_clusters_widen_the_interval_of_a_difference_as_students_t_does():
+    # 0.1 +- 2.776 * 0.0707: the quantile of four degrees of freedom.
+    found = difference([0.3, 0.2, 0.1, 0.0, -0.1], range(5))
+    assert found.high - found.mean == pytest.approx(2.776 * 0.0707107, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "k"), [(0, 4, 2), (1, 4, 2), (3, 4, 2), (2, 5, 3)]
+)
+def test_pass_at_k_is_the_share_of_draws_with_a_right_one(right, n, k):
+    draws = list(itertools.combinations([True] * right + [False] * (n - right), k))
+    assert pass_at_k(right, n, k) == pytest.approx(sum(map(any, draws)) / len(draws))
+
+
+@pytest.mark.parametrize("k", [0, 4])
+def test_pass_at_k_of_fewer_completions_is_refused(k):
+    with pytest.raises(ValueError, match="3 completions"):
+        pass_at_k(1, 3, k)
+
+
+def test_no_scores_have_no_mean():
+    with pytest.raises(ValueError, match="no scores"):
+        estimate([], [])
