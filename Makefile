@@ -83,7 +83,7 @@ $(STAMP): $(REQUIREMENTS)
 	  echo "Python 3.10 or newer is needed and $(PYTHON) is not: name another one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) cannot make environments: install its venv package (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
-	@echo "Installing about 140 packages in $(VENV) with Python $$($(PYTHON) $(SHOW_VERSION)), once: one to three minutes."
+	@echo "Installing about 155 packages in $(VENV) with Python $$($(PYTHON) $(SHOW_VERSION)), once: one to three minutes."
 	@rm -rf $(VENV) && $(PYTHON) $(MAKE_VENV) $(VENV)
 	@set -o pipefail; count=0; \
 	trap 'echo "The installation was interrupted; the next time it begins anew." >&2; exit 130' INT; \

@@ -112,7 +112,7 @@ def _provenance(dataset: Any) -> Provenance | None:
 
 
 def _rollout_record(rollout: Rollout, score: Score, reward: float) -> RolloutRecord:
-    length = completion_tokens(rollout)
+    length, formats = completion_tokens(rollout), score.formats
     return RolloutRecord(
         conversation=[dict(message) for message in rollout["messages"]],
         score=score.value,
@@ -122,6 +122,8 @@ def _rollout_record(rollout: Rollout, score: Score, reward: float) -> RolloutRec
         finish_reason=rollout.get("finish_reason"),
         prompt_tokens=len(rollout["tokens"]) - length,
         completion_tokens=length,
+        normalized=score.normalized,
+        formats={"bare": formats.bare, "tagged": formats.tagged} if formats else None,
     )
 
 

@@ -28,7 +28,7 @@ from rg_env.cli.demo_report import (
     live_view,
     print_report,
     progress_line,
-    write_dumps_page,
+    write_dumps_report,
 )
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
@@ -90,7 +90,7 @@ def _build_env(env_cls: Any, options: SimpleNamespace, api: str, server: str) ->
             "complexity_mode": options.complexity_mode,
             "dump_rollouts": True,
             "dump_failed_rollouts": True,
-            "rollout_save_score_threshold": 0.0,  # the page shows every group
+            "rollout_save_score_threshold": 0.0,  # the report shows every group
             "data_dumps_dir": str(options.dumps),
         }
     )
@@ -143,7 +143,7 @@ def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool
     print_report(console, metrics, env.get_curriculum_stats() if has_levels else None)
     line = progress_line(metrics, trainer, options.steps)
     console.print(f"\n{line}", soft_wrap=True)
-    write_dumps_page(console, options.dumps, env.run_uuid)
+    write_dumps_report(console, options.dumps, env.run_uuid)
     if counts.invalid_groups:
         console.print(
             f"{counts.invalid_groups} of the groups are not what a trainer takes:"
@@ -160,7 +160,7 @@ def _say_early_end(env: Any, trainer: StandInTrainer, options: SimpleNamespace) 
     line = progress_line(env.metrics, trainer, options.steps)
     console = Console(highlight=False)
     console.print(f"The demo was ended at {line}", soft_wrap=True)
-    write_dumps_page(console, options.dumps, env.run_uuid)
+    write_dumps_report(console, options.dumps, env.run_uuid)
 
 
 def _say_ending(number: signal.Signals) -> None:

@@ -1,4 +1,4 @@
-"""What `demo` says while it runs, at its end, and its page."""
+"""What `demo` says while it runs, at its end, and its report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
-from rg_env.reports import group_page
+from rg_env.pages.report import report_of
 from rg_env.reports.metrics import Metrics
 from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
 from rg_env.scoring.extraction import FormatFailure
@@ -118,17 +118,10 @@ def name_dumps(console: Console, folder: Path, run_uuid: str) -> list[Path]:
     return dumps
 
 
-def write_dumps_page(console: Console, folder: Path, run_uuid: str) -> None:
-    """Name the dump files of a run, and make one page of them."""
-    dumps = name_dumps(console, folder, run_uuid)
-    if not dumps:
-        return
-    page = folder / f"demo_{run_uuid}.html"
-    group_page.write_page(
-        group_page.groups_of_dumps(dumps),
-        page,
-        title="Groups of the demo",
-        is_simulated=True,
-    )
-    console.print("Open them as a page:")
-    console.print(f"  {shown_path(page)}", soft_wrap=True)
+def write_dumps_report(console: Console, folder: Path, run_uuid: str) -> None:
+    """Name the dump files of a run, and make a report of them."""
+    dumps, out = name_dumps(console, folder, run_uuid), folder / f"demo_{run_uuid}"
+    page = report_of(dumps, out, title="Groups of the demo", is_simulated=True)
+    if page is not None:
+        console.print("Open them in a browser:")
+        console.print(f"  {shown_path(page)}", soft_wrap=True)

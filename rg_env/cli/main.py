@@ -27,10 +27,11 @@ COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
 WITH_SETTINGS = ("serve", "process", "evaluate")
 COMMANDS = {
     "serve": "feed a trainer through the Atropos API",
-    "process": "write groups as JSONL and an HTML page",
+    "process": "write groups as JSONL and a report",
     "evaluate": "measure a model on fixed items",
     "rescore": "score saved completions again",
     "compare": "results side by side, paired by item",
+    "report": "write a page of what was sampled",
     "run-api": "the Atropos API, between environments and trainer",
     "simulated-server": "an inference server with a simulated model",
     "tasks": "list the tasks, what they ask for, their scales and costs",

@@ -34,7 +34,7 @@ def process(env_cls: Any) -> SettingsCommand:
         "include_messages": True,
         "data_path_to_save_groups": "data/reasoning_gym.jsonl",
     }
-    summary = "Write total_steps groups as JSONL rows and a page, without a trainer."
+    summary = "Write total_steps groups as JSONL rows and a report, without a trainer."
     return _command("process", summary, env_cls, starts)
 
 
@@ -125,9 +125,9 @@ def _run(name: str, env: Any, *, as_json: bool) -> int:
 
 
 def _process(env: Any) -> None:
-    """Run `process`; the page is made of whatever was written."""
+    """Run `process`; the report is made of whatever was written."""
     from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-    from rg_env.reports import group_page
+    from rg_env.pages.report import report_of
 
     env.n_groups_to_process = env.config.total_steps
     env.group_size_to_process = env.config.group_size
@@ -137,6 +137,8 @@ def _process(env: Any) -> None:
     finally:
         # A tokenizer that fits no model but the simulated one.
         is_simulated = Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
-        page = group_page.write_page_of(path, is_simulated=is_simulated)
+        name = path.name.removesuffix(".jsonl")
+        folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
+        page = report_of([path], folder, title=title, is_simulated=is_simulated)
         if page is not None:
-            print(f"rows: {path}\npage: {page}")
+            print(f"rows: {path}\nreport: {page}")

@@ -38,7 +38,8 @@ the dataset of these and of its parameters."""
 
 KEPT: tuple[str, ...]
 KEPT = ("model", "level", "finish_reason", "scores", "changes", "reason")
-KEPT += ("prompt_tokens", "completion_tokens")
+KEPT += ("prompt_tokens", "completion_tokens", "formats", "normalized", "reward")
+OF_GROUP = ("level", "gold_answer", "time", "versions")
 Row = dict[str, Any]
 
 
@@ -142,7 +143,8 @@ def _of_published(document: Row, run: str) -> Iterator[Sample]:
 def _of_group(line: Row) -> Iterator[Sample]:
     """Yield the rollouts of a dumped group, or of a row of `process`."""
     common = {"task": line.get("task", line.get("item_id")), **_origin(line)}
-    common |= {key: line.get(key) for key in ("level", "gold_answer")}
+    common |= {key: line.get(key) for key in OF_GROUP}
+    common["position"] = line.get("index")
     rollouts = line.get("rollouts")
     if rollouts is None:
         columns = (line["scores"], line["outcomes"], line["answers"])
@@ -158,6 +160,7 @@ def _of_group(line: Row) -> Iterator[Sample]:
             **common,
             **{key: rollout[key] for key in KEPT if key in rollout},
             "place": str(number + 1),
+            "system": _said(talk, "system"),
             "question": _said(talk, "user"),
             "completion": _said(talk, "assistant"),
             "answer": rollout.get("answer"),

@@ -7,7 +7,8 @@
                                     {"role": "assistant", "content": "..."}],
                    "score": 1.0, "reward": 1.0, "outcome": "right", "answer": "4",
                    "finish_reason": "stop", "prompt_tokens": 181,
-                   "completion_tokens": 96}],
+                   "completion_tokens": 96, "normalized": false,
+                   "formats": {"bare": 1.0, "tagged": null}}],
      "task": "gcd", "split": "train", "index": 17, "seed": 1804289383, "level": null,
      "params": {}, "gold_answer": "4",
      "versions": {"reasoning_gym": "0.1.25", "atroposlib": "0.4.0"},
@@ -47,6 +48,8 @@ class RolloutRecord:
         finish_reason: The server's word for why generation ended.
         prompt_tokens: Length of the prompt, in tokens.
         completion_tokens: Length of the completion, in tokens.
+        normalized: The answer counts normalized, which is another text.
+        formats: Its scores "bare" and "tagged", None where the scorer was not asked.
     """
 
     conversation: Sequence[Mapping[str, str]]
@@ -57,6 +60,8 @@ class RolloutRecord:
     finish_reason: str | None
     prompt_tokens: int
     completion_tokens: int
+    normalized: bool = False
+    formats: Mapping[str, float | None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,13 +1,12 @@
-"""`process`: rows and a page, with the simulated server behind the real command."""
+"""`process`: rows and a report, with the simulated server behind the real command."""
 
 import asyncio
 import os
-import re
 from pathlib import Path
 
 import pytest
 
-from rg_env.reports import group_page
+from rg_env.pages.report import write_report
 from rg_env.rollouts.group_json import read_groups
 from tests.support.faults import LONE, NASTY, always
 from tests.support.inference_server import faulty_server
@@ -22,6 +21,7 @@ from tests.support.parts import (
     vllm_reply,
     vllm_server,
 )
+from tests.support.reported import read_script
 
 pytestmark = pytest.mark.processes
 
@@ -89,15 +89,12 @@ def test_rows_hold_what_a_trainer_needs(done):
         assert [len(logprobs) for logprobs in row["inference_logprobs"]] == lengths
 
 
-def test_the_page_shows_tags_as_text(done):
-    page = (done[0] / "rows.html").read_text()
-    assert "&lt;answer&gt;" in page and "&lt;think&gt;" in page
-    assert "<answer>" not in page and "<think>" not in page
-
-
-def test_the_page_shows_the_tasks(done):
-    page = (done[0] / "rows.html").read_text()
-    assert all(row["task"] in page for row in done[2])
+def test_the_report_has_every_rollout(done):
+    folder = done[0] / "rows_report"
+    assert (folder / "index.html").is_file()
+    overview = read_script(folder / "overview.js")
+    assert overview["samples"] == sum(len(row["scores"]) for row in done[2])
+    assert {name for name, _ in overview["tasks"]} == {row["task"] for row in done[2]}
 
 
 def test_groups_of_equal_scores_are_kept(tmp_path, simulated):
@@ -123,7 +120,7 @@ def test_a_file_that_is_there_already_is_not_touched(tmp_path, simulated):
     assert run_main(["process", *options]) == 0
     assert (tmp_path / "rows.jsonl").read_text() == "mine\n"
     assert len(list(read_groups(tmp_path / "rows_1.jsonl"))) == 1
-    assert (tmp_path / "rows_1.html").exists()
+    assert (tmp_path / "rows_1_report" / "index.html").exists()
 
 
 @pytest.mark.parametrize("groups", [-1, 0])
@@ -214,7 +211,7 @@ def test_rows_that_were_made_before_a_server_died_are_on_disk(tmp_path):
     assert len(list(read_groups(tmp_path / "rows.jsonl"))) == 2
 
 
-def test_an_interrupted_run_keeps_its_rows_and_makes_the_page(tmp_path, simulated):
+def test_an_interrupted_run_keeps_its_rows_and_makes_the_report(tmp_path, simulated):
     rows = tmp_path / "rows.jsonl"
     options = options_of(
         simulated.url, total_steps=10**6, data_path_to_save_groups=rows
@@ -231,10 +228,10 @@ def test_an_interrupted_run_keeps_its_rows_and_makes_the_page(tmp_path, simulate
     assert child.returncode == 143
     assert "Traceback" not in said
     assert len(list(read_groups(rows))) >= 1
-    assert (tmp_path / "rows.html").exists()
+    assert (tmp_path / "rows_report" / "index.html").exists()
 
 
-def test_html_of_a_model_is_not_live_on_the_page(tmp_path):
+def test_html_of_a_model_is_not_in_the_page_but_in_its_data(tmp_path):
     evil = "<script>alert(1)</script>\n~~~\n<img src=x onerror=alert(2)>\n~~~~\n<b>"
 
     async def run():
@@ -243,9 +240,11 @@ def test_html_of_a_model_is_not_live_on_the_page(tmp_path):
             await env.process_manager()
 
     asyncio.run(run())
-    text = group_page.write_page_of(tmp_path / "rows.jsonl").read_text()
-    assert "alert(1)" in text
-    assert not re.search(r"<script>alert|<img src=x|<b>", text)
+    write_report([str(tmp_path / "rows.jsonl")], tmp_path / "report")
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "alert" not in page
+    data = (tmp_path / "report" / "texts-0001.js").read_text(encoding="ascii")
+    assert "alert(1)" in data  # data of a script file, which the page shows as text
 
 
 def test_a_missing_item_does_not_end_the_run_with_success(tmp_path):
@@ -323,7 +322,7 @@ def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):
 
 
 def processed(folder, kind, fault, groups):
-    """Process groups whose first completion is bad; return rows, dumps and the page."""
+    """Process groups whose first completion is bad; return rows, dumps and texts."""
 
     async def run():
         async with faulty_server(always(fault)) as server:
@@ -344,8 +343,10 @@ def processed(folder, kind, fault, groups):
     asyncio.run(run())
     path = folder / "rows.jsonl"
     dumps = [g for p in sorted((folder / "dumps").glob("*")) for g in read_groups(p)]
-    page = group_page.write_page_of(path)
-    return list(read_groups(path)), dumps, page.read_text(encoding="utf-8")
+    write_report([str(path)], folder / "report")
+    chunks = map(read_script, sorted((folder / "report").glob("texts-*.js")))
+    texts = [text for chunk in chunks for text in chunk["texts"]]
+    return list(read_groups(path)), dumps, texts
 
 
 def texts_in_rows(found):
@@ -357,25 +358,25 @@ def texts_in_dumps(found):
 
 
 def test_text_that_is_no_unicode_is_kept_as_it_is_in_rows_and_dumps(tmp_path):
-    found, dumps, page = processed(tmp_path, "openai", "nasty_text", 3)
+    found, dumps, texts = processed(tmp_path, "openai", "nasty_text", 3)
     assert len(found) == 3 and len(dumps) == 3
     assert LONE in texts_in_rows(found)
     assert LONE in texts_in_dumps(dumps)
-    assert "half a pair" in page
+    assert LONE in texts
 
 
 def test_control_characters_are_kept_as_they_are_in_rows_and_dumps(tmp_path):
-    found, dumps, page = processed(tmp_path, "vllm", "nasty_text", 12)
+    found, dumps, texts = processed(tmp_path, "vllm", "nasty_text", 12)
     assert len(found) == 12 and len(dumps) == 12
     assert texts_in_rows(found) == texts_in_dumps(dumps)
     # The tokens of two of them are special and are no text.
     assert len(texts_in_rows(found) & set(NASTY)) >= 3
-    assert "half a pair" not in page
+    assert LONE not in texts
 
 
 def test_megabytes_of_text_are_kept_in_rows_and_dumps_and_shown(tmp_path):
-    found, dumps, page = processed(tmp_path, "openai", "endless_text", 1)
+    found, dumps, texts = processed(tmp_path, "openai", "endless_text", 1)
     longest = max(texts_in_rows(found), key=len)
     assert len(longest) == len("<answer>") + 3_000_000
     assert longest in texts_in_dumps(dumps)
-    assert len(page) > 3_000_000
+    assert any(isinstance(t, list) and t[2] == len(longest) for t in texts)

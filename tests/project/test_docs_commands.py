@@ -137,7 +137,7 @@ def test_every_make_word_is_a_target():
         " rollouts scored, mean score ",
         "Groups (n) and mean score by task, of the simulated policy:",
         "Dump files, one group a line:",
-        "Open them as a page:",
+        "Open them in a browser:",
     ],
 )
 def test_the_documented_output_of_demo_is_what_it_prints(line):

@@ -16,6 +16,7 @@ from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
 from rg_env.scoring.extraction import FormatFailure
+from rg_env.scoring.score import Score
 from rg_env.tasks.feedback import Feedback
 from tests.support.documents import ROOT, blocks, codes, table, text_of
 from tests.support.parts import build_env
@@ -105,7 +106,7 @@ def test_the_sample_line_has_the_keys_of_a_dumped_group():
         "tokens": [1, 2],
         "masks": [-100, 2],
     }
-    score = type("", (), {"value": 1.0, "outcome": "right", "answer": "70"})
+    score = Score(1.0, "right", "70")
     line = build_record([rollout], [score], [1.0]).line({}, "")
     assert list(sample) == list(line)
     assert list(sample["rollouts"][0]) == list(line["rollouts"][0])

@@ -39,17 +39,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports"},
+    "pages": {"ending", "errors", "evaluation", "reports"},
     "atropos": LEAVES
     | PURE
     | {"workers", "items", "inference", "reports", "evaluation"},
     "cli": LEAVES
     | PURE
-    | {"workers", "items", "reports", "evaluation", "demo", "atropos"},
+    | {"workers", "items", "reports", "evaluation", "pages", "demo", "atropos"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 
 MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "demo"}
-LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports", "evaluation"}
+LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports", "evaluation", "pages"}
 
 FILES = sorted(
     str(path.relative_to(ROOT))

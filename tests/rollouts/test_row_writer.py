@@ -3,18 +3,14 @@
 import asyncio
 import contextlib
 import json
-import os
 import resource
 import shutil
-import signal
 import threading
 import time
 from fractions import Fraction
 
 import pytest
 
-from rg_env import ending
-from rg_env.reports import group_page
 from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.row_writer import RowWriter
 from tests.support.groups import group
@@ -44,7 +40,6 @@ def test_the_last_row_is_on_disk_before_the_file_is_closed(tmp_path):
 def test_a_file_of_no_rows_is_not_left_behind(tmp_path):
     RowWriter(tmp_path / "rows.jsonl").close()
     assert list(tmp_path.iterdir()) == []
-    assert group_page.write_page_of(tmp_path / "rows.jsonl") is None
 
 
 def test_folders_made_for_a_file_of_no_rows_go_with_it(tmp_path):
@@ -52,18 +47,6 @@ def test_folders_made_for_a_file_of_no_rows_go_with_it(tmp_path):
     folder.mkdir(parents=True)
     made = [folder, tmp_path / "runs"]
     RowWriter(folder / "rows.jsonl", made).close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_signal_leaves_no_half_of_a_page(tmp_path):
-    def groups():
-        os.kill(os.getpid(), signal.SIGINT)
-        yield from ()
-
-    page = tmp_path / "rows.html"
-    with pytest.raises(ending.Stopped) as end:
-        group_page.write_page(groups(), page, title="Groups", is_simulated=False)
-    assert end.value.status == 130
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,28 @@
+"""`report`: a page of everything that was sampled, in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from rg_env.cli.command import Command, shown
+from rg_env.cli.printing import print_text
+from rg_env.pages.report import write_report
+
+
+@click.command("report", cls=Command, example="report data_dumps --out report")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@shown("--out", click.Path(file_okay=False, path_type=Path), "report", "Its folder")
+@shown("--title", click.STRING, "", "Its heading")
+def report(paths: Sequence[str], out: Path, title: str) -> int:
+    """Write a page of what was sampled, which opens without a network.
+
+    A PATH is a file or folder of dumps (of a running serve, too), rows of process,
+    samples of evaluate or rescore, published results of reasoning-gym, or metrics.
+    A report that is there already is replaced.
+    """
+    samples = write_report(paths, out, title=title, shows_progress=True)
+    print_text(f"{samples} rollouts: {out / 'index.html'}")
+    return 0

@@ -1,0 +1,518 @@
+// What the page of a report does. Data comes as calls of REPORT from scripts beside it:
+// overview at the start, samples and texts when they are looked at. Every text goes
+// into the page as a text node.
+"use strict";
+
+const REPORT = (() => {
+  const ALL = -1, NONE = -1, DIFFERENCE = 0.5, KEPT_CHUNKS = 12, PAGE = 25, PAGE_OF_READER = 10;
+  const DEFAULTS = { a: ALL, b: NONE, task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
+  const state = { ...DEFAULTS };
+  const tables = {}, charts = [], chunks = new Map();
+  let data, samples, hits = [], ticket = 0, differing = null;
+
+  // -- texts and elements ------------------------------------------------------------
+
+  const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu;
+  const sign = (c) => {
+    const code = c.charCodeAt(0);
+    return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "\u2421" : "\\u" + code.toString(16).padStart(4, "0");
+  };
+  const visible = (text) => String(text).replace(UNSEEN, sign);
+  const byId = (id) => document.getElementById(id);
+
+  function el(tag, given, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(given || {})) {
+      if (typeof value === "function") made.addEventListener(name, value);
+      else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, visible(value));
+    }
+    made.append(...children.filter((c) => c !== null && c !== undefined).map((c) => (c instanceof Node ? c : visible(c))));
+    return made;
+  }
+  const link = (text, click) => el("button", { class: "link", type: "button", click }, text);
+  const known = (value) => value !== null && value !== undefined && !Number.isNaN(value);
+  const share = (part, whole) => (whole ? part / whole : null);
+  const percent = (value) => (known(value) ? `${(100 * value).toFixed(value > 0 && value < 0.1 ? 1 : 0)} %` : "");
+  // What is less than 1 does not look like 1.
+  const points = (value) => (known(value) ? (value < 1 ? Math.min(value, 0.999) : value).toFixed(3) : "");
+  const signed = (value) => (known(value) ? (value > 0 ? "+" : "") + value.toFixed(3) : "");
+  const whole = (value) => (known(value) ? Math.round(value).toLocaleString("en") : "");
+  const colour = (word) => (["right", "partial", "wrong"].includes(word) ? `o-${word}` : "o-none");
+
+  // -- numbers -----------------------------------------------------------------------
+
+  const runName = (run) => (run === ALL ? "all runs" : data.runs[run].name);
+  const isPair = () => state.b !== NONE && state.a !== ALL && state.a !== state.b;
+
+  function sums(run, task) {
+    const found = Object.fromEntries(data.columns.map((name) => [name, 0]));
+    for (const cell of data.cells) {
+      if ((run !== ALL && cell[0] !== run) || (task !== ALL && cell[1] !== task)) continue;
+      data.columns.forEach((name, k) => { found[name] += cell[k + 2]; });
+    }
+    return found;
+  }
+
+  function figures(s) {
+    return { samples: s.samples, score: share(s.score, s.scored), right: share(s.right, s.scored), answered: share(s.answered, s.scored),
+      variance: share(s.varied, s.groups), level: share(s.level, s.levels), length: share(s.length, s.samples), truncated: share(s.truncated, s.ends) };
+  }
+
+  const FIGURES = [
+    ["right", "right", percent, "Share of full score"],
+    ["answered", "answered", percent, "Share with an answer that could be scored"],
+    ["variance", "variance", percent, "Share of groups whose scores differ"],
+    ["level", "level", points, "Mean level of the items, 0 to 1"],
+    ["length", "length", whole, "Mean length of the completions"],
+    ["truncated", "truncated", percent, "Share that the server cut off"],
+  ];
+
+  function showCards() {
+    const places = isPair() ? [state.a, state.b] : [state.a];
+    const all = places.map((run) => figures(sums(run, ALL)));
+    const interval = (run) => (run === ALL ? data.interval : data.runs[run].interval);
+    const card = (label, values, note) => el("div", { class: "card", title: note || false }, el("span", {}, label),
+      ...values.map((value, k) => el("b", { class: isPair() ? "ab"[k] : false }, value || "–")));
+    const score = card("mean score", all.map((f) => points(f.score)), "The interval is of 95 %, clustered by item");
+    places.forEach((run, k) => { if (interval(run)) score.append(el("small", { class: isPair() ? "ab"[k] : false }, `${interval(run).map(points).join(" to ")} `)); });
+    const shown = FIGURES.filter(([key]) => all.some((f) => known(f[key])));
+    byId("cards").replaceChildren(card("rollouts", all.map((f) => whole(f.samples))), score,
+      ...shown.map(([key, label, form, note]) => card(key === "variance" ? "groups with variance" : key === "length" ? `${data.unit}, mean` : label, all.map((f) => form(f[key])), note)));
+  }
+
+  // -- tables ------------------------------------------------------------------------
+
+  const asText = (value, type) => (type === "display" ? document.createTextNode(visible(value)) : visible(value));
+  const numeric = (form) => (value, type) => (type === "display" ? form(value) : known(value) ? value : -1);
+
+  function table(box, columns, rows, more) {
+    if (tables[box]) tables[box].destroy();
+    const heads = columns.map((column) => el("th", { scope: "col" }, column.title));
+    const made = el("table", { class: "display compact", style: "width:100%" }, el("thead", {}, el("tr", {}, ...heads)));
+    byId(box).replaceChildren(made);
+    tables[box] = new DataTable(made, { data: rows, columns, autoWidth: false, pageLength: PAGE, paging: rows.length > PAGE,
+      layout: { topStart: "search", topEnd: null, bottomStart: "info", bottomEnd: "paging" },
+      columnControl: ["searchDropdown"], ...more });
+    return made;
+  }
+
+  const scoreCell = (values) => {
+    const cell = el("span", {}, points(values[0]));
+    values.forEach((v, k) => known(v) && cell.append(" ", el("span", { class: k ? "bar second" : "bar", style: `width:${(2 * v).toFixed(2)}rem` })));
+    return cell;
+  };
+
+  function showTasks() {
+    const rows = data.tasks.map(([name, category], task) => {
+      const a = figures(sums(state.a, task)), b = isPair() ? figures(sums(state.b, task)) : null;
+      return { task, name, category, ...a, b: b && b.score, change: b && known(a.score) && known(b.score) ? b.score - a.score : null,
+        differs: b && differing ? (differing.byTask.get(task) || 0) : null, both: a.samples + (b ? b.samples : 0) };
+    }).filter((row) => row.both);
+    const open = (row) => choose({ task: row.task, outcome: ALL, differ: false }, true);
+    const columns = [{ title: "task", data: "name", render: (v, type, row) => (type === "display" ? link(v, () => open(row)) : visible(v)) }];
+    if (data.tasks.some((task) => task[1])) columns.push({ title: "category", data: "category", render: asText });
+    columns.push({ title: "rollouts", data: "samples", className: "n", render: numeric(whole) });
+    columns.push({ title: isPair() ? "score A" : "score", data: "score", className: "n", render: (v, type) => (type === "display" ? scoreCell([v]) : known(v) ? v : -1) });
+    if (isPair()) {
+      columns.push({ title: "score B", data: "b", className: "n", render: numeric(points) });
+      columns.push({ title: "B - A", data: "change", className: "n", columnControl: [], render: (v, type) => (type === "display" ? signed(v) : known(v) ? v : -9) });
+      columns.push({ title: "they disagree", data: "differs", className: "n", columnControl: [], render: (v, type, row) => (type !== "display" ? (known(v) ? v : -1)
+        : link(known(v) ? `${v} items` : "show", () => choose({ task: row.task, outcome: ALL, differ: true }, true))) });
+    }
+    for (const [key, label, form] of FIGURES) {
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form), ...(isPair() ? { columnControl: [] } : {}) });
+    }
+    table("task-rows", columns, rows, { order: [[0, "asc"]] });
+  }
+
+  function showRuns() {
+    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, interval: run.interval, ...figures(sums(number, ALL)) }));
+    const name = (v, type, row) => (type === "display" ? link(v, () => choose({ a: row.number }, false)) : visible(v));
+    const columns = [{ title: "run or model", data: "name", render: name }, { title: "rollouts", data: "samples", className: "n", render: numeric(whole) },
+      { title: "items", data: "items", className: "n", render: numeric(whole) }, { title: "score", data: "score", className: "n", render: (v, type) => (type === "display" ? scoreCell([v]) : known(v) ? v : -1) },
+      { title: "interval", data: "interval", className: "n", orderable: false, render: (v) => (v ? v.map(points).join(" to ") : "") }];
+    for (const [key, label, form] of FIGURES) {
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form) });
+    }
+    table("run-rows", columns, rows, { order: [] });
+  }
+
+  function plainTable(box, heads, rows) {
+    const head = heads.map((text, k) => el("th", { class: k > 1 && "n", scope: "col" }, text));
+    const cell = (value, k) => el("td", { class: k > 1 && typeof value === "string" && "n" }, value);
+    byId(box).replaceChildren(el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map(cell))))));
+  }
+
+  function showOutcomes() {
+    const places = isPair() ? [state.a, state.b] : [state.a];
+    const runs = places.map((run) => (run === ALL ? data.runs : [data.runs[run]]));
+    const counts = runs.map((of) => data.outcomes.map((_, k) => of.reduce((sum, run) => sum + run.outcomes[k], 0)));
+    const totals = counts.map((of) => of.reduce((x, y) => x + y, 0));
+    const bars = (k) => el("span", {}, ...counts.map((of, n) => el("span", { class: n ? "bar second" : "bar", style: `width:${(9 * (share(of[k], totals[n]) || 0)).toFixed(2)}rem` })));
+    const rows = data.outcomes.map(([word, meaning], k) => [el("span", {}, link(word, () => choose({ outcome: k, differ: false }, true))), meaning,
+      ...counts.flatMap((of, n) => [whole(of[k]), percent(share(of[k], totals[n]))]), bars(k)]).filter((_, k) => counts.some((of) => of[k]));
+    plainTable("outcome-rows", ["outcome", "what it means", ...places.flatMap((_, n) => [isPair() ? `rollouts ${"AB"[n]}` : "rollouts", "share"]), ""], rows);
+  }
+
+  // -- charts ------------------------------------------------------------------------
+
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const HUES = ["--a", "--b", "--right", "--wrong", "--partial", "--none"];
+
+  function chart(box, title, x, lines, { time = false, isShare = false, steps = false, names = null } = {}) {
+    const figure = el("figure", {}, el("figcaption", {}, title));
+    byId(box).append(figure);
+    const axis = { stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };
+    const strokes = HUES.map(style);
+    const series = lines.map(([label, hue], k) => ({ label: visible(label), stroke: strokes[(hue ?? k) % strokes.length], width: 1.5, spanGaps: true, points: { show: x.length < 3 && !steps },
+      value: (_, v) => (known(v) ? (isShare ? v.toFixed(3) : Number(v.toPrecision(4))) : "–"), ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: strokes[(hue ?? k) % strokes.length] + "33" } : {}) }));
+    const top = (u, low, high) => (isShare && !steps ? [0, 1] : [Math.min(0, low || 0), (high || 1) * 1.05]);
+    const label = (v) => (names ? names(v) : v);
+    charts.push(new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, scales: { x: { time }, y: { range: top } },
+      axes: [{ ...axis, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52 }],
+      series: [{ label: "at", ...(names || !time ? { value: (_, v) => (known(v) ? label(v) : "–") } : {}) }, ...series] }, [x, ...lines.map((line) => line[2])], figure));
+  }
+
+  function chosenRuns() {
+    return isPair() ? [state.a, state.b] : state.a !== ALL ? [state.a] : data.runs.map((_, k) => k).slice(0, HUES.length);
+  }
+
+  function showCharts() {
+    charts.splice(0).forEach((one) => one.destroy());
+    byId("curve-charts").replaceChildren();
+    byId("histograms").replaceChildren();
+    const runs = chosenRuns().filter((run) => data.runs[run].curves);
+    const axis = runs.length && data.runs[runs[0]].curves.axis;
+    const alike = runs.filter((run) => data.runs[run].curves.axis === axis);
+    for (const [key, title] of [["score", "mean score"], ["variance", "share of groups with variance"], ["level", "mean level"], ["length", `mean length, ${data.unit}`], ["truncated", "share truncated"]]) {
+      const of = alike.filter((run) => data.runs[run].curves[key].some(known));
+      if (!of.length) continue;
+      const [x, ...lines] = uPlot.join(of.map((run) => [data.runs[run].curves.x, data.runs[run].curves[key]]));
+      chart("curve-charts", `${title} over ${axis === "time" ? "time" : "items"}`, x, of.map((run, k) => [runName(run), alike.indexOf(run), lines[k]]), { time: axis === "time", isShare: key !== "length" });
+    }
+    const key = byId("metric") && byId("metric").value;
+    const USUAL = /mean_score$|groups_with_variance$|avg_complexity$|completion_lengths_mean$|finish_reason_length$/;
+    const keys = [...new Set(data.metrics.flatMap((of) => Object.keys(of.values)))];
+    for (const name of keys.filter((k) => (key ? k === key : USUAL.test(k))).slice(0, 8)) {
+      const of = data.metrics.filter((one) => one.values[name]);
+      const [x, ...lines] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
+      chart("curve-charts", `${name} over steps`, x, of.map((one, k) => [one.name, k, lines[k]]));
+    }
+    for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
+    const drawn = isPair() ? [state.a, state.b] : [state.a];
+    for (const [name, title, label] of [["score", "score", (v) => v / 20], ["length", `length, ${data.unit}`, (v) => Math.round(2 ** (v / 2)).toLocaleString("en")], ["level", "level", (v) => v / 20]]) {
+      const lines = drawn.map((run) => (run === ALL ? data.runs : [data.runs[run]]).map((of) => of.histograms[name]));
+      const size = Math.max(...lines.flat().map((of) => of.length));
+      const added = lines.map((of) => Array.from({ length: size }, (_, k) => of.reduce((sum, one) => sum + (one[k] || 0), 0)));
+      const first = name === "length" ? Math.max(0, added[0].findIndex((_, k) => added.some((of) => of[k]))) : 0;
+      const shares = added.map((of) => { const n = of.reduce((x, y) => x + y, 0); return [...of.slice(first).map((v) => share(v, n) || 0), 0]; });
+      if (!shares.some((of) => of.some((v) => v > 0))) continue;
+      chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), drawn.map((run, k) => [runName(run), k, shares[k]]), { isShare: true, steps: true, names: label });
+    }
+    byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !keys.length;
+    byId("distributions").parentElement.hidden = !byId("histograms").children.length;
+  }
+
+  // -- samples and texts, loaded when they are looked at -----------------------------
+
+  const loading = new Map();
+  function load(file) {
+    if (!loading.has(file)) {
+      loading.set(file, new Promise((done, failed) => {
+        const script = el("script", { src: file, load: () => { script.remove(); done(); }, error: () => { loading.delete(file); failed(new Error(`${file} is not there`)); } });
+        document.head.append(script);
+      }));
+    }
+    return loading.get(file);
+  }
+  const getSamples = () => load("samples.js");
+  const chunkOf = (i) => { let k = samples.starts.length - 1; while (samples.starts[k] > i) k -= 1; return k + 1; };
+  async function getChunk(number) {
+    const file = `texts-${String(number).padStart(4, "0")}.js`;
+    await load(file);
+    const chunk = chunks.get(number);
+    chunks.delete(number);
+    chunks.set(number, chunk); // the newest are kept
+    for (const old of [...chunks.keys()].slice(0, -KEPT_CHUNKS)) { chunks.delete(old); loading.delete(`texts-${String(old).padStart(4, "0")}.js`); }
+    return chunk;
+  }
+  async function textsOf(i) {
+    const number = chunkOf(i), chunk = await getChunk(number);
+    const row = chunk.rows[i - samples.starts[number - 1]], text = (k) => (row[k] === null ? null : chunk.texts[row[k]]);
+    return { question: text(0), gold: text(1), command: text(2), completion: text(3), answer: text(4), system: text(5), place: text(6), more: row[7] };
+  }
+
+  function findDifferences() {
+    if (!isPair() || !samples) { differing = null; return; }
+    const means = new Map();
+    samples.run.forEach((run, i) => {
+      if ((run !== state.a && run !== state.b) || samples.score[i] === null) return;
+      const of = means.get(samples.item[i]) || means.set(samples.item[i], [0, 0, 0, 0, samples.task[i]]).get(samples.item[i]);
+      const k = run === state.a ? 0 : 2;
+      of[k] += samples.score[i];
+      of[k + 1] += 1;
+    });
+    differing = { items: new Set(), byTask: new Map() };
+    for (const [item, [a, n, b, m, task]] of means) {
+      if (!n || !m || Math.abs(a / n - b / m) < DIFFERENCE) continue;
+      differing.items.add(item);
+      differing.byTask.set(task, (differing.byTask.get(task) || 0) + 1);
+    }
+  }
+
+  // -- the reader --------------------------------------------------------------------
+
+  function isHit(i) {
+    const run = samples.run[i], level = samples.level[i];
+    if (state.a !== ALL && run !== state.a && run !== state.b) return false;
+    if (state.task !== ALL && samples.task[i] !== state.task) return false;
+    if (state.outcome !== ALL && samples.outcome[i] !== state.outcome) return false;
+    if (state.low !== "" && !(level !== null && level >= Number(state.low) - 1e-9)) return false;
+    if (state.high !== "" && !(level !== null && level <= Number(state.high) + 1e-9)) return false;
+    return !(state.differ && differing) || differing.items.has(samples.item[i]);
+  }
+
+  async function withText(found, mine) {
+    const wanted = state.text.toLowerCase(), kept = [];
+    for (let at = 0; at < found.length;) {
+      const number = chunkOf(found[at]), chunk = await getChunk(number), start = samples.starts[number - 1];
+      if (mine !== ticket) return null;
+      const holds = chunk.texts.map((text) => [].concat(text).some((part) => String(part).toLowerCase().includes(wanted)));
+      for (; at < found.length && found[at] - start < chunk.rows.length; at += 1) {
+        if ([0, 1, 3, 4].some((k) => holds[chunk.rows[found[at] - start][k]])) kept.push(found[at]);
+      }
+      byId("found").textContent = `Looking for the text: ${percent(at / found.length)} read, ${whole(kept.length)} found`;
+    }
+    return kept;
+  }
+
+  async function find() {
+    const mine = ++ticket;
+    byId("found").textContent = "Loading …";
+    await getSamples();
+    if (isPair() && !differing) { findDifferences(); showTasks(); }
+    let found = [];
+    for (let i = 0; i < samples.run.length; i += 1) if (isHit(i)) found.push(i);
+    if (state.text) found = await withText(found, mine);
+    if (mine !== ticket) return;
+    // What is compared stands together.
+    hits = isPair() ? found.sort((i, j) => samples.item[i] - samples.item[j] || (samples.run[i] === state.b) - (samples.run[j] === state.b) || i - j) : found;
+    byId("found").textContent = `${whole(hits.length)} of ${whole(samples.run.length)} rollouts`
+      + (state.differ && isPair() ? `, of items whose mean scores differ by ${DIFFERENCE} or more` : "");
+    if (tables["found-rows"]) tables["found-rows"].page(0).draw();
+    else showFound();
+  }
+
+  function showFound() {
+    const word = (k) => data.outcomes[k][0];
+    const columns = [
+      ["rollout", (i) => i, (i) => link(`${i + 1}`, () => show(i))], ["task", (i) => data.tasks[samples.task[i]][0]], ["run or model", (i) => runName(samples.run[i])],
+      ["level", (i) => samples.level[i], (i) => points(samples.level[i])], ["score", (i) => samples.score[i], (i) => points(samples.score[i])],
+      ["outcome", (i) => word(samples.outcome[i]), (i) => el("span", { class: colour(word(samples.outcome[i])) }, word(samples.outcome[i]))],
+      ["length", (i) => samples.length[i], (i) => whole(samples.length[i])], ["answer", (i) => samples.preview[i] ?? ""],
+    ];
+    const made = table("found-rows", columns.map(([title, value, form]) => ({ title, data: null, className: title === "answer" ? "answer" : "", orderable: title !== "answer",
+      render: (i, type) => (type === "display" ? [(form || ((k) => visible(value(k))))(i)].map((v) => (v instanceof Node ? v : document.createTextNode(v)))[0] : "") })), [], {
+      serverSide: true, pageLength: PAGE_OF_READER, searching: false, paging: true, order: [], columnControl: [],
+      ajax: (asked, answer) => {
+        const by = asked.order[0], sorted = by ? hits.slice() : hits;
+        if (by) {
+          const value = columns[by.column][1], way = by.dir === "desc" ? -1 : 1;
+          sorted.sort((i, j) => { const x = value(i), y = value(j); return x === y ? i - j : x === null ? 1 : y === null ? -1 : x < y ? -way : way; });
+          hits = sorted;
+        }
+        answer({ draw: asked.draw, recordsTotal: samples.run.length, recordsFiltered: hits.length, data: sorted.slice(asked.start, asked.start + asked.length) });
+      },
+      rowCallback: (row, i) => row.classList.toggle("open", i === state.open),
+    });
+    made.addEventListener("click", (event) => {
+      const row = event.target.closest("tbody tr");
+      if (row && !event.target.closest("button")) { const i = tables["found-rows"].row(row).data(); if (known(i)) show(i); }
+    });
+  }
+
+  /** Return a text as nodes; what is too long for the page came as begin, end and length. */
+  function shownText(text, place) {
+    if (!Array.isArray(text)) return [visible(text)];
+    const left = text[2] - text[0].length - text[1].length;
+    return [visible(text[0]), el("mark", {}, `\n\n… ${whole(left)} of ${whole(text[2])} characters are left out here; all of them are in ${place} …\n\n`), visible(text[1])];
+  }
+
+  /** Return an answer as nodes, each line marked between its common begin and end with the gold one. */
+  function marked(answer, gold) {
+    if (Array.isArray(answer) || Array.isArray(gold) || gold === null || answer === gold) return null;
+    const golden = gold.split("\n"), found = [];
+    answer.split("\n").forEach((line, k) => {
+      const other = golden[k] ?? "";
+      let first = 0, last = 0;
+      while (first < Math.min(line.length, other.length) && line[first] === other[first]) first += 1;
+      while (last < Math.min(line.length, other.length) - first && line.at(-1 - last) === other.at(-1 - last)) last += 1;
+      found.push(visible((k ? "\n" : "") + line.slice(0, first)), el("mark", {}, line.slice(first, line.length - last)), visible(line.slice(line.length - last)));
+    });
+    return found;
+  }
+
+  function completion(texts, outcome) {
+    const parts = [].concat(texts.completion ?? ""), begun = parts[0].trimStart().startsWith("<think>") || outcome === "unfinished_thinking";
+    const end = parts[0].lastIndexOf("</think>"), after = end + "</think>".length;
+    if (texts.completion === null) return [el("p", {}, "The file holds no text.")];
+    if (end < 0 && !begun) return [el("h3", {}, "Completion"), el("pre", { tabindex: 0 }, ...shownText(texts.completion, texts.place))];
+    const thinking = end < 0 ? texts.completion : parts[0].slice(0, after);
+    const rest = end < 0 ? "" : parts.length > 1 ? [parts[0].slice(after), parts[1], parts[2] - after] : parts[0].slice(after);
+    const length = end < 0 ? (parts.length > 1 ? parts[2] : parts[0].length) : after;
+    return [el("details", {}, el("summary", {}, `Thinking, ${whole(length)} characters`), el("pre", { tabindex: 0 }, ...shownText(thinking, texts.place))),
+      el("h3", {}, "Completion after the thinking"), el("pre", { tabindex: 0 }, ...shownText(rest, texts.place))];
+  }
+
+  function oneRollout(i, texts) {
+    const [word, meaning] = data.outcomes[samples.outcome[i]], { more } = texts;
+    const listed = (value) => (value !== null && typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k} ${typeof v === "number" ? Number(v.toFixed(4)) : v}`).join(", ") : String(value));
+    const facts = Object.entries(more).map(([name, value]) => `${name.replaceAll("_", " ")}: ${listed(value)}`);
+    const isSame = texts.answer !== null && texts.answer === texts.gold;
+    return el("section", {}, el("p", {}, el("b", {}, runName(samples.run[i])), ` · rollout ${i + 1} · score `, el("b", {}, points(samples.score[i]) || "none"), " · ", el("b", { class: colour(word) }, word), meaning ? `: ${meaning}` : ""),
+      el("div", { class: "beside" },
+        el("div", {}, el("h3", {}, isSame ? "Extracted answer, equal to the gold answer" : "Extracted answer"), texts.answer === null ? el("p", {}, "None was found.") : el("pre", { tabindex: 0 }, ...(marked(texts.answer, texts.gold) || shownText(texts.answer, texts.place)))),
+        el("div", {}, el("h3", {}, "Gold answer"), texts.gold === null ? el("p", {}, "None is recorded: the task takes many.") : el("pre", { tabindex: 0 }, ...shownText(texts.gold, texts.place)))),
+      facts.length ? el("p", {}, facts.join(" · ")) : null, ...completion(texts, word), el("p", {}, `Stands in ${texts.place}`));
+  }
+
+  async function show(i, isQuiet) {
+    state.open = i;
+    save();
+    await getSamples();
+    const same = [];
+    samples.item.forEach((item, k) => { if (item === samples.item[i]) same.push(k); });
+    const apart = (k) => Math.abs((samples.score[k] || 0) - (samples.score[i] || 0));
+    const partner = isPair() ? same.filter((k) => samples.run[k] !== samples.run[i] && (samples.run[k] === state.a || samples.run[k] === state.b)).sort((j, k) => apart(k) - apart(j))[0] : undefined;
+    const shown = partner === undefined ? [i] : [i, partner].sort((x, y) => (samples.run[x] === state.b) - (samples.run[y] === state.b));
+    const texts = await Promise.all(shown.map(textsOf));
+    if (state.open !== i) return;
+    const others = same.filter((k) => !shown.includes(k) && (!isPair() || samples.run[k] === state.a || samples.run[k] === state.b)).slice(0, 64);
+    const about = [data.tasks[samples.task[i]][0], known(samples.level[i]) ? `level ${points(samples.level[i])}` : null].filter(known).join(", ");
+    const step = (by, label) => el("button", { type: "button", click: () => move(by) }, label);
+    byId("rollout").replaceChildren(el("p", { class: "filters" }, el("b", {}, about), step(-1, "‹ previous"), step(1, "next ›"), el("span", { class: "no-print" }, "also with ← and →")),
+      el("h3", {}, "Question"), el("pre", { tabindex: 0 }, ...(texts[0].question === null ? ["The file holds none."] : shownText(texts[0].question, texts[0].place))),
+      ...(texts[0].system ? [el("details", {}, el("summary", {}, "What the model is told before the question"), el("pre", { tabindex: 0 }, ...shownText(texts[0].system, texts[0].place)))] : []),
+      ...(texts[0].command ? [el("details", {}, el("summary", {}, "The command that makes this item again"), el("pre", { tabindex: 0 }, ...shownText(texts[0].command, texts[0].place)))] : []),
+      el("div", { class: "beside" }, ...shown.map((k, n) => oneRollout(k, texts[n]))),
+      ...(others.length ? [el("h3", {}, "Other rollouts of this item"), el("div", { class: "others" }, ...others.map((k) => el("button", { type: "button", class: colour(data.outcomes[samples.outcome[k]][0]), click: () => show(k) },
+        `${data.runs.length > 1 ? `${runName(samples.run[k])}: ` : ""}${points(samples.score[k])} ${samples.preview[k] ?? "no answer"}`)))] : []));
+    if (tables["found-rows"]) tables["found-rows"].rows().every(function mark() { this.node().classList.toggle("open", this.data() === i); });
+    if (!isQuiet) byId("rollout").scrollIntoView({ block: "start" });
+  }
+
+  function move(by) {
+    const at = hits.indexOf(state.open), next = hits[at < 0 ? 0 : Math.min(hits.length - 1, Math.max(0, at + by))];
+    if (next !== undefined && next !== state.open) show(next, true);
+  }
+
+  // -- what is chosen ----------------------------------------------------------------
+
+  function save() {
+    const names = { a: (k) => data.runs[k].name, b: (k) => data.runs[k].name, task: (k) => data.tasks[k][0], outcome: (k) => data.outcomes[k][0] };
+    const parts = Object.keys(DEFAULTS).filter((key) => state[key] !== DEFAULTS[key]).map((key) => `${key}=${encodeURIComponent((names[key] || String)(state[key]).toWellFormed())}`);
+    try { history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : location.pathname); } catch { /* a browser that wants none from the disk */ }
+  }
+
+  function read() {
+    const given = new URLSearchParams(location.hash.slice(1)), at = (list, name) => list.findIndex((one) => String(Array.isArray(one) ? one[0] : one.name).toWellFormed() === name);
+    const numbers = { a: data.runs, b: data.runs, task: data.tasks, outcome: data.outcomes };
+    for (const [key, value] of given) {
+      if (numbers[key]) state[key] = at(numbers[key], value);
+      else if (key === "open") state.open = Number(value) < data.samples ? Number(value) : NONE;
+      else if (key === "differ") state.differ = value === "true";
+      else if (key in DEFAULTS) state[key] = value;
+    }
+    return [...given.keys()].some((key) => key in DEFAULTS && key !== "a" && key !== "b");
+  }
+
+  function choose(changes, goes) {
+    const isOther = ("a" in changes && changes.a !== state.a) || ("b" in changes && changes.b !== state.b);
+    Object.assign(state, changes);
+    if (isOther) differing = null;
+    if (isOther && samples) findDifferences();
+    if (!isPair()) state.differ = false;
+    save();
+    for (const [id, key] of [["run-a", "a"], ["run-b", "b"], ["by-task", "task"], ["by-outcome", "outcome"], ["by-low", "low"], ["by-high", "high"], ["by-text", "text"]]) byId(id).value = state[key];
+    byId("by-difference").checked = state.differ;
+    byId("by-difference").disabled = !isPair();
+    if (isOther) showOverview();
+    if (goes || samples || state.b !== NONE) find();
+    if (goes) byId("rollouts").scrollIntoView({ block: "start" });
+  }
+
+  function showOverview() { showCards(); showTasks(); showOutcomes(); showCharts(); }
+
+  function select(id, label, first, names, change) {
+    const options = [[NONE, first], ...names.map((name, k) => [k, name])].map(([value, text]) => el("option", { value }, text));
+    return el("label", {}, `${label} `, el("select", { id, change: (event) => change(Number(event.target.value)) }, ...options));
+  }
+
+  function later(act) {
+    let timer;
+    return (event) => { clearTimeout(timer); timer = setTimeout(act, 250, event.target.value); };
+  }
+
+  function controls() {
+    const names = data.runs.map((run) => run.name), sections = [...document.querySelectorAll("h2")];
+    document.querySelector("nav").append(...sections.map((h) => el("a", { href: `#${h.id}` }, h.textContent)), el("span", { class: "pair" },
+      select("run-a", "A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "beside B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
+    document.querySelector(".pair").hidden = data.runs.length < 2;
+    const level = (id, key, label) => el("label", {}, `${label} `, el("input", { id, type: "number", min: 0, max: 1, step: 0.05, size: 4, input: later((value) => choose({ [key]: value }, false)) }));
+    byId("filters").append(select("by-task", "task", "all", data.tasks.map((task) => task[0]), (task) => choose({ task }, false)),
+      select("by-outcome", "outcome", "all", data.outcomes.map((one) => one[0]), (outcome) => choose({ outcome }, false)), level("by-low", "low", "level from"), level("by-high", "high", "to"),
+      el("label", {}, "text ", el("input", { id: "by-text", type: "search", input: later((text) => choose({ text }, false)) })),
+      el("label", {}, el("input", { id: "by-difference", type: "checkbox", change: (event) => choose({ differ: event.target.checked }, false) }), " A and B disagree"),
+      el("button", { type: "button", click: find }, "Show rollouts"));
+    byId("filters").addEventListener("change", () => { if (!samples) find(); });
+    const keys = [...new Set(data.metrics.flatMap((of) => Object.keys(of.values)))].sort();
+    if (keys.length) byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: showCharts }, el("option", { value: "" }, "the usual ones"), ...keys.map((key) => el("option", { value: key }, key)))));
+    document.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (by && state.open !== NONE && !event.ctrlKey && !event.altKey && !event.metaKey && !event.target.closest("input, select, pre")) move(by);
+    });
+  }
+
+  function theme() {
+    const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
+    const set = (isDark) => { root.classList.toggle("dark", isDark); if (data) showCharts(); };
+    set(dark.matches);
+    dark.addEventListener("change", () => set(dark.matches));
+    addEventListener("beforeprint", () => set(false)); // paper is white
+    addEventListener("afterprint", () => set(dark.matches));
+    let width = innerWidth;
+    addEventListener("resize", later(() => { if (innerWidth !== width) { width = innerWidth; showCharts(); } }));
+  }
+
+  function about() {
+    const runs = data.runs.length === 1 ? "1 run" : `${whole(data.runs.length)} runs`;
+    byId("about").append(visible(`${whole(data.samples)} rollouts of ${runs} in ${whole(data.files)} files of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
+    for (const said of data.unread) byId("about").after(el("p", {}, `Not read: ${said}`));
+    if (data.alarms.length) plainTable("alarm-rows", ["alarm", "task", "count", "examples"], data.alarms.map(([name, task, count, examples]) => [name, task, whole(count), el("span", {}, ...examples.flatMap((text) => [el("code", {}, text), " "]))]));
+  }
+
+  return {
+    overview(given) {
+      data = given;
+      DataTable.ext.errMode = "throw";
+      about();
+      controls();
+      if (data.runs.length === 2) Object.assign(state, { a: 0, b: 1 });
+      const goes = read();
+      for (const key of ["a", "b"]) byId(`run-${key}`).value = state[key];
+      showCards();
+      showTasks();
+      document.body.dataset.table = performance.now().toFixed(0);
+      showOutcomes();
+      showRuns();
+      byId("runs").parentElement.hidden = data.runs.length < 2;
+      theme();
+      if (goes) choose({}, true);
+      if (state.open !== NONE) show(state.open);
+      addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); if (read()) choose({}, true); if (state.open !== NONE) show(state.open); });
+      document.body.dataset.ready = performance.now().toFixed(0);
+    },
+    samples(given) { samples = given; },
+    texts(given) { chunks.set(given.number, given); },
+  };
+})();

@@ -1,0 +1,339 @@
+"""The report: a folder with a page that opens from the disk, without a network.
+
+    index.html                  the page, with its style
+    report.js                   what the page does
+    overview.js                 numbers and curves, all that is read before a click
+    samples.js                  columns of all samples, read when they are looked for
+    texts-0001.js ...           their texts, read when one is opened
+    datatables.*, uplot.*       tables and charts, copied from installed packages
+
+A page from the disk may not fetch and not import, so everything is a script that hands
+its data over. What a model wrote is data in all of them, and the page shows it as text.
+
+Mends B24 of docs/host_defects.md: the framework's page takes messages for markdown, in
+which `<think>` and `<answer>` disappear and a model's HTML is live.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import logging
+import math
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from rg_env import ending
+from rg_env.errors import SettingError, shown
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.sources import Sources, files_of
+from rg_env.pages.report_tally import Names, ReportTally
+from rg_env.reports.progress_bar import WorkProgress
+
+logger = logging.getLogger(__name__)
+
+SIMULATED = (
+    "The model is simulated: these texts and scores say nothing about any real one."
+)
+METRICS = "metrics.jsonl"
+"""What the names of files of numbers end in: a line for each step."""
+
+NO_SAMPLES = ("metrics.json", "ledger.json", METRICS)
+MARK = "report.js"
+"""A folder that holds it is a report, and may be replaced by one."""
+
+LONGEST_TEXT = 32_000
+"""Characters; the middle of a longer one is left out, with a word that says so."""
+
+CHUNK_CHARS = 2**20
+MOST_CURVE_VALUES = 4_000
+"""Of the numbers of a run, before any is left out."""
+
+PROGRAM = "python reasoning_gym_environment.py"
+DUMP_NAME = re.compile(r"_(?:FAILED_|UNSENT_)?rollouts_([0-9a-f-]{36})_")
+LIBRARIES = {
+    "datatables.js": ("itables", "html/dt_bundle.js"),
+    "datatables.css": ("itables", "html/dt_bundle.css"),
+    "uplot.js": ("uplot", "static/uPlot.iife.js"),
+    "uplot.css": ("uplot", "static/uPlot.min.css"),
+}
+"""File of the report to the package that has it and its place there."""
+
+SHOWN: tuple[str, ...]
+SHOWN = ("scores", "formats", "normalized", "reward", "changes", "reason")
+SHOWN += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
+"""What the reader shows of a sample's row as it stands there."""
+
+
+Alarm = tuple[str, str, int, Sequence[str]]
+"""What somebody should look at: its name, the task, how often, some examples."""
+
+
+# -- one sample ------------------------------------------------------------------------
+
+
+def _cut(text: str) -> str | list[Any]:
+    """Return a text, or its begin, its end and how long it is where it is too long."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return [text[:half], text[-half:], len(text)]
+
+
+def _text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def command_of(row: Mapping[str, Any]) -> str | None:
+    """Return the command that makes an item again, None where its file does not say."""
+    task, dataset, index = row.get("task"), row.get("dataset"), row.get("index")
+    if "seed" in row:
+        values = {k: json.dumps(v) for k, v in (row.get("params") or {}).items()}
+        params = [shlex.quote(f"{name}={value}") for name, value in values.items()]
+        options = "".join(f" --param {param}" for param in params)
+        return f"{PROGRAM} show {shlex.quote(str(task))} --seed {row['seed']}{options}"
+    if isinstance(dataset, dict) and isinstance(index, int):
+        call = f"reasoning_gym.create_dataset({task!r}, **{dataset!r})[{index}]"
+        return f"python -c {shlex.quote(f'import reasoning_gym; print({call})')}"
+    return None
+
+
+def _run_of(row: Mapping[str, Any]) -> str:
+    """Return what a sample's run is called: by its file, and by its model."""
+    source = Path(str(row.get("source", "")))
+    dumped = DUMP_NAME.search(source.name)
+    name = row.get("run") or (dumped and dumped[1][:8])
+    if name is None:
+        is_folder = source.name.startswith("samples.")
+        name = source.parent.name if is_folder else source.name.split(".json")[0]
+    model = row.get("model")
+    return str(name) if not model or str(model) in str(name) else f"{model}, {name}"
+
+
+# -- the files of the folder -----------------------------------------------------------
+
+
+def _script(path: Path, name: str, value: Any) -> None:
+    """Write a script that hands a value over; ASCII, whatever a model wrote."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
+    path.write_text(f"REPORT.{name}({text});\n", encoding="ascii")
+
+
+class _Texts:
+    """Writes the texts of samples into files of about a megabyte, each text once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.starts: list[int] = []
+        self._count = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rows: list[list[Any]] = []
+        self._table, self._size = Names(), 0
+
+    def _number(self, text: object) -> int | None:
+        if not isinstance(text, str):
+            return None
+        before = len(self._table)
+        number = self._table.number(text)
+        if len(self._table) > before:
+            self._size += min(len(text), LONGEST_TEXT)
+        return number
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        names = ("question", "gold_answer", "command", "completion", "answer", "system")
+        texts = {**row, "command": command_of(row)}
+        numbers = [self._number(_text(texts.get(name))) for name in names]
+        more = {k: row[k] for k in SHOWN if row.get(k) not in (None, False, [], "")}
+        place = f"{row.get('source')}, {row.get('place')}"
+        self._rows.append([*numbers, self._number(place), more])
+        if self._size >= CHUNK_CHARS:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self._rows:
+            return
+        self.starts.append(self._count)
+        self._count += len(self._rows)
+        chunk = {
+            "number": len(self.starts),
+            "texts": [_cut(str(text)) for text in self._table.by_name],
+            "rows": self._rows,
+        }
+        name = f"texts-{len(self.starts):04}.js"
+        _script(self._folder / name, "texts", chunk)
+        self._begin()
+
+
+def _copy_libraries(folder: Path) -> None:
+    for name, (package, place) in LIBRARIES.items():
+        # Found and not imported, which would take pandas and seconds.
+        spec = importlib.util.find_spec(package)
+        origin = spec.origin if spec is not None else None
+        if origin is None:
+            raise SettingError(f"report: the package {package} is not installed")
+        text = (Path(origin).parent / place).read_text(encoding="utf-8")
+        if name == "datatables.js":  # a module, which a page from the disk cannot load
+            form = r"\bexport\{[^}]*?([\w$]+) as default[^}]*\};"
+            text, count = re.subn(form, r"globalThis.DataTable=\1;", text)
+            if count != 1:
+                raise SettingError(
+                    "report: another itables is needed; see constraints.txt"
+                )
+            text = f"(()=>{{{text}\n}})();\n"
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _metrics(path: Path) -> dict[str, Any]:
+    """Return the numbers of a file of metrics by name, so many steps as are drawn."""
+    steps: list[dict[str, Any]] = []
+    with path.open("rb") as lines:
+        for line in lines:
+            with contextlib.suppress(ValueError):  # a torn line
+                value = json.loads(line)
+                if isinstance(value, dict) and _finite(value.get("step")) is not None:
+                    steps.append(value)
+    keys = {key for step in steps for key in step if _finite(step[key]) is not None}
+    # A hundred tasks are the table, and not a hundred curves.
+    names = sorted(k for k in keys - {"step", "time"} if "/task/" not in k)
+    steps = steps[:: max(1, len(steps) * len(names) // MOST_CURVE_VALUES)]
+    return {
+        "name": f"{path.parent.name}/{path.name}",
+        "steps": [step["step"] for step in steps],
+        "values": {key: [_finite(step.get(key)) for step in steps] for key in names},
+    }
+
+
+def _finite(value: Any) -> float | None:
+    is_number = type(value) in (int, float) and math.isfinite(value)
+    return float(f"{value:.5g}") if is_number else None
+
+
+@contextlib.contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Have a folder filled beside its place, and put there when it is whole.
+
+    Raises:
+        SettingError: Something else is at the place.
+    """
+    is_other = folder.exists() and not (folder / MARK).is_file()
+    if is_other and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingError(
+            f"--out: {shown(str(folder))} holds something else than a report; choose"
+            " another folder"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with ending.undoing(), contextlib.ExitStack() as stack:
+        near = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)
+        stack.callback(shutil.rmtree, near, ignore_errors=True)
+        new, old = Path(near) / "new", Path(near) / "old"
+        new.mkdir()
+        yield new
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+
+
+def _with_progress(sources: Sources) -> Iterator[Sample]:
+    with WorkProgress("report", sources.total_kb, "kB") as progress:
+        for sample in sources.samples():
+            yield sample
+            if read := sources.kb_since_last():
+                progress.advance(by=read)
+
+
+def write_report(
+    paths: Sequence[str],
+    folder: Path,
+    *,
+    title: str = "",
+    note: str = "",
+    alarms: Sequence[Alarm] = (),
+    shows_progress: bool = False,
+) -> int:
+    """Write a report of files; one that was there is replaced when it is whole.
+
+    Memory holds some numbers of each sample, and the texts of one file of texts.
+
+    Args:
+        paths: Files and folders of samples, and of metrics.
+        folder: Where it goes.
+        title: Its heading; the paths if empty.
+        note: A sentence below that.
+        alarms: What it shows first.
+        shows_progress: Whether standard error says how far it is.
+
+    Returns:
+        Samples in it.
+
+    Raises:
+        SettingError: A path leads nowhere, nothing in them can be read, or the folder
+            holds something else.
+        OSError: A file cannot be read, or the disk does not take one.
+        Stopped: A signal came; nothing of it is left.
+    """
+    files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
+    metrics = [_metrics(file) for file in files if file.name.endswith(METRICS)]
+    sources = Sources([f for f in files if not f.name.endswith(NO_SAMPLES)])
+    tally = ReportTally()
+    with _new_folder(folder) as new:
+        texts = _Texts(new)
+        for sample in _with_progress(sources) if shows_progress else sources.samples():
+            tally.add(sample, _run_of(sample.row))
+            texts.add(sample.row)
+        texts.flush()
+        if not len(tally) and not metrics:
+            said = "; ".join(sources.unread_said()) or "they are empty"
+            raise SettingError(f"report: no completion in {', '.join(paths)}: {said}")
+        overview = {
+            **tally.overview(),
+            "metrics": [one for one in metrics if one["steps"]],
+            "alarms": alarms,
+            "paths": list(paths),
+            "files": len(files),
+            "unread": sources.unread_said(),
+            "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
+        }
+        _script(new / "overview.js", "overview", overview)
+        columns = {**tally.columns(), "starts": texts.starts}
+        _script(new / "samples.js", "samples", columns)
+        _copy_libraries(new)
+        here = Path(__file__).parent
+        shutil.copyfile(here / "report.js", new / MARK)
+        templates = Environment(
+            loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
+        )
+        page = templates.get_template("report.html").render(
+            title=title or "Report", note=note, has_alarms=bool(alarms)
+        )
+        (new / "index.html").write_text(page, "utf-8", "backslashreplace")
+    return len(tally)
+
+
+def report_of(
+    paths: Sequence[Path], folder: Path, *, title: str, is_simulated: bool = False
+) -> Path | None:
+    """Write the report that a command ends with.
+
+    Returns:
+        Its page; None without samples, and where the disk does not take it.
+    """
+    there = [str(path) for path in paths if path.exists()]
+    note = SIMULATED if is_simulated else ""
+    try:
+        if there:
+            write_report(there, folder, title=title, note=note)
+            return folder / "index.html"
+    except (OSError, SettingError) as error:
+        logger.error("the report %s cannot be written: %s", folder, error)
+    return None

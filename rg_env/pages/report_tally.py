@@ -1,0 +1,267 @@
+"""What the report says of samples in numbers; of each it keeps a few, and no text."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.statistics import estimate
+from rg_env.reports.outcome_words import OUTCOMES
+
+PREVIEW_CHARS = 48
+BINS = 20
+"""Of a histogram of scores or levels; lengths have one for half a power of two."""
+
+POINTS = 800
+"""Of the curves of one number in all runs together."""
+MOST_POINTS = 60
+
+COLUMNS: tuple[str, ...]
+COLUMNS = ("samples", "scored", "right", "answered", "score", "length", "levels")
+COLUMNS += ("level", "ends", "truncated", "groups", "varied")
+"""What is summed up by run and task; `ends` counts the samples of which it is known why
+they ended, `groups` those of several scores, `varied` those whose scores differ."""
+
+CURVES = ("score", "variance", "level", "length", "truncated")
+UNKNOWN = -1.0
+Numbers = dict[str, Any]
+
+
+class Names:
+    """Numbers for names, in the order in which they come."""
+
+    def __init__(self, names: Iterable[Hashable] = ()) -> None:
+        self.by_name: dict[Any, int] = {n: i for i, n in enumerate(names)}
+
+    def number(self, name: Hashable) -> int:
+        """Return the number of a name."""
+        return self.by_name.setdefault(name, len(self.by_name))
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        return len(self.by_name)
+
+
+def _number(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and math.isfinite(value)
+    return float(value) if is_number else UNKNOWN
+
+
+def _time(value: Any) -> float:
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (TypeError, ValueError):
+        return UNKNOWN
+
+
+def _short(value: float) -> float | int:
+    # A score of less than 1 does not become one of 1.
+    rounded = min(round(value, 4), 0.9999) if value < 1 else round(value, 4)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    """Return the mean of the values that are known."""
+    found = [value for value in values if value != UNKNOWN]
+    return _short(math.fsum(found) / len(found)) if found else None
+
+
+class ReportTally:
+    """Counts samples for the overview and keeps their columns for the reader."""
+
+    def __init__(self) -> None:
+        self._runs, self._tasks, self._items = Names(), Names(), Names()
+        self._outcomes, self._groups, self._versions = Names(OUTCOMES), Names(), Names()
+        self._categories: dict[int, str] = {}
+        self._columns: defaultdict[str, array[float]]
+        self._columns = defaultdict(lambda: array("d"))
+        self._previews: list[str | None] = []
+
+    def __len__(self) -> int:
+        """Return how many samples there are."""
+        return len(self._previews)
+
+    def add(self, sample: Sample, run: str) -> None:
+        """Count one sample."""
+        row = sample.row
+        text, answer = row.get("completion"), row.get("answer")
+        number, task = self._runs.number(run), self._tasks.number(sample.task)
+        item = self._items.number(hash((task, sample.question)))
+        if sample.category:
+            self._categories[task] = sample.category
+        # A group is what stands together; in samples of evaluations, equal items.
+        line, dot, _ = str(row.get("place", "")).rpartition(".")
+        place = hash((row.get("source"), line)) if dot else None
+        values = {
+            "run": number,
+            "task": task,
+            "item": item,
+            "outcome": self._outcomes.number(sample.outcome),
+            "group": self._groups.number((number, item, place)),
+            "answered": sample.is_answered,
+            "truncated": sample.is_truncated if "finish_reason" in row else UNKNOWN,
+            "score": UNKNOWN if sample.score is None else sample.score,
+            "level": _number(row.get("level")),
+            "tokens": _number(row.get("completion_tokens")),
+            "characters": len(text) if isinstance(text, str) else UNKNOWN,
+            "time": _time(row.get("time")),
+            "position": _number(row.get("position")),
+        }
+        for name, value in values.items():
+            self._columns[name].append(value)
+        begin = answer[:PREVIEW_CHARS] if isinstance(answer, str) else None
+        self._previews.append(begin)
+        versions = row.get("versions")
+        if isinstance(versions, dict):
+            pairs = sorted(versions.items())
+            self._versions.number(", ".join(f"{name} {is_at}" for name, is_at in pairs))
+
+    def overview(self) -> Numbers:
+        """Return what the page shows before anything is chosen."""
+        self._unit = "characters" if UNKNOWN in self._columns["tokens"] else "tokens"
+        self._columns["length"] = self._columns[self._unit]
+        self._columns["variance"] = self._variances()
+        tasks = self._tasks.by_name.items()
+        points = min(MOST_POINTS, max(12, POINTS // max(1, len(self._runs))))
+        members: defaultdict[float, list[int]] = defaultdict(list)
+        for i, run in enumerate(self._columns["run"]):
+            members[run].append(i)
+        return {
+            "samples": len(self),
+            "unit": self._unit,
+            "interval": self._interval(range(len(self))),
+            "tasks": [[name, self._categories.get(k, "")] for name, k in tasks],
+            "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes.by_name],
+            "columns": COLUMNS,
+            "cells": self._cells(),
+            "runs": [
+                {"name": name, **self._run(members[k], points)}
+                for name, k in self._runs.by_name.items()
+            ],
+            "versions": list(self._versions.by_name),
+        }
+
+    def _variances(self) -> array[float]:
+        """Return of each group's first sample whether its scores differ.
+
+        It is unknown for one score, and for every other sample.
+        """
+        first: dict[float, int] = {}
+        scores: defaultdict[float, list[float]] = defaultdict(list)
+        for i, group in enumerate(self._columns["group"]):
+            first.setdefault(group, i)
+            if self._columns["score"][i] != UNKNOWN:
+                scores[group].append(self._columns["score"][i])
+        found = array("d", [UNKNOWN]) * len(self)
+        for group, of in scores.items():
+            if len(of) > 1:
+                found[first[group]] = max(of) - min(of) > 1e-9
+        return found
+
+    def _cells(self) -> list[list[float | int]]:
+        """Return run, task and sums of every task of a run."""
+        cells: dict[tuple[float, float], Numbers] = {}
+        names = "run task score outcome answered length level truncated variance"
+        right = self._outcomes.number("right")
+        columns = zip(*(self._columns[name] for name in names.split()), strict=True)
+        for run, task, score, outcome, answered, length, level, cut, varied in columns:
+            sums = cells.setdefault((run, task), dict.fromkeys(COLUMNS, 0.0))
+            is_scored = score != UNKNOWN
+            for name, value in (
+                ("samples", 1),
+                ("scored", is_scored),
+                ("right", is_scored and outcome == right),
+                ("answered", is_scored and answered),
+                ("score", max(0, score)),
+                ("length", max(0, length)),
+                ("levels", level != UNKNOWN),
+                ("level", max(0, level)),
+                ("ends", cut != UNKNOWN),
+                ("truncated", max(0, cut)),
+                ("groups", varied != UNKNOWN),
+                ("varied", max(0, varied)),
+            ):
+                sums[name] += value
+        return [
+            [*map(_short, [*place, *sums.values()])] for place, sums in cells.items()
+        ]
+
+    def _interval(self, members: Sequence[int]) -> list[float] | None:
+        score, items = self._columns["score"], self._columns["item"]
+        scored = [i for i in members if score[i] != UNKNOWN]
+        if not scored:
+            return None
+        found = estimate([score[i] for i in scored], [items[i] for i in scored])
+        return [_short(found.low), _short(found.high)]
+
+    def _run(self, members: Sequence[int], points: int) -> Numbers:
+        outcomes = Counter(self._columns["outcome"][i] for i in members)
+        return {
+            "items": len({self._columns["item"][i] for i in members}),
+            "interval": self._interval(members),
+            "outcomes": [outcomes[k] for k in range(len(self._outcomes))],
+            "histograms": {
+                name: self._histogram(members, name)
+                for name in ("score", "level", "length")
+            },
+            "curves": self._curves(members, points),
+        }
+
+    def _histogram(self, members: Sequence[int], name: str) -> list[int]:
+        """Return how many samples are in each bin."""
+        values = [self._columns[name][i] for i in members]
+        counts = Counter(
+            int(2 * math.log2(max(1.0, value)))
+            if name == "length"
+            else int(value * BINS + 1e-9)
+            for value in values
+            if value != UNKNOWN
+        )
+        return [counts[k] for k in range(max(counts, default=-1) + 1)]
+
+    def _curves(self, members: Sequence[int], points: int) -> Numbers | None:
+        """Return means over time, or over the stream of items.
+
+        None where the files say neither, as those of evaluations.
+        """
+        for axis in ("time", "position"):
+            places = self._columns[axis]
+            if all(places[i] != UNKNOWN for i in members):
+                break
+        else:
+            return None
+        groups: defaultdict[float, list[int]] = defaultdict(list)
+        for i in sorted(members, key=lambda i: places[i]):
+            groups[self._columns["group"][i]].append(i)
+        ordered = list(groups.values())
+        size = max(1, -(-len(ordered) // points))
+        parts: defaultdict[float | None, list[int]] = defaultdict(list)
+        for k in range(0, len(ordered), size):
+            part = [i for group in ordered[k : k + size] for i in group]
+            parts[_mean(places[i] for i in part)] += part
+        return {
+            "axis": axis,
+            "x": list(parts),
+            **{
+                name: [_mean(self._columns[name][i] for i in p) for p in parts.values()]
+                for name in CURVES
+            },
+        }
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of all samples, which the reader filters."""
+        whole = ("run", "task", "item", "outcome")
+        parts = ("score", "level", "length")
+        return {
+            **{name: list(map(int, self._columns[name])) for name in whole},
+            **{
+                name: [None if v == UNKNOWN else _short(v) for v in self._columns[name]]
+                for name in parts
+            },
+            "preview": self._previews,
+        }

@@ -1,0 +1,273 @@
+"""The folder of a report: what is in it, what it costs, and when it is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rg_env import ending
+from rg_env.errors import SettingError
+from rg_env.pages import report
+from rg_env.pages.report import write_report
+from tests.support.hostile_texts import HOSTILE
+from tests.support.parts import run_main
+from tests.support.reported import dump, group, published, read_script, rollout
+
+
+def reported(folder: Path, *paths: Path, **how: Any) -> dict[str, Any]:
+    """Write a report; return what it shows before anything is chosen."""
+    write_report([str(path) for path in paths], folder, **how)
+    overview: dict[str, Any] = read_script(folder / "overview.js")
+    return overview
+
+
+def texts_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the texts of each sample of a report, in their order."""
+    names = ("question", "gold", "command", "completion", "answer", "system", "place")
+    found = []
+    for path in sorted(folder.glob("texts-*.js")):
+        chunk = read_script(path)
+        for *numbers, more in chunk["rows"]:
+            texts = [None if n is None else chunk["texts"][n] for n in numbers]
+            found.append({**dict(zip(names, texts, strict=True)), "more": more})
+    return found
+
+
+def sums_of(overview: dict[str, Any]) -> dict[str, float]:
+    cells = [cell[2:] for cell in overview["cells"]]
+    sums = map(sum, zip(*cells, strict=True))
+    return dict(zip(overview["columns"], sums, strict=True))
+
+
+# -- what it reads ---------------------------------------------------------------------
+
+
+def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
+    dump(tmp_path / "dumps", [group(rollout("2", 1.0), rollout("3"))])
+    published(tmp_path / "published", "model_one", "lcm", [("What?", "2", 1.0)])
+    rows = {"task": "gcd", "scores": [1.0], "outcomes": ["right"], "answers": ["2"]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows) + "\n")
+    own = tmp_path / "evaluated"
+    own.mkdir()
+    sample = {"task": "gcd", "question": "What?", "outcome": "no_answer", "score": 0}
+    (own / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    (own / "metrics.json").write_text("{}")
+    overview = reported(tmp_path / "report", tmp_path)
+    names = {run["name"] for run in overview["runs"]}
+    assert names == {"0123abcd", "model_one", "rows", "evaluated"}
+    assert (overview["samples"], overview["unread"]) == (5, [])
+
+
+def test_a_file_that_a_serve_is_writing_is_read(tmp_path: Path) -> None:
+    whole = dump(tmp_path, [group(rollout("2", 1.0)), group(rollout("3"))])
+    part = whole.rename(whole.with_name(f"{whole.name}.part"))
+    part.write_bytes(part.read_bytes()[:-20])
+    assert reported(tmp_path / "report", tmp_path)["samples"] == 1
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    path = dump(tmp_path, [group(rollout("2", 1.0))])
+    path.write_bytes(path.read_bytes() + b"{broken\n")
+    (said,) = reported(tmp_path / "report", path)["unread"]
+    assert "1 damaged" in said and path.name in said
+
+
+def test_files_without_a_sample_are_refused_and_leave_no_report(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("[1]")
+    with pytest.raises(SettingError, match="foreign"):
+        reported(tmp_path / "report", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.json"]
+
+
+# -- what it says ----------------------------------------------------------------------
+
+
+def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
+    lines = [
+        group(rollout("2", 1.0), rollout("3"), level=0.25),
+        group(
+            rollout("4", 0.5, finish_reason="length", completion_tokens=15),
+            rollout("", outcome="no_answer", answer=None),
+            level=0.75,
+            seed=8,
+        ),
+        group(rollout("5", 1.0), rollout("5", 1.0), seed=9),
+    ]
+    overview = reported(tmp_path / "report", dump(tmp_path / "d", lines))
+    assert sums_of(overview) == {
+        "samples": 6,
+        "scored": 6,
+        "right": 3,
+        "answered": 5,
+        "score": 3.5,
+        "length": 40,
+        "levels": 4,
+        "level": 2,
+        "ends": 6,
+        "truncated": 1,
+        "groups": 3,
+        "varied": 2,
+    }
+    assert overview["unit"] == "tokens"
+    low, high = overview["interval"]
+    assert low < 3.5 / 6 < high
+
+
+def test_curves_go_over_the_time_of_the_groups(tmp_path: Path) -> None:
+    lines = [group(rollout("2", k / 9), minute=k, level=k / 9) for k in range(10)]
+    (run,) = reported(tmp_path / "report", dump(tmp_path / "d", lines))["runs"]
+    curves = run["curves"]
+    assert curves["axis"] == "time" and curves["x"] == sorted(curves["x"])
+    assert curves["score"] == curves["level"] == [round(k / 9, 4) for k in range(10)]
+
+
+def test_an_evaluation_has_no_curve_over_time(tmp_path: Path) -> None:
+    path = published(tmp_path, "model", "lcm", [("What?", "2", 1.0)])
+    (run,) = reported(tmp_path / "report", path)["runs"]
+    assert run["curves"] is None
+
+
+def test_numbers_of_steps_are_curves_but_for_those_of_tasks(tmp_path: Path) -> None:
+    steps = [{"step": k, "time": 5, "loss": k / 2, "eval/task/gcd": 1} for k in (1, 2)]
+    lines = "".join(json.dumps(step) + "\n" for step in steps)
+    (tmp_path / "metrics.jsonl").write_text(lines + '{"step": 3, "lo')
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    assert metrics["steps"] == [1, 2]
+    assert metrics["values"] == {"loss": [0.5, 1.0]}
+
+
+def test_alarms_stand_in_it_where_there_are_any(tmp_path: Path) -> None:
+    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
+    alarm = ("one answer for all", "gcd", 12, ["0"])
+    overview = reported(tmp_path / "report", path, alarms=[alarm])
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert overview["alarms"] == [list(alarm)] and 'id="alarms"' in page
+    reported(tmp_path / "report", path)
+    assert 'id="alarms"' not in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_a_rollout_has_its_scores_in_both_formats(tmp_path: Path) -> None:
+    formats = {"bare": 0.01, "tagged": 1.0}
+    one = rollout("2", 1.0, formats=formats, normalized=True)
+    reported(tmp_path / "report", dump(tmp_path / "d", [group(one)]))
+    (texts,) = texts_of(tmp_path / "report")
+    assert texts["more"]["formats"] == formats
+    assert texts["more"]["normalized"] is True
+
+
+# -- texts -----------------------------------------------------------------------------
+
+
+def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path: Path) -> None:
+    texts = [hostile.text for hostile in HOSTILE if len(hostile.text) < 10_000]
+    texts += ["</script><script>alert(1)</script>", "half \ud800", "\u2028\u202e\x00"]
+    lines = [group(rollout(f"{text}.", question=text, answer=text)) for text in texts]
+    reported(tmp_path / "report", dump(tmp_path / "d", lines))
+    found = texts_of(tmp_path / "report")
+    assert [one["question"] for one in found] == texts
+    assert [one["completion"] for one in found] == [f"{text}." for text in texts]
+
+
+def test_a_long_text_is_cut_in_its_middle_with_its_length(tmp_path: Path) -> None:
+    long = "begin" + "x" * 3_000_000 + "end"
+    reported(tmp_path / "report", dump(tmp_path / "d", [group(rollout(long))]))
+    (texts,) = texts_of(tmp_path / "report")
+    begin, end, length = texts["completion"]
+    assert begin.startswith("beginx") and end.endswith("xend")
+    assert length == len(long)
+    assert (tmp_path / "report" / "texts-0001.js").stat().st_size < 100_000
+
+
+@pytest.mark.processes
+def test_the_command_of_an_item_makes_it_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reported(tmp_path / "report", dump(tmp_path / "d", [group(rollout("2"), seed=11)]))
+    (texts,) = texts_of(tmp_path / "report")
+    python, program, *words = shlex.split(texts["command"])
+    assert (python, program) == ("python", "reasoning_gym_environment.py")
+    assert run_main(words) == 0
+    said = capsys.readouterr().out
+    assert "seed" in said and "11" in said and "max_numbers" in said
+
+
+def test_an_item_of_a_dataset_is_made_by_the_library() -> None:
+    row = {"task": "gcd", "dataset": {"size": 50, "seed": 45}, "index": 3}
+    python, _, program = shlex.split(report.command_of(row) or "")
+    compile(program, "command", "exec")
+    assert python == "python" and "**{'size': 50, 'seed': 45})[3]" in program
+
+
+# -- the folder ------------------------------------------------------------------------
+
+
+def test_what_is_read_before_a_click_is_less_than_a_megabyte(tmp_path: Path) -> None:
+    answers = [(f"What is {k}?", str(k), float(k % 2)) for k in range(3)]
+    for run in range(10):
+        for task in range(100):
+            published(tmp_path / "p", f"model_{run}", f"task_of_number_{task}", answers)
+    reported(tmp_path / "report", tmp_path / "p")
+    files = (tmp_path / "report").iterdir()
+    first = [f for f in files if not f.name.startswith(("texts", "samples"))]
+    assert sum(file.stat().st_size for file in first) < 1_000_000
+
+
+def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
+    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
+    folder = tmp_path / "report"
+    reported(folder, path)
+    (folder / "texts-0099.js").touch()
+    reported(folder, path)
+    assert not (folder / "texts-0099.js").exists()
+    with pytest.raises(SettingError, match="something else"):
+        reported(tmp_path / "d", path)
+    assert [each.name for each in (tmp_path / "d").iterdir()] == [path.name]
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
+    reported(tmp_path / "report", path, title="the old one")
+
+    def broken(folder: Path) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(report, "_copy_libraries", broken)
+    assert report.report_of([path], tmp_path / "report", title="new") is None
+    assert "the old one" in (tmp_path / "report" / "index.html").read_text()
+    assert {each.name for each in tmp_path.iterdir()} == {"d", "report"}
+
+
+def test_a_signal_leaves_no_half_of_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(folder: Path) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(report, "_copy_libraries", stopped)
+    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
+    with pytest.raises(ending.Stopped) as end:
+        reported(tmp_path / "report", path)
+    assert end.value.status == 130
+    assert [each.name for each in tmp_path.iterdir()] == ["d"]
+
+
+def test_no_report_is_made_of_a_file_that_is_not_there(tmp_path: Path) -> None:
+    made = report.report_of([tmp_path / "rows.jsonl"], tmp_path / "r", title="rows")
+    assert made is None and list(tmp_path.iterdir()) == []
+
+
+def test_the_command_says_where_the_page_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
+    assert run_main(["report", str(path), "--out", str(tmp_path / "r")]) == 0
+    page = tmp_path / "r" / "index.html"
+    assert str(page) in capsys.readouterr().out and page.is_file()

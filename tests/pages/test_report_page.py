@@ -1,0 +1,398 @@
+"""The page of a report in a browser: what it shows, loads, filters and survives."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from rg_env.pages.report import write_report
+from tests.support.hostile_texts import HOSTILE
+from tests.support.reported import dump, group, published, rollout
+from tools.browser import BROWSERS, Browser
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(
+        not any(map(shutil.which, BROWSERS)), reason="no chromium is installed"
+    ),
+]
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "</pre></details><img src=x onerror=alert(2)>",
+    "\"'><svg onload=alert(3)>",
+    "</script><script>alert(4)</script>",
+    "&lt;b&gt; &amp; &#60;",
+    "\n\nbegins with empty lines",
+    "a\r\nb\tc\rd",
+    "\x00\x1b[31m\x7f",
+    "left \u202e right",
+    "line \u2028 break",
+    "half a pair \ud800",
+]
+TEXTS = [*ATTACKS, *(h.text for h in HOSTILE if 0 < len(h.text) <= 10_000)]
+LONG = "<answer>" + "7" * 2_000_000 + "</answer>"
+PRE = "[...document.querySelectorAll('#rollout pre')].map(p => p.textContent)"
+ROWS = "document.querySelectorAll('#found-rows tbody tr')"
+FOUND = "document.getElementById('found').textContent"
+
+
+def visible(text: str) -> str:
+    """What has to be seen of a text: signs for what nobody can see."""
+
+    def sign(found: re.Match[str]) -> str:
+        code = ord(found[0])
+        if code < 32:
+            return chr(0x2400 + code)
+        return "\u2421" if code == 127 else f"\\u{code:04x}"
+
+    unseen = r"[\x00-\x08\x0b-\x1f\x7f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    return re.sub(unseen + "|[\ud800-\udfff]", sign, text)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of groups of a run: tasks, levels and outcomes that differ."""
+    folder = tmp_path_factory.mktemp("training")
+    lines = [
+        group(
+            rollout("<think>I add.</think><answer>2</answer>", 1.0, answer="2"),
+            rollout("<answer>3</answer>", k % 2 / 2, answer="3"),
+            rollout("I do not know.", outcome="no_answer", answer=None),
+            task=["gcd", "lcm", "spell_backward"][k % 3],
+            level=k / 20,
+            seed=k,
+            minute=k,
+        )
+        for k in range(20)
+    ]
+    lines.append(group(rollout(LONG, answer=LONG[8:-9]), task="long", minute=30))
+    (folder / "metrics.jsonl").write_text(
+        "".join(f'{{"step": {k}, "mean_score": {k / 9}}}\n' for k in range(9))
+    )
+    dump(folder, lines)
+    write_report([str(folder)], folder / "report")
+    return folder / "report" / "index.html"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of texts that no page may take for anything but text."""
+    folder = tmp_path_factory.mktemp("hostile")
+    lines = [
+        group(
+            rollout(f"{text}.", question=text, answer=text, finish_reason=text),
+            rollout("plain", question=text),
+            task=f"task {text}"[:60],
+            gold=text,
+        )
+        for text in TEXTS
+    ]
+    dump(folder, lines)
+    answers = [(text, text, 0.0) for text in TEXTS[:5]]
+    published(folder, "run <b onclick=alert(5)>", "gcd", answers)
+    alarm = (ATTACKS[0], ATTACKS[1], 3, ATTACKS)
+    paths = [str(folder)]
+    out = folder / "report"
+    write_report(paths, out, title=ATTACKS[0], note=ATTACKS[1], alarms=[alarm])
+    return out / "index.html"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two models, which disagree on one item of each of two tasks."""
+    folder = tmp_path_factory.mktemp("models")
+    for task in ("gcd", "lcm"):
+        for name, last in (("model_a", 1.0), ("model_b", 0.0)):
+            answers = [(f"What is {k}?", str(k), 1.0) for k in range(9)]
+            answers.append(("What is 9?", f"9 of {name}", last))
+            published(folder, name, task, answers)
+    write_report([str(folder)], folder / "report")
+    return folder / "report" / "index.html"
+
+
+def open_reader(browser: Browser, page: Path, place: str) -> None:
+    browser.open(page, place)
+    browser.wait(f"{FOUND}.includes(' of ') && {ROWS}.length > 0")
+
+
+def pick(browser: Browser, id_: str, label: str) -> None:
+    """Choose an option of a list by what it says."""
+    browser.run(
+        f"{{ const s = document.getElementById('{id_}');"
+        f" s.value = [...s.options].find(o => o.text === {label!r}).value;"
+        " s.dispatchEvent(new Event('change', {bubbles: true})) }"
+    )
+
+
+def names_of(browser: Browser, file: str = "") -> list[str]:
+    """Return the files that the page asked for, by name."""
+    paths = [unquote(urlsplit(url).path) for url in browser.requests]
+    return [Path(path).name for path in paths if file in path]
+
+
+# -- opening it ------------------------------------------------------------------------
+
+
+def test_it_opens_from_the_disk_without_an_error_and_asks_only_for_its_files(
+    browser: Browser, training: Path
+) -> None:
+    browser.requests.clear()
+    browser.open(training)
+    own = [url for url in browser.requests if url != "about:blank"]
+    assert all(url.startswith(training.parent.as_uri()) for url in own)
+    assert browser.run("document.querySelectorAll('#task-rows tbody tr').length") == 4
+    assert browser.errors == []
+
+
+def test_before_a_click_it_reads_less_than_a_megabyte_and_no_text(
+    browser: Browser, training: Path
+) -> None:
+    browser.requests.clear()
+    browser.open(training)
+    names = set(names_of(browser, "report/"))
+    assert not any(name.startswith(("texts", "samples")) for name in names)
+    assert sum((training.parent / n).stat().st_size for n in names) < 1_000_000
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_runs_out_of_a_narrow_window_in_light_and_dark(
+    browser: Browser, training: Path, width: int, scheme: str
+) -> None:
+    browser.size(width)
+    browser.prefer(scheme)
+    open_reader(browser, training, "task=long&open=60")
+    browser.wait(f"{PRE}.length > 3")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    is_dark = browser.run("document.documentElement.classList.contains('dark')")
+    assert is_dark == (scheme == "dark")
+    assert browser.errors == []
+    browser.prefer("light")
+    browser.size(1200)
+
+
+def test_it_is_printed_on_white_with_its_tables_and_charts(
+    browser: Browser, training: Path, tmp_path: Path
+) -> None:
+    browser.prefer("dark")
+    browser.open(training)
+    browser.print(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").stat().st_size > 20_000
+    assert browser.run("document.documentElement.className") == "dark"
+    browser.prefer("light")
+    assert browser.errors == []
+
+
+def test_curves_of_a_run_and_of_its_metrics_are_drawn(
+    browser: Browser, training: Path
+) -> None:
+    browser.open(training)
+    titles = "[...document.querySelectorAll('#curve-charts figcaption')]"
+    found = browser.run(f"{titles}.map(f => f.textContent)")
+    assert found == [
+        "mean score over time",
+        "share of groups with variance over time",
+        "mean level over time",
+        "mean length, tokens over time",
+        "share truncated over time",
+        "mean_score over steps",
+    ]
+    assert browser.run("document.querySelectorAll('#curve-charts canvas').length") == 6
+
+
+# -- the table of tasks ----------------------------------------------------------------
+
+
+def first_tasks(browser: Browser) -> list[str]:
+    cells = "[...document.querySelectorAll('#task-rows tbody td:first-child')]"
+    found: list[str] = browser.run(f"{cells}.map(c => c.textContent)")
+    return found
+
+
+def test_the_tasks_are_sorted_by_a_click_and_filtered_by_typing(
+    browser: Browser, training: Path
+) -> None:
+    browser.open(training)
+    assert first_tasks(browser) == ["gcd", "lcm", "long", "spell_backward"]
+    head = "document.querySelector('#task-rows thead th:nth-child(3)')"
+    browser.run(f"{head}.click()")
+    by_score = first_tasks(browser)
+    assert by_score[0] == "long"
+    browser.run(f"{head}.click()")
+    assert first_tasks(browser)[-1] == "long"
+    browser.run(
+        "{ const s = document.querySelector('#task-rows input[type=search]');"
+        " s.value = 'spell'; s.dispatchEvent(new Event('input')) }"
+    )
+    browser.wait("document.querySelectorAll('#task-rows tbody tr').length === 1")
+    assert first_tasks(browser) == ["spell_backward"]
+
+
+def test_a_click_on_a_task_shows_its_rollouts(browser: Browser, training: Path) -> None:
+    browser.open(training)
+    browser.run("document.querySelector('#task-rows tbody button').click()")
+    browser.wait(f"{FOUND} === '21 of 61 rollouts'")
+    tasks = browser.run(f"[...{ROWS}].map(r => r.cells[1].textContent)")
+    assert set(tasks) == {"gcd"}
+    assert browser.errors == []
+
+
+# -- the reader ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "count"),
+    [
+        ("outcome=right", 20),
+        ("outcome=no_answer&task=lcm", 7),
+        ("low=0.5&high=0.7", 15),
+        ("text=I DO NOT", 20),
+        ("text=I add&task=gcd", 7),
+        ("text=nowhere", 0),
+    ],
+)
+def test_rollouts_are_filtered(
+    browser: Browser, training: Path, place: str, count: int
+) -> None:
+    browser.open(training, place)
+    browser.wait(f"{FOUND} === '{count} of 61 rollouts'")
+    assert browser.errors == []
+
+
+def test_a_choice_of_the_filters_filters(browser: Browser, training: Path) -> None:
+    browser.open(training)
+    pick(browser, "by-outcome", "partial")
+    browser.wait(f"{FOUND} === '10 of 61 rollouts'")
+    pick(browser, "by-task", "gcd")
+    browser.wait(f"{FOUND} === '3 of 61 rollouts'")
+
+
+def test_a_rollout_is_read_when_it_is_opened_its_thinking_folded(
+    browser: Browser, training: Path
+) -> None:
+    browser.requests.clear()
+    open_reader(browser, training, "outcome=right&task=gcd")
+    assert names_of(browser, "texts-") == []
+    browser.run(f"{ROWS}[0].querySelector('button').click()")
+    browser.wait(f"{PRE}.length > 3")
+    assert names_of(browser, "texts-") == ["texts-0001.js"]
+    said: str = browser.run("document.getElementById('rollout').textContent")
+    assert "right: full score" in said and "Gold answer" in said
+    assert "show gcd --seed" in said and "tokens: 5" in said
+    folded = "document.querySelector('#rollout section details')"
+    assert browser.run(f"{folded}.open") is False
+    assert browser.run(f"{folded}.querySelector('pre').textContent") == (
+        "<think>I add.</think>"
+    )
+    assert "<answer>2</answer>" in browser.run(PRE)
+
+
+def test_the_arrow_keys_go_to_the_next_rollout_and_back(
+    browser: Browser, training: Path
+) -> None:
+    open_reader(browser, training, "outcome=right&task=gcd&open=0")
+    browser.wait(f"{PRE}.length > 3")
+    shown = "document.querySelector('#found-rows tr.open')?.cells[0].textContent"
+    browser.wait(f"{shown} === '1'")
+    browser.press("ArrowRight", 39)
+    browser.wait(f"{shown} === '10'")
+    browser.press("ArrowLeft", 37)
+    browser.wait(f"{shown} === '1'")
+
+
+def test_everything_that_is_clicked_is_reached_by_the_keyboard(
+    browser: Browser, training: Path
+) -> None:
+    open_reader(browser, training, "outcome=right&task=gcd")
+    browser.run("document.activeElement.blur()")
+    reached = set()
+    for _ in range(120):
+        browser.press("Tab", 9)
+        reached.add(browser.run("document.activeElement.textContent.slice(0, 20)"))
+    assert {"Tasks", "gcd", "right", "1", "Show rollouts"} <= reached
+
+
+def test_megabytes_are_cut_in_the_view_with_their_length(
+    browser: Browser, training: Path
+) -> None:
+    browser.open(training, "open=60")
+    browser.wait(f"{PRE}.length > 3")
+    text: str = browser.run(f"{PRE}.at(-1)")
+    assert len(text) < 40_000
+    assert text.startswith("<answer>777") and text.endswith("777</answer>")
+    assert "of 2,000,017 characters are left out here" in text
+
+
+# -- two beside each other -------------------------------------------------------------
+
+
+def test_two_models_stand_beside_each_other(browser: Browser, models: Path) -> None:
+    browser.open(models)
+    heads = "[...document.querySelectorAll('#task-rows .dt-column-title')]"
+    found = browser.run(f"{heads}.map(h => h.textContent)")
+    assert {"score A", "score B", "B - A", "they disagree"} <= set(found)
+
+
+def test_one_click_goes_from_a_task_to_what_they_disagree_on(
+    browser: Browser, models: Path
+) -> None:
+    browser.open(models)
+    disagree = "#task-rows tbody tr:last-child td.n button"
+    browser.run(f"document.querySelector('{disagree}').click()")
+    browser.wait(f"{FOUND}.startsWith('2 of 40 rollouts, of items')")
+    rows: Any = browser.run(
+        f"[...{ROWS}].map(r => [1, 2, 4].map(k => r.cells[k].textContent))"
+    )
+    assert rows == [["lcm", "model_a", "1.000"], ["lcm", "model_b", "0.000"]]
+    counted = "[...document.querySelectorAll('#task-rows td.n button')]"
+    browser.wait(f"{counted}.every(b => b.textContent === '1 items')")
+    browser.run(f"{ROWS}[0].querySelector('button').click()")
+    browser.wait("document.querySelectorAll('#rollout section').length === 2")
+    texts = browser.run(PRE)
+    assert {"9 of model_a", "9 of model_b"} <= set(texts)
+    assert browser.errors == []
+
+
+# -- hostile texts ---------------------------------------------------------------------
+
+
+def test_every_hostile_text_is_shown_letter_by_letter(
+    browser: Browser, hostile: Path
+) -> None:
+    open_reader(browser, hostile, "open=5")
+    following = "[...document.querySelectorAll('#rollout button')][1]"
+    for number, text in enumerate(TEXTS):
+        for place in (6 + 2 * number, 7 + 2 * number):
+            here = f"textContent.includes(' · rollout {place} · ')"
+            browser.wait(f"document.getElementById('rollout').{here}")
+            shown = browser.run(PRE)
+            assert shown.count(visible(text)) >= 2, (text, shown)
+            whole = [*shown, "".join(shown[-2:])]  # where it has thinking
+            assert place % 2 or visible(f"{text}.") in whole
+            browser.run(f"{following}.click()")
+    assert browser.errors == []
+
+
+def test_no_hostile_text_becomes_a_tag(browser: Browser, hostile: Path) -> None:
+    open_reader(browser, hostile, "text=alert")
+    live = "img, svg:not(.dtcc svg), iframe, object, b[onclick], [onerror], [onload]"
+    assert browser.run(f"document.querySelectorAll({live!r}).length") == 0
+    outside = "[...document.scripts].filter(s => !s.src)"
+    assert browser.run(f"{outside}.length") == 0
+    assert browser.run("document.title") == ATTACKS[0]
+    alarms = browser.run("document.getElementById('alarm-rows').textContent")
+    assert all(visible(text) in alarms for text in ATTACKS)
+    assert browser.errors == []

@@ -1,0 +1,76 @@
+"""Files of each kind that a report reads, written by ourselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rg_env.rollouts.group_json import encode_line
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+
+UUID = "0123abcd-0000-4000-8000-00000000000{}"
+
+
+def rollout(text: str, score: float = 0.0, **more: Any) -> RolloutRecord:
+    outcome = {1.0: "right", 0.0: "wrong"}.get(score, "partial")
+    given = {"reward": score, "outcome": outcome, "answer": text.strip()}
+    given |= {"finish_reason": "stop", "prompt_tokens": 9, "completion_tokens": 5}
+    question = more.pop("question", "What is 1 + 1?")
+    said = [("system", "Think."), ("user", question), ("assistant", text)]
+    talk = [{"role": role, "content": content} for role, content in said]
+    return RolloutRecord(conversation=talk, score=score, **(given | more))
+
+
+def group(
+    *rollouts: RolloutRecord,
+    task: str = "gcd",
+    gold: Any = "2",
+    level: float | None = None,
+    seed: int = 7,
+    minute: int = 0,
+) -> dict[str, Any]:
+    origin = Provenance("train", seed, seed, level, {"max_numbers": 2})
+    time = f"2026-01-31T12:{minute:02}:00+00:00"
+    record = GroupRecord(task, rollouts, gold, origin)
+    return record.line({"reasoning_gym": "0.1.25"}, time)
+
+
+def dump(folder: Path, groups: Iterable[Mapping[str, Any]], run: int = 1) -> Path:
+    name = f"reasoning_gym_environment_rollouts_{UUID.format(run)}_0000.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(b"".join(map(encode_line, groups)))
+    return folder / name
+
+
+def published(
+    folder: Path, run: str, task: str, answers: Sequence[tuple[str, str, float]]
+) -> Path:
+    """Write results in the layout of the published ones; answers to a question each."""
+    results = [
+        {
+            "question": question,
+            "expected_answer": "2",
+            "completions": [
+                {
+                    "model_answer": answer,
+                    "full_model_response": f"<answer>{answer}</answer>",
+                    "score": score,
+                }
+            ],
+        }
+        for question, answer, score in answers
+    ]
+    path = folder / run / "arithmetic" / f"{task}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    config = {"seed": 45, "size": len(results)}
+    head = {"name": task, "category": "arithmetic", "config": config}
+    path.write_text(json.dumps({**head, "results": results}))
+    return path
+
+
+def read_script(path: Path) -> Any:
+    """Return what a script of a report hands over."""
+    text = path.read_text(encoding="ascii")
+    return json.loads(text[text.index("(") + 1 : text.rindex(")")])

@@ -1,0 +1,191 @@
+"""Chromium without a window, driven through its pipe; pages are opened from the disk.
+
+with Browser(tmp_path) as browser:
+    browser.open(page)
+    browser.run("document.title")
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+GUARD_S = 60.0
+OPTIONS: tuple[str, ...]
+OPTIONS = ("--headless=new", "--disable-gpu", "--no-first-run", "--hide-scrollbars")
+OPTIONS += ("--remote-debugging-pipe", "--force-color-profile=srgb")
+OPTIONS += ("--disable-dev-shm-usage",)
+
+
+def find_browser() -> str:
+    """Return the path of a browser.
+
+    Raises:
+        FileNotFoundError: There is none; the text says what to install.
+    """
+    for name in BROWSERS:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    raise FileNotFoundError(
+        f"no browser is on PATH: looked for {', '.join(BROWSERS)}; install chromium"
+    )
+
+
+class Browser:
+    """One page of one browser.
+
+    Args:
+        folder: Where it keeps its profile.
+
+    Attributes:
+        errors: What its console has said of errors, warnings left out.
+        requests: Every address that it asked for.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "browser"
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self._number, self._rest = 0, b""
+        self._session: str | None = None
+
+    def __enter__(self) -> Browser:
+        """Start the browser."""
+        read, self._out = os.pipe()
+        self._in, write = os.pipe()
+        words = [find_browser(), *OPTIONS, f"--user-data-dir={self._folder}"]
+        if os.geteuid() == 0:  # as root it does not start with its sandbox
+            words.append("--no-sandbox")
+        start = f'exec "$@" 3<&{read} 4>&{write}'
+        self._process = subprocess.Popen(
+            ["/bin/bash", "-c", start, "bash", *words],
+            pass_fds=(read, write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(read)
+        os.close(write)
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network", "Performance"):
+            self.call(f"{domain}.enable")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the browser."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        os.close(self._out)
+        os.close(self._in)
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call a method of the protocol of the developer tools; return its result."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._out, data) :]
+        while True:
+            found = self._message()
+            if found.get("id") == self._number:
+                assert "error" not in found, (method, found["error"])
+                result: dict[str, Any] = found["result"]
+                return result
+            self._note(found.get("method"), found.get("params", {}))
+
+    def _message(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._in], [], [], GUARD_S)
+            part = os.read(self._in, 2**20) if ready else b""
+            assert part, "the browser does not answer"
+            self._rest += part
+        line, self._rest = self._rest.split(b"\0", 1)
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def _note(self, event: str | None, params: dict[str, Any]) -> None:
+        if event == "Runtime.exceptionThrown":
+            details = params["exceptionDetails"]
+            thrown = details.get("exception", {}).get("description")
+            self.errors.append(thrown or details["text"])
+        elif event == "Runtime.consoleAPICalled" and params["type"] == "error":
+            self.errors.append(str(params["args"]))
+        elif event == "Log.entryAdded" and params["entry"]["level"] == "error":
+            self.errors.append(str(params["entry"]))
+        elif event == "Page.javascriptDialogOpening":
+            raise AssertionError(f"a dialog: {params['message']}")
+        elif event == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+
+    def open(self, page: Path, place: str = "", *, until: str = "true") -> None:
+        """Open a page, at a place of it, and wait until it is ready."""
+        address = page.as_uri() + (f"#{place}" if place else "")
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=address)
+        ready = "document.body?.dataset.ready > 0"
+        self.wait(f"location.protocol === 'file:' && {ready} && {until}")
+
+    def run(self, expression: str) -> Any:
+        """Return the value of an expression, awaited."""
+        options = {"awaitPromise": True, "returnByValue": True}
+        found = self.call("Runtime.evaluate", expression=expression, **options)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def wait(self, expression: str) -> None:
+        """Wait until an expression is true."""
+        end = time.monotonic() + GUARD_S
+        while not self.run(expression):
+            assert time.monotonic() < end, (expression, self.errors)
+            time.sleep(0.02)
+
+    def size(self, width: int, height: int = 900) -> None:
+        """Make the window so large."""
+        shape = {"width": width, "height": height, "deviceScaleFactor": 1}
+        self.call("Emulation.setDeviceMetricsOverride", mobile=False, **shape)
+
+    def prefer(self, scheme: str) -> None:
+        """Prefer a light or a dark page."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+
+    def press(self, key: str, code: int) -> None:
+        """Press a key."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code
+            )
+
+    def picture(self, path: Path, *, whole: bool = False) -> None:
+        """Save what is seen, or the whole page."""
+        taken = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(taken["data"]))
+
+    def print(self, path: Path) -> None:
+        """Save the page as it is printed."""
+        options = {"printBackground": True, "preferCSSPageSize": True}
+        path.write_bytes(
+            base64.b64decode(self.call("Page.printToPDF", **options)["data"])
+        )
