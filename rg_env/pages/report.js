@@ -117,7 +117,7 @@ const REPORT = (() => {
       columns.push({ title: "score B", data: "b", className: "n", render: numeric(points) });
       columns.push({ title: "B - A", data: "change", className: "n", columnControl: [], render: (v, type) => (type === "display" ? signed(v) : known(v) ? v : -9) });
       columns.push({ title: "they disagree", data: "differs", className: "n", columnControl: [], render: (v, type, row) => (type !== "display" ? (known(v) ? v : -1)
-        : link(known(v) ? `${v} items` : "show", () => choose({ task: row.task, outcome: ALL, differ: true }, true))) });
+        : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.task, outcome: ALL, differ: true }, true))) });
     }
     for (const [key, label, form] of FIGURES) {
       if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form), ...(isPair() ? { columnControl: [] } : {}) });
@@ -478,8 +478,9 @@ const REPORT = (() => {
     const set = (isDark) => { root.classList.toggle("dark", isDark); if (data) showCharts(); };
     set(dark.matches);
     dark.addEventListener("change", () => set(dark.matches));
-    addEventListener("beforeprint", () => set(false)); // paper is white
-    addEventListener("afterprint", () => set(dark.matches));
+    const rows = (size) => { for (const id of ["task-rows", "run-rows"]) tables[id].page.len(size).draw(); };
+    addEventListener("beforeprint", () => { set(false); rows(-1); }); // paper is white and long
+    addEventListener("afterprint", () => { set(dark.matches); rows(PAGE); });
     let width = innerWidth;
     addEventListener("resize", later(() => { if (innerWidth !== width) { width = innerWidth; showCharts(); } }));
   }

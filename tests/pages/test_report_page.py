@@ -358,7 +358,7 @@ def test_one_click_goes_from_a_task_to_what_they_disagree_on(
     )
     assert rows == [["lcm", "model_a", "1.000"], ["lcm", "model_b", "0.000"]]
     counted = "[...document.querySelectorAll('#task-rows td.n button')]"
-    browser.wait(f"{counted}.every(b => b.textContent === '1 items')")
+    browser.wait(f"{counted}.every(b => b.textContent === '1 item')")
     browser.run(f"{ROWS}[0].querySelector('button').click()")
     browser.wait("document.querySelectorAll('#rollout section').length === 2")
     texts = browser.run(PRE)
