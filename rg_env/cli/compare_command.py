@@ -48,7 +48,8 @@ def _read(paths: Sequence[str], score: str | None, with_texts: bool) -> Results:
                 name = sample.row.get("run") or path
                 name += f" ({number + 1})" * (name in results)
                 found.setdefault(name, []).append(_with_score(sample, score, path))
-                progress.advance(by=sources.kb_since_last())
+                if read := sources.kb_since_last():
+                    progress.advance(by=read)
             if not found:
                 said = "; ".join([path, *sources.unread_said()])
                 raise SettingError(f"command line: no completion in {said}")

@@ -10,6 +10,8 @@ import pytest
 from rg_env.evaluation.rescoring import rescored
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.scoring.extraction import extract_answer
 from rg_env.workers.pool_errors import JobFailed
 from tests.support import published
 from tests.support.hostile_texts import HOSTILE, armed
@@ -118,6 +120,33 @@ def test_thinking_that_the_template_began_and_nobody_ended_holds_no_answer(
     line = line_of(make_entry, "gcd", None, score=0.0, outcome="unfinished_thinking")
     (new,) = of_lines(pool, tmp_path, line)
     assert (new.outcome, new.row["changes"]) == ("unfinished_thinking", [])
+
+
+def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_path):
+    entry = make_entry("gcd", {"max_numbers": 3}, 11)
+    asked = {"role": "user", "content": f"Here it is:\n{entry['question']}"}
+    texts = [f"<answer>{entry['answer']}</answer>", "<answer>x</answer>", "none"]
+    rollouts = [
+        RolloutRecord(
+            conversation=[asked, {"role": "assistant", "content": text}],
+            score=score,
+            reward=0.0,
+            outcome=outcome,
+            answer=extract_answer(text).answer,
+            finish_reason="stop",
+            prompt_tokens=1,
+            completion_tokens=1,
+        )
+        for text, score, outcome in zip(
+            texts, [1.0, 0.0, 0.0], ["right", "wrong", "no_answer"], strict=True
+        )
+    ]
+    made = Provenance("train", 5, 11, None, {"max_numbers": 3})
+    line = GroupRecord("gcd", rollouts, entry["answer"], made).line({}, "now")
+    new = of_lines(pool, tmp_path, line, "damaged", line | {"rollouts": "hostile"})
+    assert [sample.score for sample in new] == [1.0, 0.0, 0.0]
+    assert [sample.outcome for sample in new] == ["right", "wrong", "no_answer"]
+    assert not any(sample.row["changes"] for sample in new)
 
 
 def test_samples_keep_their_order_and_those_of_an_item_are_scored_together(
