@@ -84,7 +84,9 @@ class Rescoring:
         self._pool = pool
         self._library = library
         self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
-        self._questions: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
+        self._questions: OrderedDict[tuple[str, str], asyncio.Future[Any]] = (
+            OrderedDict()
+        )
 
     async def rescored(
         self,
@@ -200,10 +202,11 @@ class Rescoring:
                 if entry["question"] not in (sample.question or entry["question"]):
                     raise _NoItem(*ANOTHER)
             else:
-                index = await self._index(sample, params)
+                config = json.dumps(params, sort_keys=True)
+                index = await self._index(sample, config)
                 job = worker_jobs.dataset_entry
                 entry = await self._pool.run(
-                    job, task, params, index, deadline_s=DATASET_DEADLINE_S
+                    job, task, config, index, deadline_s=DATASET_DEADLINE_S
                 )
         except (PoolClosed, PreloadFailed):
             raise
@@ -213,7 +216,7 @@ class Rescoring:
             raise _NoItem(kind, reason.removeprefix(f"{task}: ")) from error
         return entry, {k: v for k, v in params.items() if k not in ("size", "seed")}
 
-    async def _index(self, sample: Sample, config: Mapping[str, Any]) -> int:
+    async def _index(self, sample: Sample, config: str) -> int:
         """Return where a question stands in a dataset.
 
         One that stands there several times is the one of the sample's own index; there
@@ -222,12 +225,10 @@ class Rescoring:
         Raises:
             _NoItem: It is nowhere.
         """
-        key = json.dumps([sample.task, config], sort_keys=True)
+        key = (sample.task, config)
         if key not in self._questions:
             made = self._pool.run(
-                worker_jobs.dataset_questions,
-                *(sample.task, config),
-                deadline_s=DATASET_DEADLINE_S,
+                worker_jobs.dataset_questions, *key, deadline_s=DATASET_DEADLINE_S
             )
             self._questions[key] = asyncio.ensure_future(made)
             if len(self._questions) > KEPT_DATASETS:

@@ -26,7 +26,7 @@ DEADLINE_S = 120.0
 def entry_of(pool):
     def made(task, config, index):
         job = worker_jobs.dataset_entry
-        return pool.call(job, task, config, index, deadline_s=DEADLINE_S)
+        return pool.call(job, task, json.dumps(config), index, deadline_s=DEADLINE_S)
 
     return made
 
