@@ -109,6 +109,26 @@ def test_a_score_of_ours_that_stays_is_no_change(pool, make_entry, tmp_path):
     assert (new.score, new.row["changes"]) == (1.0, [])
 
 
+OF_OURS = {
+    "version": (None, {"score": 0.5, "outcome": "partial"}),
+    "extraction": (None, {"answer": None, "score": 0.0, "outcome": "no_answer"}),
+    "guard": ("x" * 20_001, {"score": 0.5, "outcome": "partial"}),
+}
+"""Cause to an answer, the right one if None, and what its line says of it."""
+
+
+@pytest.mark.parametrize("cause", OF_OURS)
+def test_a_score_of_ours_that_is_another_one_now_has_one_cause(
+    pool, make_entry, tmp_path, cause
+):
+    gold = make_entry("gcd", {}, 3)["answer"]
+    answer, saved = OF_OURS[cause]
+    answer = answer or gold
+    line = line_of(make_entry, "gcd", answer) | {"answer": answer, **saved}
+    (new,) = of_lines(pool, tmp_path, line)
+    assert new.row["changes"] == [cause]
+
+
 def test_without_a_saved_score_nothing_has_changed(pool, make_entry, tmp_path):
     (new,) = of_lines(pool, tmp_path, line_of(make_entry, "gcd", None))
     assert (new.score, new.row["changes"]) == (1.0, [])
@@ -178,13 +198,15 @@ def test_an_item_that_has_moved_in_its_dataset_is_found_by_its_question(
 def test_items_with_one_question_are_told_apart_by_their_index(
     pool, entry_of, tmp_path
 ):
-    task, config = "tower_of_hanoi", {"size": 12, "seed": 45}
-    entries = [entry_of(task, config, index) for index in range(12)]
+    task, config = "puzzle24", {"size": 30, "seed": 45, "max_value": 4}
+    entries = [entry_of(task, config, index) for index in range(30)]
     asked = [entry["question"] for entry in entries]
-    assert len(set(asked)) < len(asked)
-    found = published.document(task, "c", config, entries, lambda place: ["wrong"])
-    path = published.write(tmp_path, "run", found)
-    assert None not in [sample.score for sample in scored_again(pool, path)]
+    golds = [entry["answer"] for entry in entries]
+    assert len(set(asked)) < len(set(zip(asked, golds, strict=True)))
+    found = published.document(task, "c", config, entries, lambda place: ["right"])
+    new = scored_again(pool, published.write(tmp_path, "run", found))
+    assert [sample.row["gold_answer"] for sample in new] == golds
+    assert {sample.score for sample in new} == {1.0}
     line = {"task": task, "config": config, "text": "x"}
     new = of_lines(pool, tmp_path, *(line | {"question": q} for q in asked))
     for sample, question in zip(new, asked, strict=True):
