@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import SettingError, shown
+from rg_env.errors import SettingError, printable, shown
 from rg_env.evaluation.samples import TRUNCATED, Sample
 from rg_env.scoring.score import outcome_of
 
@@ -237,7 +237,7 @@ class Sources:
                     kind = str(error) if isinstance(error, Unreadable) else "foreign"
                     self.unread[kind] += 1
                     place = f"{file}, line {number}" if number else str(file)
-                    self._first_unread.setdefault(kind, place)
+                    self._first_unread.setdefault(kind, printable(place))
 
     def _placed(self, sample: Sample, file: Path, number: int) -> Sample:
         row = dict(sample.row)
