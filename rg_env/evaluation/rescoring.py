@@ -5,7 +5,7 @@ with normalization as well, which is ours. All three are behind the guards. A co
 whose item is not made again, or not used, has none:
 
     unmatched        the library makes another question there, or nothing
-    unusable_item    its reference answer is incorrect, or its board cannot be seen
+    not_used         its reference answer is incorrect, or its board cannot be seen
 """
 
 from __future__ import annotations
@@ -149,6 +149,10 @@ class Rescoring:
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
             none = Score(0.0, failure, None)
+            is_there = answer is not None or sample.row.get("completion") is not None
+            if not is_there and sample.score is None:  # the request failed
+                new.append(self._new(sample, none, score=None, reason="no text"))
+                continue
             mine = {name: found.get(answer, none) for name, found in scores.items()}
             of_saved = scores["library"].get(sample.row.get("answer"))
             values = {name: score.value for name, score in mine.items()}
@@ -211,7 +215,7 @@ class Rescoring:
         except (PoolClosed, PreloadFailed):
             raise
         except PoolError as error:
-            kind = "unusable_item" if is_unusable(error) else "unmatched"
+            kind = "not_used" if is_unusable(error) else "unmatched"
             reason = getattr(error, "message", str(error)).partition("\n")[0]
             raise _NoItem(kind, reason.removeprefix(f"{task}: ")) from error
         return entry, {k: v for k, v in params.items() if k not in ("size", "seed")}
@@ -248,7 +252,7 @@ def _causes(
     saved, ours = sample.score, mine["ours"]
     if saved is None or abs(ours.value - saved) < LEAST_CHANGE:
         return []
-    if "seed" in sample.row:  # its score was one of ours already
+    if sample.row.get("outcome") not in (None, "scorer_error"):  # its score is of ours
         other = "guard" if ours.outcome == "rejected" else "version"
         return [other if ours.answer == sample.row.get("answer") else "extraction"]
     steps = [

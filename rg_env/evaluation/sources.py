@@ -76,14 +76,17 @@ def _said(messages: object, role: str) -> str | None:
 def _origin(row: Row) -> Row:
     """Return what makes the item of a line again, {} where nothing does."""
     params = row.get("params", row.get("parameters", {}))
+    seed, size, index = row.get("seed"), row.get("size"), row.get("index")
     dataset = row.get("dataset", row.get("config"))
     if not isinstance(dataset, dict):
         if not isinstance(params, dict):
             return {}
-        if type(row.get("seed")) is int:
-            return {"seed": row["seed"], "params": params}
-        dataset = params
-    index = row.get("index")
+        if type(seed) is int and type(size) is not int:
+            return {"seed": seed, "params": params}
+        # Of a preset: some items are what they are in their dataset alone.
+        dataset = (
+            params if type(seed) is not int else {"size": size, "seed": seed, **params}
+        )
     return {
         "dataset": PUBLISHED | dataset,
         "index": index if type(index) is int else None,

@@ -134,6 +134,24 @@ def test_without_a_saved_score_nothing_has_changed(pool, make_entry, tmp_path):
     assert (new.score, new.row["changes"]) == (1.0, [])
 
 
+def test_a_request_that_failed_has_no_score(pool, make_entry, tmp_path):
+    line = line_of(make_entry, "gcd", None, outcome="request_failed")
+    del line["text"]
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "request_failed")
+
+
+def test_an_item_of_a_preset_is_made_in_its_dataset(pool, entry_of, tmp_path):
+    entry = entry_of("gsm_symbolic", {"size": 9, "seed": 45}, 7)
+    line = {"task": "gsm_symbolic", "seed": 45, "index": 7, "size": 9, "params": {}}
+    line |= {
+        "question": entry["question"],
+        "text": f"<answer>{entry['answer']}</answer>",
+    }
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.row["index"]) == (1.0, 7)
+
+
 def test_thinking_that_the_template_began_and_nobody_ended_holds_no_answer(
     pool, make_entry, tmp_path
 ):
@@ -268,7 +286,7 @@ def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
     as_dataset = {k: v for k, v in line.items() if k != "seed"}
     as_dataset["config"] = {"size": 1, "seed": seed}
     for new in of_lines(pool, tmp_path, line, as_dataset):
-        assert (new.score, new.outcome) == (None, "unusable_item")
+        assert (new.score, new.outcome) == (None, "not_used")
         assert "premises" in new.row["reason"]
 
 
