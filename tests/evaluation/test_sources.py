@@ -211,7 +211,8 @@ def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
                 lambda place: ["right"],
             )
             published.write(tmp_path, run, found)
-    (tmp_path / "a" / "summary.json").write_text('{"model": "m"}')
+    for name in ("summary.json", "checkpoint.json", "metrics.json", "other.json"):
+        (tmp_path / "a" / name).write_text('{"model": "m"}')
     (tmp_path / "notes.txt").write_text("no results")
     samples, sources = read(tmp_path)
     assert [(s.task, s.row["run"]) for s in samples] == [
