@@ -2,10 +2,11 @@
 
 Each answer has three scores: of the library alone, with the fixes of its scorers, and
 with normalization as well, which is ours. All three are behind the guards. A completion
-whose item is not made again, or not used, has none:
+whose item is not made again, or not used, has none, nor has one that took too long:
 
     unmatched        the library makes another question there, or nothing
     not_used         its reference answer is incorrect, or its board cannot be seen
+    timeout          scoring took too long, which says more of the machine
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ score is one of ours), then the steps of ours."""
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
 ANSWER_DEADLINE_S = 20.0
-"""Longer than in training, as nobody waits: a busy machine times no answer out."""
+"""Longer than in training, as nobody waits."""
 
 ITEMS_AT_ONCE = 16
 KEPT_DATASETS = 20
@@ -154,6 +155,11 @@ class Rescoring:
                 new.append(self._new(sample, none, score=None, reason="no text"))
                 continue
             mine = {name: found.get(answer, none) for name, found in scores.items()}
+            if any(score.outcome == "timeout" for score in mine.values()):
+                why = f"scoring it took longer than {ANSWER_DEADLINE_S:g} s"
+                late = Score(0.0, "timeout", answer)
+                new.append(self._new(sample, late, score=None, reason=why))
+                continue
             of_saved = scores["library"].get(sample.row.get("answer"))
             values = {name: score.value for name, score in mine.items()}
             more = {

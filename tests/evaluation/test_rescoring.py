@@ -141,6 +141,15 @@ def test_a_request_that_failed_has_no_score(pool, make_entry, tmp_path):
     assert (new.score, new.outcome) == (None, "request_failed")
 
 
+def test_an_answer_whose_scoring_takes_too_long_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rg_env.evaluation.rescoring.ANSWER_DEADLINE_S", 1e-4)
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "simple_integration", "x"))
+    assert (new.score, new.outcome) == (None, "timeout")
+    assert "longer than 0.0001 s" in new.row["reason"]
+
+
 def test_an_item_of_a_preset_is_made_in_its_dataset(pool, entry_of, tmp_path):
     entry = entry_of("gsm_symbolic", {"size": 9, "seed": 45}, 7)
     line = {"task": "gsm_symbolic", "seed": 45, "index": 7, "size": 9, "params": {}}
