@@ -32,8 +32,10 @@ NAME_WIDTH = 60
 Results = dict[str, list[Sample]]
 
 
-def _read(paths: Sequence[str], score: str | None, with_texts: bool) -> Results:
-    """Return the samples by result: of each path, or of each run in it.
+def _read(
+    paths: Sequence[str], score: str | None, with_texts: bool
+) -> tuple[Results, list[str]]:
+    """Return the samples of each path, or of each run in it, and what is unread.
 
     Raises:
         SettingError: A path holds none, or none with that score.
@@ -48,12 +50,13 @@ def _read(paths: Sequence[str], score: str | None, with_texts: bool) -> Results:
                 name = sample.row.get("run") or path
                 name += f" ({number + 1})" * (name in results)
                 found.setdefault(name, []).append(_with_score(sample, score, path))
-                progress.advance(by=sources.kb_since_last())
+                if read := sources.kb_since_last():
+                    progress.advance(by=read)
             if not found:
                 said = "; ".join([path, *sources.unread_said()])
                 raise SettingError(f"command line: no completion in {said}")
             results |= found
-    return results
+    return results, [line for sources in by_path for line in sources.unread_said()]
 
 
 def _with_score(sample: Sample, score: str | None, path: str) -> Sample:
@@ -61,7 +64,7 @@ def _with_score(sample: Sample, score: str | None, path: str) -> Sample:
     if score is None or (sample.score is None and "scores" in sample.row):
         return sample
     value = (sample.row.get("scores") or {}).get(score)
-    if not isinstance(value, float):
+    if not isinstance(value, float) or not 0 <= value <= 1:
         raise SettingError(f"--score {score}: {path} has a sample without it")
     return dataclasses.replace(sample, score=value)
 
@@ -186,7 +189,8 @@ def compare(
     """
     if inspect is not None:
         inspect_log.check_installed(inspect)
-    results = _with_categories(_read(paths, score, inspect is not None))
+    results, unread = _read(paths, score, inspect is not None)
+    results = _with_categories(results)
     if inspect is not None:
         if len(results) > 1:
             raise SettingError(f"--inspect: it takes one result, not {len(results)}")
@@ -194,7 +198,7 @@ def compare(
         inspect_log.write(inspect, name, samples)
     found = Comparison(results, all_pairs=pairs)
     if as_json:
-        print_text(json.dumps(found.numbers(), indent=2))
+        print_text(json.dumps(found.numbers() | {"unread": unread}, indent=2))
     else:
-        print_text(rendered(*_parts(found, tasks)))
+        print_text("\n".join([rendered(*_parts(found, tasks)), *unread]))
     return 0

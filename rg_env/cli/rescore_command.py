@@ -45,7 +45,8 @@ async def _rescore(
         if file is not None:
             end.callback(file.close)
             await off_loop(lambda: collections.deque(map(tally.add, file.rows()), 0))
-        found, samples = tally.samples, sources.samples()
+        found = tally.all.answers + tally.all.unscored.total()
+        samples = sources.samples()
 
         async def take(scored: Sequence[Sample]) -> None:
             if file is not None:
@@ -72,12 +73,7 @@ async def _rescore(
     " once more",
 )
 @shown("--examples", click.IntRange(0, 1000), 2, "Changed samples shown of each cause")
-@shown(
-    "--workers",
-    click.IntRange(1, 256),
-    max(1, (os.cpu_count() or 2) - 1),
-    "Worker processes",
-)
+@shown("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def rescore(
     paths: Sequence[str], out: Path | None, examples: int, workers: int, as_json: bool

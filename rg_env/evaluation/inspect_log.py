@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown
-from rg_env.evaluation.comparison import measured
 from rg_env.evaluation.samples import Sample
 
 PACKAGE = "inspect_ai"
@@ -81,18 +81,11 @@ def log_of(name: str, samples: Sequence[Sample]) -> dict[str, Any]:
         item = names[sample.item]
         epochs[item] += 1
         found.append(_sample(sample, item, epochs[item], model))
-    whole = measured(samples)
-    metrics = {"answered": whole.answered}
-    if whole.by_item is not None:
-        metrics["mean"] = whole.by_item.mean
-        # Of a normal interval as wide as ours.
-        metrics["stderr"] = (whole.by_item.high - whole.by_item.low) / 3.92
-    score = {
-        "name": NAME,
-        "scorer": NAME,
-        "metrics": {key: {"name": key, "value": v} for key, v in metrics.items()},
-    }
+    scores = [sample.score for sample in samples if sample.score is not None]
+    mean = math.fsum(scores) / max(1, len(scores))
+    metrics = {"mean": {"name": "mean", "value": mean}}
     counts = {"total_samples": len(samples), "completed_samples": len(samples)}
+    score = {"name": NAME, "scorer": NAME, "metrics": metrics}
     return {
         "version": 2,
         "status": "success",

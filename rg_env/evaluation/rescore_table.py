@@ -27,8 +27,8 @@ class TaskCounts:
     Attributes:
         items: Those that were made again, as hashes of their questions.
         answers: Completions that have a score.
-        sums: "saved", "library", "fixes" and "ours" to the sum of these scores.
-        saved: Of the scored completions, those that had a score before.
+        saved: Of these, those that had a score before.
+        sums: Names of `SCORES` to the sum of these scores.
         changed: Of these, those that have another one now.
         causes: Cause to the scores that it changed; several may change one.
         unscored: Outcome and reason to the completions without a score.
@@ -36,8 +36,8 @@ class TaskCounts:
 
     items: set[int] = dataclasses.field(default_factory=set)
     answers: int = 0
-    sums: Counter[str] = dataclasses.field(default_factory=Counter)
     saved: int = 0
+    sums: Counter[str] = dataclasses.field(default_factory=Counter)
     changed: int = 0
     causes: Counter[str] = dataclasses.field(default_factory=Counter)
     unscored: Counter[tuple[str, str]] = dataclasses.field(default_factory=Counter)
@@ -45,12 +45,12 @@ class TaskCounts:
     def add(self, row: Row) -> None:
         """Count one line of the file of `rescore`."""
         if row["score"] is None:
-            self.unscored[row["outcome"], row.get("reason", "")] += 1
+            self.unscored[row["outcome"], row["reason"]] += 1
             return
         self.items.add(hash((row["task"], row["question"])))
         self.answers += 1
-        self.sums.update({name: row["scores"][name] or 0.0 for name in SCORES})
         self.saved += row["scores"]["saved"] is not None
+        self.sums.update({name: row["scores"][name] or 0.0 for name in SCORES})
         self.changed += bool(row["changes"])
         self.causes.update(row["changes"])
 
@@ -69,19 +69,17 @@ class TaskCounts:
             "completions": self.answers,
             "mean": {score: self.mean(score) for score in SCORES},
             "changed": self.changed,
-            "causes": dict(self.causes),
-            "without_score": dict(unscored),
+            "causes": self.causes,
+            "without_score": unscored,
         }
 
     def cells(self) -> tuple[str, ...]:
         """Return a row of the table."""
         means = [self.mean(score) for score in ("saved", "library", "ours")]
+        shown = ("-" if mean is None else f"{mean:.3f}" for mean in means)
         causes = [f"{cause} {n}" for cause in CAUSES if (n := self.causes[cause])]
-        return (
-            *(str(len(self.items)), str(self.answers)),
-            *("-" if mean is None else f"{mean:.3f}" for mean in means),
-            f"{self.changed}: {', '.join(causes)}" if causes else "-",
-        )
+        why = f"{self.changed}: {', '.join(causes)}" if causes else "-"
+        return str(len(self.items)), str(self.answers), *shown, why
 
 
 class RescoreTally:
@@ -101,11 +99,6 @@ class RescoreTally:
         self.all = TaskCounts()
         self.by_task: defaultdict[str, TaskCounts] = defaultdict(TaskCounts)
         self.examples: dict[str, list[Row]] = {cause: [] for cause in CAUSES}
-
-    @property
-    def samples(self) -> int:
-        """All that were counted, with and without a score."""
-        return self.all.answers + self.all.unscored.total()
 
     def add(self, row: Row) -> None:
         """Count one line of the file of `rescore`."""

@@ -2,10 +2,11 @@
 
 Each answer has three scores: of the library alone, with the fixes of its scorers, and
 with normalization as well, which is ours. All three are behind the guards. A completion
-whose item is not made again, or not used, has none:
+whose item is not made again, or not used, has none, nor has one that took too long:
 
     unmatched        the library makes another question there, or nothing
-    unusable_item    its reference answer is incorrect, or its board cannot be seen
+    not_used         its reference answer is incorrect, or its board cannot be seen
+    timeout          scoring took too long, which says more of the machine
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import asyncio
 import dataclasses
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.statistics import grouped
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
@@ -44,40 +46,31 @@ score is one of ours), then the steps of ours."""
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
 ANSWER_DEADLINE_S = 20.0
-"""Longer than in training, as nobody waits: a busy machine times no answer out."""
+"""Longer than in training, as nobody waits."""
+
 ITEMS_AT_ONCE = 16
 KEPT_DATASETS = 20
 LEAST_CHANGE = 1e-6
-ORIGIN: tuple[str, ...]
-ORIGIN = ("run", "model", "source", "place", "seed", "level", "params", "dataset")
-ORIGIN += ("index", "finish_reason")
+KEPT = ("run", "model", "source", "place", "finish_reason", "level")
+ORIGIN = ("seed", "params", "dataset", "index")
+
+
+class _NoItem(Exception):
+    """A completion has no item to be scored with: the outcome, and the reason."""
 
 
 ANOTHER = ("unmatched", "the installed library makes another question")
 
 
-class _NoItem(Exception):
-    """A saved completion has no item to be scored with; the outcome and the reason."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Answered:
-    """A sample with the answer of its text, or why there is none."""
-
-    sample: Sample
-    answer: str | None
-    failure: str
-
-
-def _read(sample: Sample) -> _Answered:
-    """Extract the answer of a completion; where there is no text it is as saved."""
-    text, saved = sample.row.get("completion"), sample.row.get("answer")
+def _read(sample: Sample) -> tuple[str | None, str]:
+    """Return the answer of a completion, or None and why there is none."""
+    text = sample.row.get("completion")
     if not isinstance(text, str):
-        return _Answered(sample, saved, sample.outcome)
+        return sample.row.get("answer"), sample.outcome
     # The template had begun the thinking: the text alone does not say so.
     is_open = sample.outcome == "unfinished_thinking"
     found = extract_answer(text, thinking_open=is_open)
-    return _Answered(sample, found.answer, str(found.failure))
+    return found.answer, str(found.failure)
 
 
 class Rescoring:
@@ -86,33 +79,26 @@ class Rescoring:
     Args:
         pool: Its workers are forked with `worker_jobs.PRELOAD`.
         library: What is installed.
-        deadline_s: Seconds that scoring one answer may take.
     """
 
-    def __init__(
-        self,
-        pool: WorkerPool,
-        library: LibraryDescription,
-        deadline_s: float = ANSWER_DEADLINE_S,
-    ) -> None:
+    def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
         self._pool = pool
         self._library = library
-        self._scorers = {
-            name: GroupScorer(pool, deadline_s, rules) for name, rules in RULES.items()
-        }
         self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
-        self._questions: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
+        self._questions: OrderedDict[tuple[str, str], asyncio.Future[Any]] = (
+            OrderedDict()
+        )
 
     async def rescored(
         self,
         samples: Sequence[Sample],
-        take: Callable[[Sequence[Sample]], Any] | None = None,
+        take: Callable[[Sequence[Sample]], Awaitable[None]] | None = None,
     ) -> list[Sample]:
         """Score samples again, those of one item at once.
 
         Args:
             samples: As `Sources` reads them.
-            take: Awaited with the new samples of each item, as they come.
+            take: Given the new samples of each item, as they come.
 
         Returns:
             The new samples, in the order of the old ones. `row` says all three scores,
@@ -122,101 +108,90 @@ class Rescoring:
             PoolError: The pool is closed or cannot start.
             ScoringUnavailable: The same while answers were scored.
         """
-        items: dict[str, list[int]] = {}
-        for number, sample in enumerate(samples):
-            row = sample.row
-            origin = {key: row.get(key) for key in ("seed", "params", "dataset")}
-            named = [sample.task, sample.question, row.get("index"), origin]
-            key = json.dumps(named, sort_keys=True)
-            items.setdefault(key, []).append(number)
-        found: list[Sample | None] = [None] * len(samples)
+        new: dict[int, Sample] = {}
 
         async def one_item(numbers: Sequence[int]) -> None:
             async with self._places:
-                old = [samples[number] for number in numbers]
-                new = await self._item_rescored(old)
-                for number, sample in zip(numbers, new, strict=True):
-                    found[number] = sample
+                found = await self._of_item([samples[number] for number in numbers])
+                new.update(zip(numbers, found, strict=True))
                 if take is not None:
-                    await take(new)
+                    await take(found)
 
-        work = [asyncio.ensure_future(one_item(numbers)) for numbers in items.values()]
+        def item(number: int) -> str:
+            origin = [samples[number].row.get(key) for key in ORIGIN]
+            return json.dumps([samples[number].item, origin], sort_keys=True)
+
+        items = grouped(range(len(samples)), item).values()
+        work = [asyncio.ensure_future(one_item(numbers)) for numbers in items]
         try:
             await asyncio.gather(*work)
         finally:
             for task in work:
                 task.cancel()
-        return [sample for sample in found if sample is not None]
+        return [new[number] for number in range(len(samples))]
 
-    async def _item_rescored(self, samples: Sequence[Sample]) -> list[Sample]:
+    async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
             entry, params = await self._item(samples[0])
         except _NoItem as error:
             outcome, reason = error.args
-            return [self._new(s, None, outcome, {"reason": reason}) for s in samples]
-        read = await off_loop(lambda: [_read(sample) for sample in samples])
-        saved = {s.row["answer"] for s in samples if s.row.get("answer") is not None}
-        own = list(dict.fromkeys(r.answer for r in read if r.answer is not None))
+            lost = Score(0.0, outcome, None)
+            return [self._new(s, lost, score=None, reason=reason) for s in samples]
+        read = await off_loop(lambda: list(map(_read, samples)))
+        own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
+        saved = {a for s in samples if (a := s.row.get("answer")) is not None}
         handle = TaskHandle(task=samples[0].task, params=params)
-        scores: dict[str, dict[str, Score]] = {}
-        for name, scorer in self._scorers.items():
+        scores: dict[str, dict[str | None, Score]] = {}
+        for name, rules in RULES.items():
             answers = [*own, *sorted(saved - {*own})] if name == "library" else own
-            found = await scorer.score_group(handle, entry, answers) if answers else ()
+            scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
+            found = await scorer.score_group(handle, entry, answers) if answers else []
             scores[name] = dict(zip(answers, found, strict=True))
-        return [self._scored(one, entry, scores) for one in read]
+        new = []
+        for sample, (answer, failure) in zip(samples, read, strict=True):
+            none = Score(0.0, failure, None)
+            is_there = answer is not None or sample.row.get("completion") is not None
+            if not is_there and sample.score is None:  # the request failed
+                new.append(self._new(sample, none, score=None, reason="no text"))
+                continue
+            mine = {name: found.get(answer, none) for name, found in scores.items()}
+            if any(score.outcome == "timeout" for score in mine.values()):
+                why = f"scoring it took longer than {ANSWER_DEADLINE_S:g} s"
+                late = Score(0.0, "timeout", answer)
+                new.append(self._new(sample, late, score=None, reason=why))
+                continue
+            of_saved = scores["library"].get(sample.row.get("answer"))
+            values = {name: score.value for name, score in mine.items()}
+            more = {
+                "question": entry["question"],
+                "gold_answer": entry["answer"],
+                "answer": answer,
+                "scores": {"saved": sample.score, **values},
+                "changes": _causes(sample, of_saved, mine),
+                "normalized": mine["ours"].normalized,
+            }
+            new.append(self._new(sample, mine["ours"], **more))
+        return new
 
-    def _scored(
-        self,
-        read: _Answered,
-        entry: Mapping[str, Any],
-        scores: Mapping[str, Mapping[str, Score]],
-    ) -> Sample:
-        missing = Score(0.0, read.failure, None)
-        mine = {
-            name: missing if read.answer is None else by_answer[read.answer]
-            for name, by_answer in scores.items()
-        }
-        ours, row = mine["ours"], read.sample.row
-        of_saved = scores["library"].get(row.get("answer") or "", missing)
-        values = {name: score.value for name, score in mine.items()}
-        more = {
-            "question": entry["question"],
-            "gold_answer": entry["answer"],
-            "answer": read.answer,
-            "saved_answer": row.get("answer"),
-            "scores": {"saved": read.sample.score, **values},
-            "changes": _causes(read.sample, read.answer, of_saved, mine),
-            "normalized": ours.normalized,
-        }
-        return self._new(read.sample, ours.value, ours.outcome, more)
-
-    def _new(
-        self, sample: Sample, score: float | None, outcome: str, more: Mapping[str, Any]
-    ) -> Sample:
+    def _new(self, sample: Sample, ours: Score, **more: Any) -> Sample:
         task = self._library.tasks.get(sample.task)
-        category = task.category if task else sample.category
         row = {
             "task": sample.task,
-            "category": category,
+            "category": task.category if task else sample.category,
             "question": sample.question,
             "answer": sample.row.get("answer"),
-            "score": score,
-            "outcome": outcome,
+            "saved_answer": sample.row.get("answer"),
+            "score": ours.value,
+            "outcome": ours.outcome,
             "saved_outcome": sample.outcome,
             "scores": {"saved": sample.score},
             "changes": [],
             **more,
-            **{key: sample.row[key] for key in ORIGIN if key in sample.row},
+            **{key: sample.row[key] for key in KEPT + ORIGIN if key in sample.row},
             "reasoning_gym": self._library.version,
         }
-        return dataclasses.replace(
-            sample,
-            category=category,
-            question=row["question"],
-            score=score,
-            outcome=outcome,
-            row=row,
-        )
+        same = {key: row[key] for key in ("category", "question", "score", "outcome")}
+        return dataclasses.replace(sample, **same, row=row)
 
     async def _item(self, sample: Sample) -> tuple[dict[str, Any], Mapping[str, Any]]:
         """Make the item of a sample again; return its entry and its parameters.
@@ -224,41 +199,34 @@ class Rescoring:
         Raises:
             _NoItem: It is not made, it is another one, or one that is not used.
         """
-        row, task = sample.row, sample.task
+        task, row = sample.task, sample.row
         if task not in self._library.tasks and task != MIXTURE:
             raise _NoItem("unmatched", "no such task is installed")
+        params = row.get("params", row.get("dataset", {}))
         try:
             if "seed" in row:
+                job: Any = worker_jobs.make_entry
                 entry = await self._pool.run(
-                    worker_jobs.make_entry,
-                    *(task, row["params"], row["seed"]),
-                    deadline_s=ITEM_DEADLINE_S,
+                    job, task, params, row["seed"], deadline_s=ITEM_DEADLINE_S
                 )
-                is_same = entry["question"] in (sample.question or entry["question"])
-                params = row["params"]
+                if entry["question"] not in (sample.question or entry["question"]):
+                    raise _NoItem(*ANOTHER)
             else:
-                config = row.get("dataset", {})
-                index = await self._index(task, config, row.get("index"), sample)
-                params = {k: v for k, v in config.items() if k not in ("size", "seed")}
-                is_same = True
+                config = json.dumps(params, sort_keys=True)
+                index = await self._index(sample, config)
+                job = worker_jobs.dataset_entry
                 entry = await self._pool.run(
-                    worker_jobs.dataset_entry,
-                    *(task, config, index),
-                    deadline_s=DATASET_DEADLINE_S,
+                    job, task, config, index, deadline_s=DATASET_DEADLINE_S
                 )
         except (PoolClosed, PreloadFailed):
             raise
         except PoolError as error:
-            kind = "unusable_item" if is_unusable(error) else "unmatched"
+            kind = "not_used" if is_unusable(error) else "unmatched"
             reason = getattr(error, "message", str(error)).partition("\n")[0]
             raise _NoItem(kind, reason.removeprefix(f"{task}: ")) from error
-        if not is_same:
-            raise _NoItem(*ANOTHER)
-        return entry, params
+        return entry, {k: v for k, v in params.items() if k not in ("size", "seed")}
 
-    async def _index(
-        self, task: str, config: Mapping[str, Any], index: int | None, sample: Sample
-    ) -> int:
+    async def _index(self, sample: Sample, config: str) -> int:
         """Return where a question stands in a dataset.
 
         One that stands there several times is the one of the sample's own index; there
@@ -267,53 +235,46 @@ class Rescoring:
         Raises:
             _NoItem: It is nowhere.
         """
-        key = json.dumps([task, config], sort_keys=True)
+        key = (sample.task, config)
         if key not in self._questions:
-            self._questions[key] = asyncio.ensure_future(
-                self._pool.run(
-                    worker_jobs.dataset_questions,
-                    *(task, config),
-                    deadline_s=DATASET_DEADLINE_S,
-                )
+            made = self._pool.run(
+                worker_jobs.dataset_questions, *key, deadline_s=DATASET_DEADLINE_S
             )
+            self._questions[key] = asyncio.ensure_future(made)
             if len(self._questions) > KEPT_DATASETS:
                 self._questions.popitem(last=False)
         questions = await asyncio.shield(self._questions[key])
         places = [i for i, asked in enumerate(questions) if asked == sample.question]
-        if index is not None and index in places:
-            return index
-        if len(places) != 1:
+        own = sample.row.get("index")
+        if own not in places and len(places) != 1:
             raise _NoItem(*ANOTHER)
-        return places[0]
+        return own if own in places else places[0]
 
 
 def _causes(
-    sample: Sample, answer: str | None, of_saved: Score, mine: Mapping[str, Score]
+    sample: Sample, of_saved: Score | None, mine: Mapping[str, Score]
 ) -> list[str]:
-    """Return the causes for which a score is not the saved one, () if it is."""
+    """Return the causes for which a score is not the saved one, [] if it is."""
     saved, ours = sample.score, mine["ours"]
     if saved is None or abs(ours.value - saved) < LEAST_CHANGE:
         return []
-    answered = sample.row.get("answer")
-    if "seed" in sample.row:  # its score was one of ours already
-        if answer != answered:
-            return ["extraction"]
-        return ["guard" if ours.outcome == "rejected" else "version"]
-    is_rejected = of_saved.outcome == "rejected"
+    if sample.row.get("outcome") not in (None, "scorer_error"):  # its score is of ours
+        other = "guard" if ours.outcome == "rejected" else "version"
+        return [other if ours.answer == sample.row.get("answer") else "extraction"]
     steps = [
-        ("guard" if is_rejected else "version", of_saved.value),
         ("extraction", mine["library"].value),
         ("fix", mine["fixes"].value),
         ("normalization", ours.value),
     ]
-    if answered is None:  # nothing says what was scored
-        del steps[0]
-    found, before = [], saved
-    for cause, value in steps:
-        if abs(value - before) >= LEAST_CHANGE:
-            found.append(cause)
-        before = value
-    return found
+    if of_saved is not None:
+        first = "guard" if of_saved.outcome == "rejected" else "version"
+        steps.insert(0, (first, of_saved.value))
+    before = [saved, *(value for _, value in steps)]
+    return [
+        cause
+        for (cause, value), was in zip(steps, before, strict=False)
+        if abs(value - was) >= LEAST_CHANGE
+    ]
 
 
 async def rescored(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:

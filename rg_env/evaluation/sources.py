@@ -20,26 +20,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import SettingError, shown
+from rg_env.errors import SettingError, printable, shown
 from rg_env.evaluation.samples import TRUNCATED, Sample
 from rg_env.scoring.score import outcome_of
 
 SUFFIXES = (".json", ".jsonl", ".jsonl.part")
 """Of the files that are looked at in a folder; a file that is named is read anyway."""
 
+BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
+"""What lies beside the samples of an evaluation, ours or a published one."""
+
 KB = 1024
 MAX_BYTES = 2**28
 """Of a line or a document; the longest published one has 5 MB."""
 
 TEXT_KEYS = ("completion", "text", "response", "full_model_response", "output")
-PUBLISHED_DATASET = {"size": 50, "seed": 45}
-"""Of every published dataset; where a line has a question and no seed, it is sought in
-the dataset of these and of its parameters."""
+PUBLISHED = {"size": 50, "seed": 45}
+"""Of every published dataset; a question without a seed is sought in that of these."""
 
-KEPT: tuple[str, ...]
-KEPT = ("model", "level", "finish_reason", "scores", "changes", "reason")
-KEPT += ("prompt_tokens", "completion_tokens", "formats", "normalized", "reward")
-OF_GROUP = ("level", "gold_answer", "time", "versions")
+KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
+KEPT += ["level", "formats", "normalized", "reward", "changes", "reason"]
+KEPT += ["prompt_tokens", "completion_tokens"]
 Row = dict[str, Any]
 
 
@@ -55,7 +56,8 @@ def _parsed(text: bytes) -> Any:
         return Unreadable("damaged")
 
 
-def _first_text(row: Mapping[str, Any], *keys: str) -> str | None:
+def _text(row: Mapping[str, Any], *keys: str) -> str | None:
+    """Return the first text at one of the keys."""
     return next((row[key] for key in keys if isinstance(row.get(key), str)), None)
 
 
@@ -70,144 +72,124 @@ def _score(value: object) -> float | None:
 
 def _said(messages: object, role: str) -> str | None:
     """Return the last message of a role."""
-    said = None
-    for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, dict) and message.get("role") == role:
-            said = _first_text(message, "content")
-    return said
+    talk = messages if isinstance(messages, list) else []
+    spoken = [m for m in talk if isinstance(m, dict) and m.get("role") == role]
+    return _text(spoken[-1], "content") if spoken else None
 
 
-def _origin(row: Mapping[str, Any]) -> Row:
+def _origin(row: Row) -> Row:
     """Return what makes the item of a line again, {} where nothing does."""
     params = row.get("params", row.get("parameters", {}))
+    seed, size, index = row.get("seed"), row.get("size"), row.get("index")
     dataset = row.get("dataset", row.get("config"))
-    seed, index = row.get("seed"), row.get("index")
-    if isinstance(dataset, dict):
-        found = {**PUBLISHED_DATASET, **dataset}
-    elif isinstance(params, dict) and type(seed) is int:
-        return {"seed": seed, "params": params}
-    elif isinstance(params, dict):
-        found = {**PUBLISHED_DATASET, **params}
-    else:
-        return {}
-    return {"dataset": found, "index": index if type(index) is int else None}
+    if not isinstance(dataset, dict):
+        if not isinstance(params, dict):
+            return {}
+        if type(seed) is int and type(size) is not int:
+            return {"seed": seed, "params": params}
+        # Of a preset: some items are what they are in their dataset alone.
+        dataset = (
+            params if type(seed) is not int else {"size": size, "seed": seed, **params}
+        )
+    return {
+        "dataset": PUBLISHED | dataset,
+        "index": index if type(index) is int else None,
+    }
 
 
-def _sample(row: Row, score: object) -> Sample:
-    """Return the sample of a row.
-
-    Raises:
-        Unreadable: It has no task or no answer.
-    """
-    task, value = row.get("task"), _score(score)
-    has_answer = any(isinstance(row.get(key), str) for key in ("completion", "answer"))
-    word = _first_text(row, "outcome")
-    if not isinstance(task, str) or not (has_answer or word or value is not None):
-        raise Unreadable("foreign")
-    if word is None and not isinstance(row.get("answer"), str):
-        word = "no_answer"
-    if word is None:
-        word = "unscored" if value is None else outcome_of(value)
-    return Sample(
-        task=sys.intern(task),
-        category=sys.intern(_first_text(row, "category") or ""),
-        question=sys.intern(_first_text(row, "question") or ""),
-        score=value,
-        outcome=word,
-        is_truncated=_first_text(row, "finish_reason") in TRUNCATED,
-        row=row,
-    )
-
-
-def _of_published(document: Row, run: str) -> Iterator[Sample]:
-    """Yield the completions of one published file; `score` is the library's of then."""
+def _of_published(document: Row, run: str) -> Iterator[Row]:
     for index, result in enumerate(document["results"]):
         for number, completion in enumerate(result["completions"]):
-            row = {
-                "place": f"{index + 1}.{number + 1}",
+            yield {
                 "run": run,
+                "place": f"{index + 1}.{number + 1}",
                 "task": document.get("name"),
                 "category": document.get("category"),
-                "dataset": {**PUBLISHED_DATASET, **document["config"]},
+                "dataset": PUBLISHED | document["config"],
                 "index": index,
                 "question": result["question"],
                 "gold_answer": result.get("expected_answer"),
                 "completion": completion.get("full_model_response"),
                 "answer": completion.get("model_answer"),
+                "score": completion.get("score"),
+                # The scorer's error, on this answer.
+                "outcome": "scorer_error" if "error" in completion else None,
             }
-            if "error" in completion:  # the scorer's, on this answer
-                row["outcome"] = "scorer_error"
-            yield _sample(row, completion.get("score"))
 
 
-def _of_group(line: Row) -> Iterator[Sample]:
+def _of_group(group: Row) -> Iterator[Row]:
     """Yield the rollouts of a dumped group, or of a row of `process`."""
-    common = {"task": line.get("task", line.get("item_id")), **_origin(line)}
-    common |= {key: line.get(key) for key in OF_GROUP}
-    common["position"] = line.get("index")
-    rollouts = line.get("rollouts")
+    rollouts = group.get("rollouts")
     if rollouts is None:
-        columns = (line["scores"], line["outcomes"], line["answers"])
-        talks = line.get("messages") or [None] * len(line["scores"])
+        names = ("score", "outcome", "answer", "conversation")
+        # Rewards, which are the scores where nothing was taken off.
+        lists = [group[f"{name}s"] for name in names[:3]]
+        lists.append(group.get("messages") or [None] * len(lists[0]))
         rollouts = [
-            # A reward; it is the score where nothing was taken off.
-            {"score": score, "outcome": word, "answer": answer, "conversation": talk}
-            for score, word, answer, talk in zip(*columns, talks, strict=True)
+            dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)
         ]
     for number, rollout in enumerate(rollouts):
-        talk = rollout.get("conversation")
-        row = {
-            **common,
+        yield {
+            **_origin(group),
+            # The original's lines have it as `item_id` alone.
+            "task": group.get("task", group.get("item_id")),
+            "level": group.get("level"),
+            "gold_answer": group.get("gold_answer"),
+            "time": group.get("time"),
+            "position": group.get("index"),
+            "versions": group.get("versions"),
             **{key: rollout[key] for key in KEPT if key in rollout},
             "place": str(number + 1),
-            "system": _said(talk, "system"),
-            "question": _said(talk, "user"),
-            "completion": _said(talk, "assistant"),
-            "answer": rollout.get("answer"),
-            "outcome": rollout.get("outcome"),
+            "system": _said(rollout.get("conversation"), "system"),
+            "question": _said(rollout.get("conversation"), "user"),
+            "completion": _said(rollout.get("conversation"), "assistant"),
+            **({"score": 1.0} if rollout.get("outcome") == "right" else {}),
         }
-        is_right = row["outcome"] == "right"
-        yield _sample(row, 1.0 if is_right else rollout.get("score"))
 
 
-def _of_line(line: Row) -> Iterator[Sample]:
-    """Yield the sample of a line for each completion."""
+def _of_line(line: Row) -> Iterator[Row]:
+    talk = line.get("messages")
     row = {
         **{key: line[key] for key in KEPT if key in line},
-        **{key: line.get(key) for key in ("task", "category")},
         **_origin(line),
-        "question": _first_text(line, "question")
-        or _said(line.get("messages"), "user"),
+        "system": _said(talk, "system"),
+        "question": _text(line, "question") or _said(talk, "user"),
         "gold_answer": line.get("gold_answer", line.get("expected_answer")),
-        "completion": _first_text(line, *TEXT_KEYS)
-        or _said(line.get("messages"), "assistant"),
-        "answer": line.get("answer", line.get("model_answer")),
-        "outcome": line.get("outcome"),
+        "completion": _text(line, *TEXT_KEYS) or _said(talk, "assistant"),
     }
-    if isinstance(line.get("scores"), dict):  # of `rescore`, which says where it was
-        row |= {key: _first_text(line, key) for key in ("source", "place", "run")}
-    yield _sample({k: v for k, v in row.items() if v is not None}, line.get("score"))
+    if "model_answer" in line:
+        row["answer"] = line["model_answer"]
+    if isinstance(line.get("scores"), dict):  # of `rescore`: it says where it was
+        places = {key: _text(line, key) for key in ("source", "place", "run")}
+        row |= {"scores": line["scores"], **places}
+    yield row
 
 
-def _samples_of(value: Any, run: str) -> Iterator[Sample]:
-    """Yield the samples of a line or document, whichever kind it is.
+def _rows(value: Any, run: str) -> Iterator[Row]:
+    if isinstance(value.get("results"), list):
+        return _of_published(value, run)
+    is_group = "rollouts" in value or "outcomes" in value
+    return _of_group(value) if is_group else _of_line(value)
+
+
+def _sample(row: Row) -> Sample:
+    """Return the sample of a row.
 
     Raises:
-        Unreadable: It is of no kind.
+        Unreadable: It has no task, or nothing of an answer.
     """
-    if isinstance(value, Unreadable):
-        raise value
-    if not isinstance(value, dict):
+    task, score, word = row.get("task"), _score(row.get("score")), _text(row, "outcome")
+    is_answered = _text(row, "completion", "answer") is not None
+    if not isinstance(task, str) or not (is_answered or word or score is not None):
         raise Unreadable("foreign")
-    try:
-        if isinstance(value.get("results"), list):
-            yield from _of_published(value, run)
-        elif {"rollouts", "outcomes"} & value.keys():
-            yield from _of_group(value)
-        else:
-            yield from _of_line(value)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise Unreadable("foreign") from None
+    if word is None:
+        word = "unscored" if score is None else outcome_of(score)
+        word = "no_answer" if row.get("answer", "") is None else word
+    row["answer"] = _text(row, "answer")
+    category, question = _text(row, "category") or "", _text(row, "question") or ""
+    item = (sys.intern(task), sys.intern(category), sys.intern(question))
+    is_truncated = _text(row, "finish_reason") in TRUNCATED
+    return Sample(*item, score, word, is_truncated, row)
 
 
 def files_of(paths: Iterable[str]) -> list[Path]:
@@ -218,16 +200,17 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     Raises:
         SettingError: A path leads nowhere, or to a folder without such files.
     """
-    found: dict[Path, None] = {}
+    found: set[Path] = set()
     for path in map(Path, paths):
-        inside = [path]
-        if path.is_dir():
-            inside = [p for p in sorted(path.rglob("*")) if p.name.endswith(SUFFIXES)]
-        files = [file for file in inside if file.is_file()]
+        inside = [p for p in path.rglob("*") if p.name.endswith(SUFFIXES)]
+        looked = (
+            [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
+        )
+        files = {p for p in looked if p.is_file()}
         if not files:
-            kind = "no such file" if not path.is_dir() else "no file *.json or *.jsonl"
+            kind = "no file *.json or *.jsonl" if path.is_dir() else "no such file"
             raise SettingError(f"command line: {shown(str(path))}: {kind}")
-        found.update(dict.fromkeys(files))
+        found |= files
     return sorted(found, key=lambda file: (file.name, file))
 
 
@@ -240,16 +223,14 @@ class Sources:
 
     Attributes:
         unread: "damaged" and "foreign" to how many lines or documents are.
-        first_unread: The same to the place of the first one.
         total_kb: Size of all files.
     """
 
     def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:
-        self._files = files
-        self._with_texts = with_texts
-        self.unread: Counter[str] = Counter()
-        self.first_unread: dict[str, str] = {}
+        self._files, self._with_texts = files, with_texts
+        self._first_unread: dict[str, str] = {}
         self._bytes = self._said_kb = 0
+        self.unread: Counter[str] = Counter()
         self.total_kb = sum(file.stat().st_size for file in files) // KB
 
     def samples(self) -> Iterator[Sample]:
@@ -263,12 +244,24 @@ class Sources:
             for number, size, value in _values(file):
                 self._bytes += size
                 try:
-                    for sample in _samples_of(value, run):
-                        yield self._placed(sample, file, number)
-                except Unreadable as error:
-                    self.unread[str(error)] += 1
+                    if isinstance(value, Unreadable):
+                        raise value
+                    for row in _rows(value, run):
+                        yield self._placed(_sample(row), file, number)
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
+                    kind = str(error) if isinstance(error, Unreadable) else "foreign"
+                    self.unread[kind] += 1
                     place = f"{file}, line {number}" if number else str(file)
-                    self.first_unread.setdefault(str(error), place)
+                    self._first_unread.setdefault(kind, printable(place))
+
+    def _placed(self, sample: Sample, file: Path, number: int) -> Sample:
+        row = dict(sample.row)
+        if not (row.get("source") and row.get("place")):
+            parts = [str(part) for part in (number, row.get("place")) if part]
+            row |= {"source": str(file), "place": ".".join(parts)}
+        if not self._with_texts:
+            row.pop("completion", None)
+        return dataclasses.replace(sample, row=row)
 
     def kb_since_last(self) -> int:
         """Return how much was read since the last call."""
@@ -279,19 +272,9 @@ class Sources:
     def unread_said(self) -> list[str]:
         """Return what could not be read, each kind with its first place."""
         return [
-            f"{number} {kind} lines or files, the first: {self.first_unread[kind]}"
+            f"{number} {kind} lines or files, the first: {self._first_unread[kind]}"
             for kind, number in self.unread.items()
         ]
-
-    def _placed(self, sample: Sample, file: Path, number: int) -> Sample:
-        row = dict(sample.row)
-        if "source" not in row:
-            place = row.get("place")
-            row["source"] = str(file)
-            row["place"] = ".".join(str(p) for p in (number, place) if p)
-        if not self._with_texts:
-            row.pop("completion", None)
-        return dataclasses.replace(sample, row=row)
 
 
 def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
@@ -299,10 +282,9 @@ def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
     with file.open("rb") as opened:
         if isinstance(_parsed(opened.readline(MAX_BYTES)), Unreadable):
             opened.seek(0)
-            text = opened.read(MAX_BYTES)
-            value = _parsed(text)
+            value = _parsed(opened.read(MAX_BYTES))
             if isinstance(value, dict):
-                yield 0, len(text), value
+                yield 0, opened.tell(), value
                 return
         opened.seek(0)
         for number, line in enumerate(iter(lambda: opened.readline(MAX_BYTES), b"")):

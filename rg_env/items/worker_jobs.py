@@ -71,13 +71,13 @@ def make_entry(
     return library.make_entry(task, params, seed, checked)
 
 
-def dataset_questions(task: str, config: Mapping[str, Any]) -> list[str | None]:
+def dataset_questions(task: str, config: str) -> list[str | None]:
     """Return the questions of a whole dataset; see `library.dataset_entries`."""
     entries = library.dataset_entries(task, config)
     return [None if entry is None else entry["question"] for entry in entries]
 
 
-def dataset_entry(task: str, config: Mapping[str, Any], index: int) -> dict[str, Any]:
+def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
     """Return one entry of a dataset; see `library.dataset_entry`."""
     return library.dataset_entry(task, config, index)
 

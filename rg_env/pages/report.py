@@ -47,7 +47,7 @@ SIMULATED = (
 METRICS = "metrics.jsonl"
 """What the names of files of numbers end in: a line for each step."""
 
-NO_SAMPLES = ("metrics.json", "ledger.json", METRICS)
+NO_SAMPLES = ("ledger.json", METRICS)
 MARK = "report.js"
 """A folder that holds it is a report, and may be replaced by one."""
 

@@ -104,7 +104,7 @@ class ReportTally:
             "outcome": self._outcomes.number(sample.outcome),
             "group": self._groups.number((number, item, place)),
             "answered": sample.is_answered,
-            "truncated": sample.is_truncated if "finish_reason" in row else UNKNOWN,
+            "truncated": sample.is_truncated if row.get("finish_reason") else UNKNOWN,
             "score": UNKNOWN if sample.score is None else sample.score,
             "level": _number(row.get("level")),
             "tokens": _number(row.get("completion_tokens")),

@@ -265,9 +265,18 @@ MOST_ENTRIES = 10_000
 
 
 @functools.lru_cache(maxsize=1)
-def _entries(task: str, config: str) -> list[dict[str, Any] | None]:
+def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
+    """Return the entries of a whole dataset, `create_dataset(task, **config)[i]`.
+
+    Args:
+        task: A registered task.
+        config: All its parameters as JSON, `size` and `seed` among them.
+
+    Returns:
+        The entries, None for one that the library does not make.
+    """
     params = json.loads(config)
-    _reset_global_state(params.get("seed", 0))
+    _reset_global_state(params["seed"])
     dataset = load_factory().create_dataset(task, **params)
     if len(dataset) > MOST_ENTRIES:
         raise ValueError(f"a dataset of more than {MOST_ENTRIES} entries")
@@ -282,22 +291,7 @@ def _entries(task: str, config: str) -> list[dict[str, Any] | None]:
     return entries
 
 
-def dataset_entries(
-    task: str, config: Mapping[str, Any]
-) -> list[dict[str, Any] | None]:
-    """Return the entries of a whole dataset, the last one made being kept.
-
-    Args:
-        task: A registered task.
-        config: All its parameters, `size` and `seed` among them.
-
-    Returns:
-        `create_dataset(task, **config)[i]` for each i; None for one that is not made.
-    """
-    return _entries(task, json.dumps(config, sort_keys=True))
-
-
-def dataset_entry(task: str, config: Mapping[str, Any], index: int) -> dict[str, Any]:
+def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
     """Return an entry of a dataset as `dataset_entries` has it.
 
     Raises:

@@ -103,6 +103,14 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(capsys, tm
     assert "chain_sum" in compared(capsys, a, b, "--tasks")
 
 
+def test_what_cannot_be_read_is_named_beside_the_results(capsys, tmp_path):
+    path = samples_file(tmp_path / "a.jsonl", 1.0)
+    path.write_text(path.read_text() + "{torn")
+    said = f"1 damaged lines or files, the first: {path}, line 2"
+    assert compared(capsys, path).splitlines()[-1] == said
+    assert numbers(capsys, path)["unread"] == [said]
+
+
 def test_every_two_results_are_paired_on_request(capsys, tmp_path):
     files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
     assert len(numbers(capsys, *files)["differences"]) == 2

@@ -25,7 +25,11 @@ def corpus(pool, tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     for task in ("gcd", "lcm"):
         entries = [
-            pool.call(worker_jobs.dataset_entry, task, GCD, index, deadline_s=GUARD_S)
+            pool.call(
+                worker_jobs.dataset_entry,
+                *(task, json.dumps(GCD), index),
+                deadline_s=GUARD_S,
+            )
             for index in range(10)
         ]
         for run in ("one", "two"):

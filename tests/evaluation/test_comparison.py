@@ -85,6 +85,15 @@ def test_a_paired_interval_is_narrower_than_the_results_have_alone():
     assert found.high - found.low < (alone.high - alone.low) / 2
 
 
+def test_a_difference_of_tasks_that_disagree_is_unsure_by_task():
+    items = [(str(n), f"t{n % 4}") for n in range(40)]
+    first = [sample(0.0, item, task) for item, task in items]
+    second = [sample(float(task in ("t0", "t1")), item, task) for item, task in items]
+    found = paired(first, second)
+    spans = [each.high - each.low for each in (found.by_item, found.by_task)]
+    assert spans[1] > 2 * spans[0]
+
+
 def test_results_are_paired_with_the_first_or_all_with_each_other():
     results = {name: result({"a": 1.0}) for name in "xyz"}
     assert Comparison(results).pairs == [(0, 1), (0, 2)]

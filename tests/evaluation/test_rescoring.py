@@ -10,6 +10,8 @@ import pytest
 from rg_env.evaluation.rescoring import rescored
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.scoring.extraction import extract_answer
 from rg_env.workers.pool_errors import JobFailed
 from tests.support import published
 from tests.support.hostile_texts import HOSTILE, armed
@@ -24,7 +26,7 @@ DEADLINE_S = 120.0
 def entry_of(pool):
     def made(task, config, index):
         job = worker_jobs.dataset_entry
-        return pool.call(job, task, config, index, deadline_s=DEADLINE_S)
+        return pool.call(job, task, json.dumps(config), index, deadline_s=DEADLINE_S)
 
     return made
 
@@ -107,9 +109,56 @@ def test_a_score_of_ours_that_stays_is_no_change(pool, make_entry, tmp_path):
     assert (new.score, new.row["changes"]) == (1.0, [])
 
 
+OF_OURS = {
+    "version": (None, {"score": 0.5, "outcome": "partial"}),
+    "extraction": (None, {"answer": None, "score": 0.0, "outcome": "no_answer"}),
+    "guard": ("x" * 20_001, {"score": 0.5, "outcome": "partial"}),
+}
+"""Cause to an answer, the right one if None, and what its line says of it."""
+
+
+@pytest.mark.parametrize("cause", OF_OURS)
+def test_a_score_of_ours_that_is_another_one_now_has_one_cause(
+    pool, make_entry, tmp_path, cause
+):
+    gold = make_entry("gcd", {}, 3)["answer"]
+    answer, saved = OF_OURS[cause]
+    answer = answer or gold
+    line = line_of(make_entry, "gcd", answer) | {"answer": answer, **saved}
+    (new,) = of_lines(pool, tmp_path, line)
+    assert new.row["changes"] == [cause]
+
+
 def test_without_a_saved_score_nothing_has_changed(pool, make_entry, tmp_path):
     (new,) = of_lines(pool, tmp_path, line_of(make_entry, "gcd", None))
     assert (new.score, new.row["changes"]) == (1.0, [])
+
+
+def test_a_request_that_failed_has_no_score(pool, make_entry, tmp_path):
+    line = line_of(make_entry, "gcd", None, outcome="request_failed")
+    del line["text"]
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "request_failed")
+
+
+def test_an_answer_whose_scoring_takes_too_long_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rg_env.evaluation.rescoring.ANSWER_DEADLINE_S", 1e-4)
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "simple_integration", "x"))
+    assert (new.score, new.outcome) == (None, "timeout")
+    assert "longer than 0.0001 s" in new.row["reason"]
+
+
+def test_an_item_of_a_preset_is_made_in_its_dataset(pool, entry_of, tmp_path):
+    entry = entry_of("gsm_symbolic", {"size": 9, "seed": 45}, 7)
+    line = {"task": "gsm_symbolic", "seed": 45, "index": 7, "size": 9, "params": {}}
+    line |= {
+        "question": entry["question"],
+        "text": f"<answer>{entry['answer']}</answer>",
+    }
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.row["index"]) == (1.0, 7)
 
 
 def test_thinking_that_the_template_began_and_nobody_ended_holds_no_answer(
@@ -118,6 +167,33 @@ def test_thinking_that_the_template_began_and_nobody_ended_holds_no_answer(
     line = line_of(make_entry, "gcd", None, score=0.0, outcome="unfinished_thinking")
     (new,) = of_lines(pool, tmp_path, line)
     assert (new.outcome, new.row["changes"]) == ("unfinished_thinking", [])
+
+
+def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_path):
+    entry = make_entry("gcd", {"max_numbers": 3}, 11)
+    asked = {"role": "user", "content": f"Here it is:\n{entry['question']}"}
+    texts = [f"<answer>{entry['answer']}</answer>", "<answer>x</answer>", "none"]
+    rollouts = [
+        RolloutRecord(
+            conversation=[asked, {"role": "assistant", "content": text}],
+            score=score,
+            reward=0.0,
+            outcome=outcome,
+            answer=extract_answer(text).answer,
+            finish_reason="stop",
+            prompt_tokens=1,
+            completion_tokens=1,
+        )
+        for text, score, outcome in zip(
+            texts, [1.0, 0.0, 0.0], ["right", "wrong", "no_answer"], strict=True
+        )
+    ]
+    made = Provenance("train", 5, 11, None, {"max_numbers": 3})
+    line = GroupRecord("gcd", rollouts, entry["answer"], made).line({}, "now")
+    new = of_lines(pool, tmp_path, line, "damaged", line | {"rollouts": "hostile"})
+    assert [sample.score for sample in new] == [1.0, 0.0, 0.0]
+    assert [sample.outcome for sample in new] == ["right", "wrong", "no_answer"]
+    assert not any(sample.row["changes"] for sample in new)
 
 
 def test_samples_keep_their_order_and_those_of_an_item_are_scored_together(
@@ -149,13 +225,15 @@ def test_an_item_that_has_moved_in_its_dataset_is_found_by_its_question(
 def test_items_with_one_question_are_told_apart_by_their_index(
     pool, entry_of, tmp_path
 ):
-    task, config = "tower_of_hanoi", {"size": 12, "seed": 45}
-    entries = [entry_of(task, config, index) for index in range(12)]
+    task, config = "puzzle24", {"size": 30, "seed": 45, "max_value": 4}
+    entries = [entry_of(task, config, index) for index in range(30)]
     asked = [entry["question"] for entry in entries]
-    assert len(set(asked)) < len(asked)
-    found = published.document(task, "c", config, entries, lambda place: ["wrong"])
-    path = published.write(tmp_path, "run", found)
-    assert None not in [sample.score for sample in scored_again(pool, path)]
+    golds = [entry["answer"] for entry in entries]
+    assert len(set(asked)) < len(set(zip(asked, golds, strict=True)))
+    found = published.document(task, "c", config, entries, lambda place: ["right"])
+    new = scored_again(pool, published.write(tmp_path, "run", found))
+    assert [sample.row["gold_answer"] for sample in new] == golds
+    assert {sample.score for sample in new} == {1.0}
     line = {"task": task, "config": config, "text": "x"}
     new = of_lines(pool, tmp_path, *(line | {"question": q} for q in asked))
     for sample, question in zip(new, asked, strict=True):
@@ -217,7 +295,7 @@ def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
     as_dataset = {k: v for k, v in line.items() if k != "seed"}
     as_dataset["config"] = {"size": 1, "seed": seed}
     for new in of_lines(pool, tmp_path, line, as_dataset):
-        assert (new.score, new.outcome) == (None, "unusable_item")
+        assert (new.score, new.outcome) == (None, "not_used")
         assert "premises" in new.row["reason"]
 
 

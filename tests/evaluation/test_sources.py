@@ -81,6 +81,13 @@ def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
     assert all(sample.is_truncated for sample in samples)
 
 
+def test_a_line_of_the_original_names_its_task_as_the_item(tmp_path):
+    line = {"item_id": "sums", "rollouts": [{"conversation": TALK, "score": 1.0}]}
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", line))
+    assert (sample.item, sample.score) == (("sums", "2 + 2?"), 1.0)
+    assert sample.row["dataset"] == {"size": 50, "seed": 45}
+
+
 def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_path):
     (sample,), _ = read(lines(tmp_path / "x.jsonl", OWN))
     assert (sample.score, sample.row["params"]) == (None, {"a": 1})
@@ -173,11 +180,15 @@ def test_a_sum_of_shares_a_little_above_one_is_one(tmp_path):
         {"messages": [None, {"role": "user"}]},
         {"category": 5, "model": {"a": 1}, "finish_reason": {}},
         {"question": "\ud800 \x1b[2J"},
+        {"answer": [4], "model_answer": {"a": 1}},
+        {"scores": {}, "source": 5, "place": None, "run": ["a"]},
     ],
 )
 def test_a_field_of_another_kind_costs_no_other_field(tmp_path, change):
     (sample,), sources = read(lines(tmp_path / "x.jsonl", EVALUATED | change))
     assert (sample.task, sample.score) == ("sums", 1.0)
+    assert sample.row["place"] == "1"
+    assert isinstance(sample.row["answer"], (str, type(None)))
     assert not sources.unread
 
 
@@ -200,7 +211,8 @@ def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
                 lambda place: ["right"],
             )
             published.write(tmp_path, run, found)
-    (tmp_path / "a" / "summary.json").write_text('{"model": "m"}')
+    for name in ("summary.json", "checkpoint.json", "metrics.json", "other.json"):
+        (tmp_path / "a" / name).write_text('{"model": "m"}')
     (tmp_path / "notes.txt").write_text("no results")
     samples, sources = read(tmp_path)
     assert [(s.task, s.row["run"]) for s in samples] == [
