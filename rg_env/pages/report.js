@@ -111,7 +111,8 @@ const REPORT = (() => {
     const open = (row) => choose({ task: row.task, outcome: ALL, differ: false }, true);
     const columns = [{ title: "task", data: "name", render: (v, type, row) => (type === "display" ? link(v, () => open(row)) : visible(v)) }];
     if (data.tasks.some((task) => task[1])) columns.push({ title: "category", data: "category", render: asText });
-    columns.push({ title: "rollouts", data: "samples", className: "n", render: numeric(whole) });
+    const ofA = isPair() ? " A" : "";
+    columns.push({ title: `rollouts${ofA}`, data: "samples", className: "n", render: numeric(whole) });
     columns.push({ title: isPair() ? "score A" : "score", data: "score", className: "n", render: (v, type) => (type === "display" ? scoreCell([v]) : known(v) ? v : -1) });
     if (isPair()) {
       columns.push({ title: "score B", data: "b", className: "n", render: numeric(points) });
@@ -120,7 +121,7 @@ const REPORT = (() => {
         : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.task, outcome: ALL, differ: true }, true))) });
     }
     for (const [key, label, form] of FIGURES) {
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form), ...(isPair() ? { columnControl: [] } : {}) });
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label + ofA, data: key, className: "n", render: numeric(form), ...(isPair() ? { columnControl: [] } : {}) });
     }
     table("task-rows", columns, rows, { order: [[0, "asc"]] });
   }
@@ -372,7 +373,7 @@ const REPORT = (() => {
     return el("section", {}, el("p", {}, el("b", {}, runName(samples.run[i])), ` · rollout ${i + 1} · score `, el("b", {}, points(samples.score[i]) || "none"), " · ", el("b", { class: colour(word) }, word), meaning ? `: ${meaning}` : ""),
       el("div", { class: "beside" },
         el("div", {}, el("h3", {}, isSame ? "Extracted answer, equal to the gold answer" : "Extracted answer"), texts.answer === null ? el("p", {}, "None was found.") : el("pre", { tabindex: 0 }, ...(marked(texts.answer, texts.gold) || shownText(texts.answer, texts.place)))),
-        el("div", {}, el("h3", {}, "Gold answer"), texts.gold === null ? el("p", {}, "None is recorded: the task takes many.") : el("pre", { tabindex: 0 }, ...shownText(texts.gold, texts.place)))),
+        el("div", {}, el("h3", {}, "Gold answer"), texts.gold === null ? el("p", {}, "None is recorded.") : el("pre", { tabindex: 0 }, ...shownText(texts.gold, texts.place)))),
       facts.length ? el("p", {}, facts.join(" · ")) : null, ...completion(texts, word), el("p", {}, `Stands in ${texts.place}`));
   }
 

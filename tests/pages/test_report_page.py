@@ -213,6 +213,15 @@ def test_curves_of_a_run_and_of_its_metrics_are_drawn(
     assert browser.run("document.querySelectorAll('#curve-charts canvas').length") == 6
 
 
+def test_metrics_alone_are_a_report(browser: Browser, tmp_path: Path) -> None:
+    steps = "".join(f'{{"step": {k}, "mean_score": {k / 9}}}\n' for k in range(9))
+    (tmp_path / "metrics.jsonl").write_text(steps)
+    write_report([str(tmp_path)], tmp_path / "report")
+    browser.open(tmp_path / "report" / "index.html")
+    assert browser.run("document.querySelectorAll('#curve-charts canvas').length") == 1
+    assert browser.errors == []
+
+
 # -- the table of tasks ----------------------------------------------------------------
 
 
