@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 from rg_env.task_rules.reading.lists import plain, read_sequence
 from rg_env.task_rules.rules import (
     Entry,
+    FasterFunction,
     LibraryScore,
     OtherScore,
     ScorerFix,
@@ -74,6 +77,20 @@ def _with_commas(answer: str, entry: Entry) -> str:
     return answer if found is None else ",".join(word[0].upper() for word in found)
 
 
+def make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
+    """Return WordLadderDataset's `_build_word_graph`; one graph serves all levels."""
+    graphs: dict[tuple[str, ...], Any] = {}
+
+    def build(dataset: Any, length: int) -> Any:
+        words = tuple(dataset.word_sets[length])  # in the order that ladders depend on
+        if words not in graphs:
+            graphs[words] = own(dataset, length)
+        dataset.word_graphs[length] = graphs[words]
+        return graphs[words]
+
+    return build
+
+
 RULES = TaskRules(
     "word_ladder",
     notation=_with_commas,
@@ -84,6 +101,14 @@ RULES = TaskRules(
         proof=_by_way_of_no_word,
         proof_scores=0.5,
         score=_rungs,
+    ),
+    faster=(
+        FasterFunction(
+            "reasoning_gym.algorithmic.word_ladder",
+            "WordLadderDataset._build_word_graph",
+            "d644635acd2f5326",
+            make_build_word_graph,
+        ),
     ),
     other_scores=(
         OtherScore(
