@@ -78,7 +78,6 @@ from rg_env.atropos import (
 from rg_env.atropos.api_client import ApiClient
 from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
 from rg_env.atropos.checkpoint_files import Stateful, collect, has_checkpoints, write
-from rg_env.atropos.checkpoint_lineage import Lineage
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import GroupDelivery
@@ -231,7 +230,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             keep_failed=config.dump_failed_rollouts,
             threshold=config.rollout_save_score_threshold,
         )
-        self._checkpoints = Checkpoints(self._dumps)
+        self._checkpoints = Checkpoints(self, self._dumps)
         self.ledger = self._checkpoints.ledger
         self.metrics = Metrics(self.ledger)
         self._feedback = Feedback(config.curriculum_target_accuracy)
@@ -307,7 +306,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._end_groups,
             self._dumps.close,
             self._close_rows,
-            self._close_checkpoints,
+            self._checkpoints.end,
             self._close_servers,
             self._session.leave,
             wandb_run.finish,
@@ -336,9 +335,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if self.jsonl_writer is not None:
             # After the row that is perhaps being written there.
             await off_loop(self.jsonl_writer.close)
-
-    async def _close_checkpoints(self) -> None:
-        self._checkpoints.end(self.save_checkpoint, self.curr_step)
 
     async def _close_servers(self) -> None:
         await close_clients(self.server.servers)
@@ -382,9 +378,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _serve(self) -> None:
         await self._serve_loop.begin()
         if self.checkpoint_interval > 0:
-            self._checkpoints.begin(self._lineage())
-            # From here on the files are this life's, should it be killed at once.
-            self._checkpoints.save_or_say(self.save_checkpoint, self.curr_step)
+            self._checkpoints.begin()
         await self._serve_loop.run()
         # No step is seen to pass that would log what came since the last one.
         await self._log_if_enough_was_sent()
@@ -508,9 +502,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         if self.checkpoint_interval <= 0 or self.env_id is None:
             return
-        url, lineage = self._api.url, self._lineage()
-        lineage.note_registration(url, self.env_id)
-        for env_id in lineage.killed_env_ids(url, self.env_id):
+        url, folder = self._api.url, self._checkpoints.folder
+        folder.note_registration(url, self.env_id)
+        for env_id in folder.killed_env_ids(url, self.env_id):
             logger.warning("the API is told that environment %d was killed", env_id)
             await self._session.disconnect(env_id)
 
@@ -705,7 +699,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if due.evaluation:
             self._start_evaluation()
         if due.checkpoint is not None:
-            self._checkpoints.save_or_say(self.save_checkpoint, due.checkpoint)
+            self._checkpoints.save(due.checkpoint)
         self.curr_step = now
         await self._log_if_enough_was_sent()
 
@@ -851,12 +845,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     # -- checkpoints -------------------------------------------------------------------
 
-    def _lineage(self) -> Lineage:
-        name, config = self.wandb_prepend or self.name, self.config
-        is_whole = config.num_shards == 1
-        shard = None if is_whole else f"shard{config.shard_index}of{config.num_shards}"
-        return self._checkpoints.lineage(self.checkpoint_dir, name, shard)
-
     def _state_owners(self) -> dict[str, Stateful]:
         adaptive = self._feedback.adaptive
         moved = {} if adaptive is None else {"adaptive": adaptive}
@@ -873,7 +861,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
         state = collect(self._state_owners(), self.config.stream_settings)
-        write(self._lineage().path(step), {**state, **(data or {})})
+        write(self._checkpoints.folder.path(step), {**state, **(data or {})})
 
     def load_checkpoint(self) -> None:
         """Continue from the newest checkpoint that is not after the current step.
@@ -881,15 +869,4 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         Raises:
             BadCheckpoint: The file is broken or of another kind; nothing was loaded.
         """
-        source = self._checkpoints.restore(
-            self._lineage(),
-            self.curr_step,
-            self._state_owners,
-            self.config.stream_settings,
-        )
-        if source is None:
-            name = self.wandb_prepend or self.name
-            where = f"{self.checkpoint_dir or '.'} at or before step {self.curr_step}"
-            logger.warning("no checkpoint of %s in %s: starting anew", name, where)
-        else:
-            logger.info("continuing from %s at item %d", source, self.iter)
+        self._checkpoints.restore(self._state_owners, self.config.stream_settings)
