@@ -250,7 +250,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.running_items = self._groups.running_items
         self.backlog = self._groups.backlog
         self._delivery = GroupDelivery(
-            self, self._api, self._session, self.jsonl_writer, self._dumps
+            self,
+            self._groups.settle,
+            self._api,
+            self._session,
+            self.jsonl_writer,
+            self._dumps,
         )
         self._serve_loop = ServeLoop(
             self, self._session, self._groups, self._flight_limits
@@ -568,16 +573,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Take an item all its way; return its group, None where there is none."""
-        item = self.running_items[item_uuid]["item"]
-        group, took_s = await self._groups.carry(item_uuid)
-        self.task_duration.append(took_s)
-        self.task_successful.append(int(group is not None))
-        if group is None:
-            self.failed_task_duration.append(took_s)
-        else:
-            self.succeeded_task_duration.append(took_s)
-            self.last_completed_item = item
-        return group
+        return await self._groups.carry(item_uuid)
 
     async def cleanup(self) -> None:
         """Log a summary once in a while; this is called after every group."""
@@ -613,19 +609,13 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def collect_trajectories(
         self, item: Item
     ) -> tuple[ScoredDataGroup | None, list[Item]]:
-        """Ask for a group of rollouts of an item, and score them.
+        """Query a group of rollouts of an item, and score them.
 
         Returns:
             The group, or None where it teaches nothing or could not be had; and the
-            item, to be tried again, if the inference servers did not answer.
+            item, to be sampled again, if the inference servers did not answer.
         """
-        size = self.config.group_size
-        self.ledger.ask(size)
-        collected = await self._groups.collect(item, size, self.score)
-        self.ledger.settle(*collected.endings)
-        if collected.cancelled is not None:
-            raise collected.cancelled
-        return collected.group, list(collected.again)
+        return await self._groups.collect(item)
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]
@@ -663,21 +653,13 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             abort_on_any_max_length_exceeded: Whether a group is rejected for one
                 sequence that reaches the trainer's limit.
         """
-        delivered = await self._delivery.deliver(
+        limit_tokens = self._length.trainer if abort_on_any_max_length_exceeded else 0
+        await self._delivery.deliver(
             scored_data,
             item,
             is_for_trainer=do_send_to_api,
-            limit_tokens=(
-                self._length.trainer if abort_on_any_max_length_exceeded else 0
-            ),
+            limit_tokens=limit_tokens,
         )
-        self._groups.settle(*delivered.endings)
-        self.completion_lengths += delivered.lengths
-        self.items_sent_this_step += sum(
-            ending.outcome in ("sent", "unsent") for ending in delivered.endings
-        )
-        if delivered.error is not None:
-            raise delivered.error
 
     async def _send_scored_data_to_api(self, scored_data: Any) -> None:
         """Send a group, or a list of groups; see `GroupDelivery.send`."""

@@ -130,6 +130,6 @@ class ServeLoop:
             limits = dataclasses.replace(limits, max_workers=most)
         status, in_flight = self._session.status, len(self._groups.workers)
         due = groups_to_start(
-            limits, status, self._groups.asking, in_flight, config.total_steps
+            limits, status, self._groups.querying, in_flight, config.total_steps
         )
         return due > 0
