@@ -53,12 +53,10 @@ if __name__ == "__main__":
 
     # Imported once a command needs it, which takes seconds.
     run_and_exit(_by_its_name, sys.argv[1:])
+from rg_env.atropos import wandb_run  # before all that import W&B
+
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-
-from rg_env.atropos import wandb_folders
-
-wandb_folders.import_wandb()
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from atroposlib.envs.server_handling.server_manager import (
@@ -73,7 +71,6 @@ from rg_env.atropos import (
     process_run,
     start_checks,
     tokenizer_checks,
-    wandb_run,
 )
 from rg_env.atropos.api_client import ApiClient
 from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
@@ -82,15 +79,13 @@ from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.evaluation_files import EvaluationFiles
-from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
-from rg_env.atropos.serve_loop import ServeLoop
+from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_settings import server_list
-from rg_env.atropos.steps_due import steps_due
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
 from rg_env.inference.clients import client_of, close_clients
@@ -257,9 +252,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.jsonl_writer,
             self._dumps,
         )
-        self._serve_loop = ServeLoop(
-            self, self._session, self._groups, self._flight_limits
-        )
+        self._serve_loop = ServeLoop(self, self._session, self._groups)
         self._is_run = False
         self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
@@ -482,14 +475,14 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         if is_first:
             # It names the checkpoints, which a later registration must not part.
-            self.wandb_prepend = registration.name
+            self.wandb_prepend = registration["wandb_name"]
             config = self.config
             start_checks.say_shard(self.env_id, config.shard_index, config.num_shards)
-        self.curr_step = registration.starting_step
-        self.checkpoint_dir = registration.checkpoint_dir
-        self.checkpoint_interval = registration.checkpoint_interval
+        self.curr_step = registration["starting_step"]
+        self.checkpoint_dir = registration["checkpoint_dir"]
+        self.checkpoint_interval = registration["checkpoint_interval"]
         if self.config.total_steps == -1:
-            self.config.total_steps = registration.num_steps
+            self.config.total_steps = registration["num_steps"]
         if self.config.total_steps == -1:
             raise SettingError(
                 "env.total_steps: -1 takes the trainer's number of steps, which has"
@@ -519,11 +512,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         Raises:
             SettingError: No group fits the one, or no prompt the other.
         """
-        limits = await self._session.trainer_limits()
-        if limits.batch_size != -1:
-            self.config.batch_size = limits.batch_size
-        if limits.max_token_len != -1:
-            self.max_token_len = limits.max_token_len
+        batch_size, max_token_len = await self._session.trainer_limits()
+        if batch_size != -1:
+            self.config.batch_size = batch_size
+        if max_token_len != -1:
+            self.max_token_len = max_token_len
         if self.max_token_len <= 0:
             logger.warning(
                 "the trainer sets no limit of length: groups of any length are sent"
@@ -544,16 +537,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         await self.server.update_weight(self.status_dict["env_weight"])
 
     # -- groups in flight --------------------------------------------------------------
-
-    def _flight_limits(self) -> FlightLimits:
-        return FlightLimits(
-            max_workers=self.max_num_workers,
-            group_size=self.config.group_size,
-            batch_size=self.config.batch_size,
-            own_batch_size=self.derived_batch_size,
-            max_batches_offpolicy=self.config.max_batches_offpolicy,
-            min_batch_allocation=self.config.min_batch_allocation,
-        )
 
     def _evaluation_runs(self) -> bool:
         return self.eval_runner is not None and not self.eval_runner.done()
@@ -672,16 +655,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         now = self.status_dict["current_step"]
         if now == self.curr_step:
             return
-        due = steps_due(
-            self.curr_step,
-            now,
-            evaluate_every=self.config.steps_per_eval,
-            save_every=self.checkpoint_interval,
-        )
-        if due.evaluation:
+        if passed(self.config.steps_per_eval, self.curr_step, now):
             self._start_evaluation()
-        if due.checkpoint is not None:
-            self._checkpoints.save(due.checkpoint)
+        if passed(self.checkpoint_interval, self.curr_step, now):
+            self._checkpoints.save(
+                now // self.checkpoint_interval * self.checkpoint_interval
+            )
         self.curr_step = now
         await self._log_if_enough_was_sent()
 
