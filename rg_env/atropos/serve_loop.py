@@ -1,8 +1,7 @@
 """The main loop of `serve`: keep the inference servers busy until the last step.
 
-Mends B1, B3 and B5 of docs/host_defects.md: the refill never yields, a fixed wait of 5 s
-at the start, a tick before a free place is used, a comparison of remainders that misses
-steps.
+Mends B1, B3 and B5 of docs/host_defects.md: the refill never yields, a fixed wait of
+5 s at the start, a tick before a free place is used, steps that are missed.
 """
 
 from __future__ import annotations
