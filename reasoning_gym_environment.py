@@ -66,9 +66,10 @@ from atroposlib.envs.server_handling.server_manager import (
 
 from rg_env import logs, patience
 from rg_env.atropos import (
-    defaults,
     evaluation_run,
     process_run,
+    server_settings,
+    settings,
     start_checks,
     tokenizer_checks,
 )
@@ -85,7 +86,7 @@ from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.atropos.serve_loop import ServeLoop, passed
-from rg_env.atropos.server_settings import server_list
+from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
 from rg_env.inference.clients import client_of, close_clients
@@ -260,7 +261,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return what the command line starts from."""
-        return defaults.env_config(), defaults.servers()
+        config = ReasoningGymEnvConfig(**settings.START)
+        return config, [APIServerConfig(**server_settings.START)]
 
     @classmethod
     def cli(cls) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from pydantic import Field
 
-from rg_env.atropos.checked_settings import CheckedSettings
+from rg_env.atropos.settings import CheckedSettings
 from rg_env.scoring.scoring_rules import ScoringRules
 
 FEWEST_WORKERS, MOST_WORKERS = 2, 8
@@ -41,7 +41,7 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
     """Settings of `ReasoningGymEnv`; docs/settings.md explains each.
 
     Source: atropos 296a0bc, ReasoningGymEnvConfig; differs: ranges are checked, unknown
-    fields are refused, and the fields below "choice" of `CheckedSettings` are new.
+    fields are refused, and `CheckedSettings` has new ones.
     """
 
     eval_handling: EvalHandlingEnum = Field(
