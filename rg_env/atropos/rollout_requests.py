@@ -1,4 +1,4 @@
-"""The way from an item to its rollouts: prompt, completions, one dict each."""
+"""From an item to its rollouts: the prompt, the completions, one dict each."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def build_rollout(
 
 
 class RolloutRequests:
-    """Asks the inference servers for rollouts.
+    """Queries the inference servers for rollouts.
 
     Args:
         config: The settings.
         length: The longest sequences.
         tokenizer: The environment's tokenizer.
-        inference: Asks the servers.
+        inference: Queries the servers.
         watch: Ends a request when it is time to give up on the servers.
         template_kwargs: What the chat template is given beside the messages.
     """
@@ -105,17 +105,9 @@ class RolloutRequests:
         return await self._prompts.render(messages)
 
     def check_limit(self) -> None:
-        """Refuse a limit below which no prompt stays.
-
-        Raises:
-            SettingError: The shortest question reaches it.
-        """
+        """Refuse a limit that the shortest question reaches."""
         limit_tokens, trainer_limit = self._length.tokens, self._length.trainer
-        shortest = len(
-            render_prompt(
-                self._tokenizer, self.messages("?"), self._template_kwargs
-            ).tokens
-        )
+        shortest = len(self._short_prompt("?").tokens)
         if shortest < limit_tokens:
             return
         is_ours = self._config.max_token_length == limit_tokens
@@ -127,8 +119,7 @@ class RolloutRequests:
 
     def probe_request(self, *, evaluates: bool) -> ProbeRequest:
         """Return what servers are probed with: a short question, as a run asks it."""
-        config, messages = self._config, self.messages(SHORT_QUESTION)
-        prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
+        config = self._config
         sampling: dict[str, Any] = {
             "n": min(2, config.group_size),
             "temperature": config.temperature,
@@ -136,7 +127,12 @@ class RolloutRequests:
         }
         if evaluates:
             sampling = {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}
-        return ProbeRequest(messages, prompt.tokens, sampling)
+        prompt = self._short_prompt(SHORT_QUESTION)
+        return ProbeRequest(prompt.messages, prompt.tokens, sampling)
+
+    def _short_prompt(self, question: str) -> Prompt:
+        messages = self.messages(question)
+        return render_prompt(self._tokenizer, messages, self._template_kwargs)
 
     async def for_training(
         self, item: Any, note_answered: Callable[[Any], None]
