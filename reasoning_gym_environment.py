@@ -83,7 +83,7 @@ from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
-from rg_env.atropos.old_names import OldNames
+from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
@@ -157,10 +157,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
         # No subclass names a client of its own, nor does one that is built by hand.
         has_our_clients = self.server_cls is BaseEnv.server_cls
-        given, has_tokenizer = (
-            config,
-            config.tokenizer_name != start_checks.NO_TOKENIZER,
-        )
+        has_tokenizer = config.tokenizer_name != start_checks.NO_TOKENIZER
+        given = config
         if not has_tokenizer:  # one to count with, since the framework loads one
             stand_in = {"tokenizer_name": str(TOKENIZER_FOLDER)}
             config = config.model_copy(update=stand_in)
@@ -174,86 +172,63 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         start_checks.check_texts_do(given, self._server_types, trains=False)
         start_checks.check_paths(config)
         start_checks.check_network_variables()
-        missing = process_run.missing_folders(config)
         if has_our_clients:
             self.server_cls = client_of
-        rows = config.data_path_to_save_groups
         loaded = {
             server.tokenizer_name: "openai.tokenizer_name"
             for server in servers
             if server.server_type != "openai"  # whose client loads none
         } | {config.tokenizer_name: "env.tokenizer_name"}
         self._length = LengthLimit(config)
-        with tokenizer_checks.refusing_bad_tokenizer(loaded):
+        with (
+            tokenizer_checks.refusing_bad_tokenizer(loaded),
+            process_run.taking_over_rows(self, config, with_tokens=has_tokenizer),
+        ):
             super().__init__(config, servers, slurm=False, testing=testing)
-        self.jsonl_writer: Any = process_run.take_over(
-            self.jsonl_writer, config, missing
-        )
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
-            if self.jsonl_writer is not None:
-                self.jsonl_writer.with_tokens = False
-        if config.data_path_to_save_groups != rows:
-            logger.info(
-                "%s exists: rows go to %s", rows, config.data_path_to_save_groups
-            )
-        self._extra = sampling_extra_of(servers[0])
-        self._template_kwargs = template_kwargs_of(servers[0])
-        self._build_collaborators(servers[0].server_type)
+        self._build_collaborators(servers[0])
 
-    def _build_collaborators(self, server_type: str) -> None:
+    def _build_collaborators(self, server: APIServerConfig) -> None:
         """Build what the hooks call, from what knows least to what knows most."""
-        config = self.config
+        config, length, clients = self.config, self._length, self.server.servers
         self._lifetime = Lifetime()
         self._api = ApiClient(config.rollout_server_url)
         self._session = ApiSession(self._api)
-        self._watch = OutageWatch(self.server.servers)
-        self._start_probe = StartProbe(self.server.servers, self._watch)
+        self._watch = watch = OutageWatch(clients)
+        self._start_probe = StartProbe(clients, watch)
         self._inference = Inference(
-            self.server, self.tokenizer, server_type, on_retry=self._watch.note_retry
+            self.server, self.tokenizer, server.server_type, on_retry=watch.note_retry
         )
+        kwargs = template_kwargs_of(server)
         self._requests = RolloutRequests(
-            config,
-            self._length,
-            self.tokenizer,
-            self._inference,
-            self._watch,
-            self._template_kwargs,
+            config, length, self.tokenizer, self._inference, watch, kwargs
         )
-        self._dumps = Dumps(
+        self._dumps = dumps = Dumps(
             Path(config.data_dumps_dir),
             keep_good=config.dump_rollouts,
             keep_failed=config.dump_failed_rollouts,
             threshold=config.rollout_save_score_threshold,
         )
-        self._checkpoints = Checkpoints(self, self._dumps)
+        self._checkpoints = Checkpoints(self, dumps)
         self.ledger = self._checkpoints.ledger
         self.metrics = Metrics(self.ledger)
         self._feedback = Feedback(config.curriculum_target_accuracy)
+        extra = sampling_extra_of(server)
         self._scoring = GroupScoring(
-            config,
-            self._length,
-            self._dumps,
-            self.metrics,
-            self._feedback,
-            self._extra,
+            config, length, dumps, self.metrics, self._feedback, extra
         )
-        self._groups = GroupsInFlight(
-            self, self.ledger, self._requests, self._watch, self.metrics
+        self._groups = groups = GroupsInFlight(
+            self, self.ledger, self._requests, watch, self.metrics
         )
         # The framework's names for the same.
-        self.workers = self._groups.workers
-        self.running_items = self._groups.running_items
-        self.backlog = self._groups.backlog
+        self.workers = groups.workers
+        self.running_items = groups.running_items
+        self.backlog = groups.backlog
         self._delivery = GroupDelivery(
-            self,
-            self._groups.settle,
-            self._api,
-            self._session,
-            self.jsonl_writer,
-            self._dumps,
+            self, groups.settle, self._session, self.jsonl_writer, dumps
         )
-        self._serve_loop = ServeLoop(self, self._session, self._groups)
+        self._serve_loop = ServeLoop(self, self._session, groups)
         self._is_run = False
         self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
@@ -303,16 +278,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def close(self) -> None:
         """End everything this environment began, in this order; may be called twice."""
         await self._lifetime.close(
-            self._end_groups,
+            self._groups.end,
             self._dumps.close,
             self._close_rows,
             self._checkpoints.end,
-            self._close_servers,
+            partial(close_clients, self.server.servers),
             self._session.leave,
             wandb_run.finish,
             self._watch.stop,
-            self._stop_making_items,
-            self._close_pool,
+            self._close_workers,
             self._say_summary,
         )
 
@@ -328,23 +302,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if self.jsonl_writer is not None:
             self.jsonl_writer.close()
 
-    async def _end_groups(self) -> None:
-        await self._groups.end(self.eval_runner, *self.eval_workers)
-
     async def _close_rows(self) -> None:
         if self.jsonl_writer is not None:
             # After the row that is perhaps being written there.
             await off_loop(self.jsonl_writer.close)
 
-    async def _close_servers(self) -> None:
-        await close_clients(self.server.servers)
-
-    async def _stop_making_items(self) -> None:
+    async def _close_workers(self) -> None:
         if self._items is not None:
             self._items.items.cancel_ahead()
             self._items.evaluation.stop()
-
-    async def _close_pool(self) -> None:
         if self._pool is not None:
             await asyncio.to_thread(self._pool.close)
 
@@ -411,52 +377,29 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _set_up_alone(self) -> None:
         await self.setup()
-        if self.config.use_wandb:
-            await self._start_wandb(self.config.wandb_name or self.name)
+        await self._start_wandb(self.config.wandb_name or self.name)
 
     # -- the trainer and its API -------------------------------------------------------
 
-    @property
-    def env_id(self) -> int | None:
-        """The API's number for this environment, None before it is registered."""
-        return self._session.env_id
-
-    @env_id.setter
-    def env_id(self, env_id: int | None) -> None:
-        self._session.env_id = env_id
-
-    @property
-    def status_dict(self) -> dict[str, Any]:
-        """The API's newest status of this environment."""
-        return self._session.status
-
-    @status_dict.setter
-    def status_dict(self, status: dict[str, Any]) -> None:
-        self._session.status = status
-
-    @property
-    def limit_tokens(self) -> int:
-        """The longest sequence that may be generated, in tokens."""
-        return self._length.tokens
-
-    @property
-    def max_token_len(self) -> int:
-        """What the trainer asks sequences to stay below; 0 or less for no limit."""
-        return self._length.trainer
-
-    @max_token_len.setter
-    def max_token_len(self, limit: int) -> None:
-        self._length.trainer = limit
+    # The API's number of this environment, None before it is registered; its newest
+    # status; and what the trainer asks sequences to stay below, 0 or less for no limit.
+    env_id = view("_session.env_id")
+    status_dict = view("_session.status")
+    max_token_len = view("_length.trainer")
+    # The longest sequence that may be generated, in tokens.
+    limit_tokens = view("_length.tokens")
 
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
         if self.config.use_wandb:
             self.wandb_group, self.wandb_project = await self._session.wandb_place()
-            await self._start_wandb(self.config.wandb_name)
+        await self._start_wandb(self.config.wandb_name)
 
     async def _start_wandb(self, name: str | None) -> None:
-        settings = self.config.model_dump(mode="json")
-        await wandb_run.start(name, self.wandb_project, self.wandb_group, settings)
+        if self.config.use_wandb:
+            settings = self.config.model_dump(mode="json")
+            place = self.wandb_project, self.wandb_group
+            await wandb_run.start(name, *place, settings)
 
     async def register_env(self) -> None:
         """Register at the API, once its trainer has started.

@@ -95,7 +95,7 @@ class ApiSession:
     """
 
     def __init__(self, client: ApiClient) -> None:
-        self._client = client
+        self.client = client
         self._fingerprint = 1.0 + random.random() * FINGERPRINT
         self._status_s = -math.inf
         self.env_id: int | None = None
@@ -112,13 +112,13 @@ class ApiSession:
             SettingError: Whatever answers there is no Atropos API.
         """
         hanging = asyncio.get_running_loop().call_later(
-            patience.PROBE_SILENT_AFTER_S, self._client.say_silent
+            patience.PROBE_SILENT_AFTER_S, self.client.say_silent
         )
         try:
-            return await self._client.request(method, path, payload, needs)
+            return await self.client.request(method, path, payload, needs)
         except (ApiUnreachable, ApiRefused):
             if self.env_id is None:
-                await refuse_another_program(self._client.url)
+                await refuse_another_program(self.client.url)
             raise
         finally:
             hanging.cancel()
@@ -130,7 +130,7 @@ class ApiSession:
             SettingError: Whatever answers there is no Atropos API.
         """
         while True:
-            info = await self._client.patiently(
+            info = await self.client.patiently(
                 lambda: self._request_first(
                     "GET", "/wandb_info", needs=("group", "project")
                 )
@@ -182,13 +182,13 @@ class ApiSession:
         return reply
 
     async def _register_once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        tries = self._client.retries
-        reply = await self._client.patiently(
+        tries = self.client.retries
+        reply = await self.client.patiently(
             lambda: self._request_first(
                 "POST", "/register-env", payload, needs=("status",)
             )
         )
-        if reply["status"] == "success" and self._client.retries > tries:
+        if reply["status"] == "success" and self.client.retries > tries:
             await self._end_lost_registrations(reply["env_id"])
         return reply
 
@@ -215,8 +215,8 @@ class ApiSession:
         A sequence must stay below the limit; -1 where the trainer says nothing.
         """
         needs = ("batch_size", "max_token_len")
-        info = await self._client.patiently(
-            lambda: self._client.request("GET", "/info", needs=needs)
+        info = await self.client.patiently(
+            lambda: self.client.request("GET", "/info", needs=needs)
         )
         return info["batch_size"], info["max_token_len"]
 
@@ -230,7 +230,7 @@ class ApiSession:
     async def _request_status(self, env_id: int | None) -> dict[str, Any]:
         needs = ("current_step", "queue_size", "env_weight")
         me = {"env_id": env_id}
-        return await self._client.request("GET", "/status-env", me, needs)
+        return await self.client.request("GET", "/status-env", me, needs)
 
     async def read_status(self) -> None:
         """Ask once for our status, and go by it from then on.
@@ -254,7 +254,7 @@ class ApiSession:
                 await self.read_status()
                 return
             except ApiUnreachable:
-                await self._client.patiently(lambda: self._client.request("GET", "/"))
+                await self.client.patiently(lambda: self.client.request("GET", "/"))
             except (ApiFaulted, ApiRefused) as error:
                 if await self._is_forgotten():
                     raise ApiForgotUsError(str(error)) from error
@@ -285,8 +285,8 @@ class ApiSession:
         for ever.
         """
         me = {"env_id": env_id}
-        leaving = self._client.patiently(
-            lambda: self._client.request("POST", "/disconnect-env", me)
+        leaving = self.client.patiently(
+            lambda: self.client.request("POST", "/disconnect-env", me)
         )
         try:
             await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
@@ -297,4 +297,4 @@ class ApiSession:
         """Tell the API that this environment ends, and close the connections."""
         if self.env_id is not None:
             await self.disconnect(self.env_id)
-        await self._client.close()
+        await self.client.close()

@@ -26,7 +26,6 @@ from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
 from rg_env.atropos.api_client import (
-    ApiClient,
     ApiFaulted,
     ApiRefused,
     ApiUnreachable,
@@ -149,7 +148,6 @@ class GroupDelivery:
     Args:
         env: Its hooks send a group and take it into the table for W&B.
         settle: Counts what became of a group.
-        client: How the API is reached.
         session: This environment, as the API knows it.
         rows: Writes the rows for people; None where nobody asked for any.
         dumps: Keeps a group that the API did not take, with the reason.
@@ -159,14 +157,13 @@ class GroupDelivery:
         self,
         env: BaseEnv,
         settle: Callable[..., None],
-        client: ApiClient,
         session: ApiSession,
         rows: RowWriter | None,
         dumps: Dumps,
     ) -> None:
         self._env = env
         self._settle = settle
-        self._client = client
+        self._client = session.client
         self._session = session
         self._rows = rows
         self._dumps = dumps

@@ -132,9 +132,10 @@ class GroupsInFlight:
                 self.running_items.pop(item_uuid)
                 self.backlog.extend(self.again(running["item"]))
 
-    async def end(self, *others: asyncio.Task[Any] | None) -> None:
-        """End what is in flight after a short grace, and `others` at once."""
-        await asyncio.gather(cancel_and_wait(others), finish_or_cancel(self.workers))
+    async def end(self) -> None:
+        """End what is in flight after a short grace, and evaluations at once."""
+        evaluations = cancel_and_wait([self._env.eval_runner, *self._env.eval_workers])
+        await asyncio.gather(evaluations, finish_or_cancel(self.workers))
 
     def again(self, item: Any) -> list[Any]:
         """Return the item of a lost group, to be sampled again; none after many tries.

@@ -12,6 +12,7 @@ import logging
 import random
 import warnings
 from collections.abc import Mapping, MutableMapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,13 @@ HELPERS = (
     "_save_failed_rollouts_to_jsonl",
 )
 """The original's methods that it calls itself, and we do not; some are gone."""
+
+
+def view(path: str) -> Any:
+    """Return an attribute that is the one at a path of names: read and set there."""
+    owner, _, name = path.rpartition(".")
+    get, get_owner = attrgetter(path), attrgetter(owner)
+    return property(get, lambda self, value: setattr(get_owner(self), name, value))
 
 
 class OldNames:
@@ -114,13 +122,13 @@ class OldNames:
 
     # -- the dump files: the one being written, and how many groups they took -----
 
-    run_uuid = property(lambda self: self._dumps.saved.run_uuid)
-    rollouts_to_save_buffer = property(lambda self: self._dumps.saved.buffer)
-    failed_rollouts_to_save_buffer = property(lambda self: self._dumps.failed.buffer)
-    processed_item_count = property(lambda self: self._dumps.saved.groups_total)
-    failed_processed_item_count = property(lambda self: self._dumps.failed.groups_total)
-    save_file_batch_num = property(lambda self: self._dumps.saved.batch_num)
-    failed_save_file_batch_num = property(lambda self: self._dumps.failed.batch_num)
+    run_uuid = view("_dumps.saved.run_uuid")
+    rollouts_to_save_buffer = view("_dumps.saved.buffer")
+    failed_rollouts_to_save_buffer = view("_dumps.failed.buffer")
+    processed_item_count = view("_dumps.saved.groups_total")
+    failed_processed_item_count = view("_dumps.failed.groups_total")
+    save_file_batch_num = view("_dumps.saved.batch_num")
+    failed_save_file_batch_num = view("_dumps.failed.batch_num")
 
     @property
     def datadumps_dir(self) -> str:
@@ -141,18 +149,11 @@ class OldNames:
 
     # -- progress ----------------------------------------------------------------------
 
-    @property
-    def percent_correct_buffer(self) -> list[float]:
-        """1.0 or 0.0 for each rollout since W&B was last written: is it correct."""
-        return self._scoring.correct_since_log
-
-    @percent_correct_buffer.setter
-    def percent_correct_buffer(self, correct: list[float]) -> None:
-        self._scoring.correct_since_log = correct
-
+    # 1.0 or 0.0 for each rollout since W&B was last written: is it correct.
+    percent_correct_buffer = view("_scoring.correct_since_log")
     # Task to its newest group means, oldest first, and to the number of its groups.
-    task_performance_history = property(lambda self: self._feedback.progress.history)
-    task_group_counts = property(lambda self: self._feedback.progress.group_counts)
+    task_performance_history = view("_feedback.progress.history")
+    task_group_counts = view("_feedback.progress.group_counts")
 
     @property
     def task_complexity_levels(self) -> MutableMapping[str, float]:

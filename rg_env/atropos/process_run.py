@@ -10,8 +10,9 @@ item is missing, requests for ever when scores are equal.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,29 +29,30 @@ from rg_env.rollouts.row_writer import RowWriter
 logger = logging.getLogger(__name__)
 
 
-def missing_folders(config: ReasoningGymEnvConfig) -> list[Path]:
-    """Return the folders that the framework will make for rows, inner ones first."""
-    if config.data_path_to_save_groups is None:
-        return []
-    above = Path(config.data_path_to_save_groups).parents
-    return [folder for folder in above if not folder.exists()]
-
-
-def take_over(
-    framework_writer: Any, config: ReasoningGymEnvConfig, made: Sequence[Path]
-) -> RowWriter | None:
-    """Return our writer for the file that the framework has opened, if it has one.
+@contextlib.contextmanager
+def taking_over_rows(
+    env: Any, config: ReasoningGymEnvConfig, *, with_tokens: bool
+) -> Iterator[None]:
+    """Write rows by our writer to the file that the framework opens inside, if any.
 
     Args:
-        framework_writer: The framework's own, None where no rows are wanted.
-        config: Names the file.
-        made: Folders that the framework made for it, inner ones first.
+        env: Gets the writer.
+        config: Names the file, and afterwards the one that was free.
+        with_tokens: Whether rows have token ids.
     """
+    wanted = config.data_path_to_save_groups
+    above = () if wanted is None else Path(wanted).parents
+    made = [folder for folder in above if not folder.exists()]
+    yield
     path = config.data_path_to_save_groups
-    if framework_writer is None or path is None:
-        return None
-    framework_writer.close()
-    return RowWriter(Path(path), made)
+    if env.jsonl_writer is None or path is None:
+        env.jsonl_writer = None
+        return
+    env.jsonl_writer.close()
+    env.jsonl_writer = RowWriter(Path(path), made)
+    env.jsonl_writer.with_tokens &= with_tokens
+    if path != wanted:
+        logger.info("%s exists: rows go to %s", wanted, path)
 
 
 class ProcessRun:
