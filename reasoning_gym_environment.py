@@ -64,7 +64,7 @@ from atroposlib.envs.server_handling.server_manager import (
     ServerBaseline,
 )
 
-from rg_env import logs, patience
+from rg_env import logs
 from rg_env.atropos import (
     evaluation_run,
     process_run,
@@ -78,7 +78,7 @@ from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
 from rg_env.atropos.checkpoint_files import Stateful, collect, has_checkpoints, write
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.delivery import GroupDelivery
+from rg_env.atropos.delivery import GroupDelivery, listed
 from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
@@ -95,7 +95,7 @@ from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.start_probe import StartProbe
 from rg_env.items import worker_jobs
-from rg_env.items.item_source import PATIENCE_S, NoItems
+from rg_env.items.item_source import PATIENCE_S
 from rg_env.items.run_items import prepare_items
 from rg_env.off_loop import off_loop
 from rg_env.reports.evaluation_summary import summarise
@@ -117,7 +117,7 @@ SUMMARY_EVERY_S = 30.0
 
 
 class ReasoningGymEnv(OldNames, BaseEnv):
-    """Asks a model the tasks of reasoning-gym and scores what it answers.
+    """Queries a model with the tasks of reasoning-gym and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
     library's entry, and an object with `score_answer(answer, entry) -> float`.
@@ -330,8 +330,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """`serve`: feed the trainer until its last step.
 
         Raises:
-            SettingError: The servers' type returns nothing a trainer can use, or a
-                group is one rollout.
+            SettingError: No trainer could learn from such groups.
         """
         start_checks.check_can_train(
             self.config,
@@ -402,61 +401,45 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             await wandb_run.start(name, *place, settings)
 
     async def register_env(self) -> None:
-        """Register at the API, once its trainer has started.
+        """Register at the API, once its trainer has started; continue a resumed run.
 
-        The first registration of a resumed run loads its checkpoint; where none was
-        ever saved, and none will be, nothing is written to look for one.
+        The first registration loads the checkpoint; where none was ever saved, and
+        none will be, nothing is written to look for one.
 
         Raises:
             SettingError: Neither the settings nor the trainer say how long the run is.
         """
         is_first = self.env_id is None
+        config = self.config
         registration = await self._session.register(
-            name=self.config.wandb_name or self.name,
-            weight=self.config.inference_weight,
-            group_size=self.config.group_size,
-            max_token_length=self.config.max_token_length,
-            min_batch_allocation=self.config.min_batch_allocation,
+            name=config.wandb_name or self.name,
+            weight=config.inference_weight,
+            group_size=config.group_size,
+            max_token_length=config.max_token_length,
+            min_batch_allocation=config.min_batch_allocation,
         )
         if is_first:
             # It names the checkpoints, which a later registration must not part.
             self.wandb_prepend = registration["wandb_name"]
-            config = self.config
             start_checks.say_shard(self.env_id, config.shard_index, config.num_shards)
         self.curr_step = registration["starting_step"]
         self.checkpoint_dir = registration["checkpoint_dir"]
         self.checkpoint_interval = registration["checkpoint_interval"]
-        if self.config.total_steps == -1:
-            self.config.total_steps = registration["num_steps"]
-        if self.config.total_steps == -1:
+        if config.total_steps == -1:
+            config.total_steps = registration["num_steps"]
+        if config.total_steps == -1:
             raise SettingError(
                 "env.total_steps: -1 takes the trainer's number of steps, which has"
                 " none either; set one of the two"
             )
-        await self._end_killed_instances()
+        if self.checkpoint_interval > 0:
+            await self._checkpoints.end_killed_instances(self._session)
         kept = self.checkpoint_interval > 0 or has_checkpoints(self.checkpoint_dir)
         if is_first and self.curr_step > 0 and kept:
             self.load_checkpoint()
 
-    async def _end_killed_instances(self) -> None:
-        """Remember our registration, and end those of killed instances like us.
-
-        The API would count them in for ever, and wait for their part of every batch.
-        """
-        if self.checkpoint_interval <= 0 or self.env_id is None:
-            return
-        url, folder = self._api.url, self._checkpoints.folder
-        folder.note_registration(url, self.env_id)
-        for env_id in folder.killed_env_ids(url, self.env_id):
-            logger.warning("the API is told that environment %d was killed", env_id)
-            await self._session.disconnect(env_id)
-
     async def get_server_info(self) -> None:
-        """Take over the trainer's batch size and limit of length.
-
-        Raises:
-            SettingError: No group fits the one, or no prompt the other.
-        """
+        """Take over the trainer's batch size and limit of length."""
         batch_size, max_token_len = await self._session.trainer_limits()
         if batch_size != -1:
             self.config.batch_size = batch_size
@@ -519,20 +502,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         Raises:
             NoItems: No item could be made, or no prompt fitted, for too long.
         """
-        items = self._made().items
-        for _ in range(patience.LONG_PROMPTS_IN_A_ROW):
-            made = await items.next_item()
-            messages = self._requests.messages(made.entry["question"])
-            prompt = await self._requests.prompt(messages)
-            if len(prompt.tokens) < self._length.tokens:
-                logger.debug("next item %r", made.handle)
-                return messages, made.entry, made.handle
-            self.metrics.events["prompts_too_long"] += 1
-            logger.debug("%r: its prompt leaves no room", made.handle)
-        raise NoItems(
-            f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
-            f" {self.limit_tokens} tokens; raise env.max_token_length or the trainer's"
-        )
+        items, events = self._made().items, self.metrics.events
+        messages, made = await self._requests.next_that_fits(items.next_item, events)
+        logger.debug("next item %r", made.handle)
+        return messages, made.entry, made.handle
 
     async def collect_trajectories(
         self, item: Item
@@ -622,10 +595,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.eval_runner.add_done_callback(evaluation_run.log_failure)
 
     async def rollout_and_score_eval(self, test_item: Any) -> float:
-        """Ask one evaluation item once and return its score, in [0, 1].
-
-        Args:
-            test_item: (entry, dataset), or a whole item.
+        """Query one evaluation item, (entry, dataset) or whole; return its score.
 
         Raises:
             InferenceFailed: The servers did not answer.
@@ -640,7 +610,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         return rollout, await self._scoring.one_score(rollout)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
-        """Ask all evaluation items; write, show and keep the results.
+        """Query all evaluation items; write, show and keep the results.
 
         A failed request is tried again and then counted as failed: it is no wrong
         answer and does not end the evaluation.
@@ -675,6 +645,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _write_numbers(
         self, folder: Path, metrics: dict[str, float], began: float
     ) -> None:
+        sampling = {
+            "temperature": self.config.eval_temperature,
+            "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
+        }
         wanted = self.config.data_dir_to_save_evals
         self.config.data_dir_to_save_evals = str(folder)  # where the framework writes
         try:
@@ -682,10 +656,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 metrics=metrics,
                 start_time=began,
                 end_time=time.time(),
-                generation_parameters={
-                    "temperature": self.config.eval_temperature,
-                    "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
-                },
+                generation_parameters=sampling,
                 verbose=False,
             )
         finally:
@@ -695,14 +666,13 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
         """Keep a few rollouts of a group for the W&B table, if W&B is on."""
-        if not self.config.use_wandb:
-            return
-        wanted = self.config.num_rollouts_per_group_for_logging
-        for group in scored_data if isinstance(scored_data, list) else [scored_data]:
-            rows = await wandb_run.rollout_rows(group, wanted, self.tokenizer)
-            self.rollouts_for_wandb.append(rows)
-        excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
-        del self.rollouts_for_wandb[: max(0, excess)]
+        if self.config.use_wandb:
+            wanted = self.config.num_rollouts_per_group_for_logging
+            for group in listed(scored_data):
+                rows = await wandb_run.rollout_rows(group, wanted, self.tokenizer)
+                self.rollouts_for_wandb.append(rows)
+            excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
+            del self.rollouts_for_wandb[: max(0, excess)]
 
     async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
         """Add the table of the rollouts that were kept, if there are any."""

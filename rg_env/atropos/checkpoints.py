@@ -36,6 +36,8 @@ from rg_env.rollouts.run_dumps import Dumps
 if TYPE_CHECKING:
     from atroposlib.envs.base import BaseEnv
 
+    from rg_env.atropos.api_session import ApiSession
+
 logger = logging.getLogger(__name__)
 
 MAX_NAMES = 100
@@ -231,6 +233,19 @@ class Checkpoints:
             shard = None if count == 1 else f"shard{index}of{count}"
             self._folder = CheckpointFolder(self._env.checkpoint_dir, self._name, shard)
         return self._folder
+
+    async def end_killed_instances(self, session: ApiSession) -> None:
+        """Remember our registration, and end those of killed instances like us.
+
+        The API would count them in for ever, and wait for their part of every batch.
+        """
+        url, env_id = session.client.url, session.env_id
+        if env_id is None:
+            return
+        self.folder.note_registration(url, env_id)
+        for killed in self.folder.killed_env_ids(url, env_id):
+            logger.warning("the API is told that environment %d was killed", killed)
+            await session.disconnect(killed)
 
     def begin(self) -> None:
         """Keep the ledger on disk, and save at the end; the files are this run's."""

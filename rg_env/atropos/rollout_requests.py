@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Completion, Sampling
@@ -15,7 +18,10 @@ from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.items.item_source import MadeItem, NoItems
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
+
+logger = logging.getLogger(__name__)
 
 SHORT_QUESTION = "What is 2 + 2?"
 
@@ -103,6 +109,28 @@ class RolloutRequests:
     async def prompt(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
         """Return the prompt of messages; a long one is rendered off the event loop."""
         return await self._prompts.render(messages)
+
+    async def next_that_fits(
+        self, next_item: Callable[[], Awaitable[MadeItem]], events: Counter[str]
+    ) -> tuple[Sequence[Message], MadeItem]:
+        """Return the next item whose prompt leaves room, and its messages.
+
+        Raises:
+            NoItems: No item could be made, or no prompt fitted, for too long.
+        """
+        for _ in range(patience.LONG_PROMPTS_IN_A_ROW):
+            made = await next_item()
+            messages = self.messages(made.entry["question"])
+            prompt = await self.prompt(messages)
+            if len(prompt.tokens) < self._length.tokens:
+                return messages, made
+            events["prompts_too_long"] += 1
+            logger.debug("%r: its prompt leaves no room", made.handle)
+        raise NoItems(
+            f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
+            f" {self._length.tokens} tokens; raise env.max_token_length or the"
+            " trainer's"
+        )
 
     def check_limit(self) -> None:
         """Refuse a limit that the shortest question reaches."""
