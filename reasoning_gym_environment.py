@@ -556,10 +556,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         limit_tokens = self._length.trainer if abort_on_any_max_length_exceeded else 0
         await self._delivery.deliver(
-            scored_data,
-            item,
-            is_for_trainer=do_send_to_api,
-            limit_tokens=limit_tokens,
+            scored_data, item, is_for_trainer=do_send_to_api, limit_tokens=limit_tokens
         )
 
     async def _send_scored_data_to_api(self, scored_data: Any) -> None:

@@ -262,9 +262,7 @@ class Checkpoints:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
     def restore(
-        self,
-        owners: Callable[[], Mapping[str, Stateful]],
-        settings: Mapping[str, Any],
+        self, owners: Callable[[], Mapping[str, Stateful]], settings: Mapping[str, Any]
     ) -> None:
         """Continue from the newest checkpoint that is not after the current step.
 

@@ -25,11 +25,7 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
-from rg_env.atropos.api_client import (
-    ApiFaulted,
-    ApiRefused,
-    ApiUnreachable,
-)
+from rg_env.atropos.api_client import ApiFaulted, ApiRefused, ApiUnreachable
 from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
@@ -199,10 +195,7 @@ class GroupDelivery:
             self._env.items_sent_this_step += sum(taken)
 
     async def _checked(
-        self,
-        parcels: Sequence[_Parcel],
-        is_for_trainer: bool,
-        limit_tokens: int,
+        self, parcels: Sequence[_Parcel], is_for_trainer: bool, limit_tokens: int
     ) -> list[_Parcel]:
         """Return the parcels that pass the checks, their rows written."""
         left = []

@@ -69,11 +69,7 @@ class ProcessRun:
     """
 
     def __init__(
-        self,
-        env: BaseEnv,
-        groups: GroupsInFlight,
-        rows: RowWriter,
-        watch: OutageWatch,
+        self, env: BaseEnv, groups: GroupsInFlight, rows: RowWriter, watch: OutageWatch
     ) -> None:
         self._env = env
         self._groups = groups

@@ -60,10 +60,7 @@ class ServeLoop:
     """
 
     def __init__(
-        self,
-        env: BaseEnv,
-        session: ApiSession,
-        groups: GroupsInFlight,
+        self, env: BaseEnv, session: ApiSession, groups: GroupsInFlight
     ) -> None:
         self._env = env
         self._session = session

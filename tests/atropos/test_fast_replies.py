@@ -53,10 +53,7 @@ def replies(name, requests, monkeypatch):
     for method, path, body in requests:
         kwargs = {"json": body} if not isinstance(body, (bytes, type(None))) else {}
         if isinstance(body, bytes):
-            kwargs = {
-                "content": body,
-                "headers": {"content-type": "application/json"},
-            }
+            kwargs = {"content": body, "headers": {"content-type": "application/json"}}
         found.append(client.request(method, path, **kwargs))
     return found
 

@@ -7,11 +7,7 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from rg_env.atropos.server_list import server_list, slurm_urls
 from rg_env.errors import SettingError
-from tests.support.parts import (
-    NOWHERE,
-    TOKENIZER,
-    server_config,
-)
+from tests.support.parts import NOWHERE, TOKENIZER, server_config
 
 
 @pytest.fixture

@@ -9,12 +9,7 @@ import pytest
 
 from rg_env.atropos import start_checks
 from rg_env.errors import SettingError
-from tests.support.parts import TOKENIZER, build_env, env_config, run_main
-
-
-def check_trains(group_size: int, types: list[str], *, ours: bool) -> None:
-    config = env_config(group_size=group_size)
-    start_checks.check_can_train(config, types, has_our_clients=ours)
+from tests.support.parts import build_env, env_config, run_main
 
 
 def test_a_trainer_is_fed_no_groups_of_one() -> None:
@@ -71,19 +66,6 @@ def test_settings_are_refused_and_not_blamed_on_the_tokenizer(
         build_env(**changes, tokenizer_name="/nowhere")
     assert expected in str(refused.value)
     assert "tokenizer" not in str(refused.value)
-
-
-@pytest.mark.processes
-def test_a_limit_that_leaves_no_room_is_not_blamed_on_the_tokenizer(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    argv = [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"]
-    assert run_main(["process", *argv, "--env.max_token_length=20"]) == 2
-    said = capsys.readouterr().err
-    assert "error: env.max_token_length: 20 tokens leave no room" in said
 
 
 def test_reasoning_is_asked_of_a_server_that_is_told() -> None:

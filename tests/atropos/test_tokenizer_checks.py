@@ -187,9 +187,7 @@ def test_a_hub_that_is_not_there_is_the_reason(
 
 
 def test_without_a_hub_a_tokenizer_of_the_cache_is_used(
-    use_hub: Callable[[str], None],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    use_hub: Callable[[str], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     use_hub(NOBODY)
     model = tmp_path / "cache" / "models--owner--model"

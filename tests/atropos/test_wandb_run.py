@@ -2,12 +2,7 @@
 
 import asyncio
 
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
 def test_more_rollouts_for_wandb_than_a_group_has_lose_nothing():

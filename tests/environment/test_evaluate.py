@@ -276,15 +276,6 @@ def test_a_request_that_fails_once_is_tried_again(tmp_path):
     assert numbers(tmp_path)["eval/failed_requests"] == 0
 
 
-def test_nothing_evaluated_is_a_failure(tmp_path):
-    async def run():
-        async with vllm_server(lambda body: 500) as url:
-            return await evaluated(url, tmp_path, give_up_after_s=1.0)
-
-    _, status = asyncio.run(run())
-    assert status == 1
-
-
 def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     tmp_path, logged
 ):

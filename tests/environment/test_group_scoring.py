@@ -4,12 +4,7 @@ import asyncio
 import json
 import pickle
 
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
 def scored(rollouts, **changes):
@@ -30,11 +25,6 @@ def test_the_rollouts_given_are_not_changed_or_shuffled():
     before = pickle.dumps([r["messages"] for r in rollouts])
     scored(rollouts)
     assert pickle.dumps([r["messages"] for r in rollouts]) == before
-
-
-def test_a_group_of_equal_scores_is_kept_where_the_setting_says_so():
-    group = scored([rollout(RIGHT)] * 2, ensure_scores_are_not_same=False)
-    assert group["scores"] == [1.0, 1.0]
 
 
 def test_no_rollouts_are_no_group():

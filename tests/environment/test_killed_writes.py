@@ -45,9 +45,7 @@ for last_line in range(1, 10**6):
 
 
 @pytest.mark.processes
-def test_a_kill_at_any_line_of_the_write_leaves_the_old_checkpoint_or_the_new(
-    tmp_path,
-):
+def test_a_kill_at_any_line_of_the_write_leaves_the_old_checkpoint_or_the_new(tmp_path):
     target = tmp_path / "step-4.json"
     checkpoint_files.write(target, {"version": "old"})
     child = subprocess.run(

@@ -6,13 +6,7 @@ import random
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    ready_env,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, ready_env, rollout
 
 
 def questions(items):
