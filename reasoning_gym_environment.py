@@ -319,10 +319,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             for line in self.metrics.summary():
                 logger.info("%s", line)
 
-    @property
-    def exit_status(self) -> int:
-        """0, 1 after a failure, 128 + n after signal n."""
-        return self._lifetime.exit_status
+    # 0, 1 after a failure, 128 + n after signal n.
+    exit_status = view("_lifetime.exit_status")
 
     # -- the three commands ------------------------------------------------------------
 

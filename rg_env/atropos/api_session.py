@@ -86,9 +86,6 @@ class ApiForgotUsError(RunFailed):
 class ApiSession:
     """This environment as the API knows it.
 
-    Args:
-        client: How the API is reached.
-
     Attributes:
         env_id: The API's number for this environment, None before it is registered.
         status: The API's newest status of this environment, {} before the first.

@@ -201,10 +201,6 @@ def left_ledger(source: Path) -> dict[str, Any] | None:
 class Checkpoints:
     """The checkpoints and the ledger of one environment.
 
-    Args:
-        env: Its hook saves; its attributes say where and of which step.
-        dumps: Its losses are part of the ledger on disk.
-
     Attributes:
         ledger: What became of the rollouts; on disk from `begin` on.
     """

@@ -169,11 +169,7 @@ class GroupDelivery:
     ) -> None:
         """Check a group, or several, write the rows, and send what is left.
 
-        Args:
-            groups: A group, or a list of groups of which some may be None.
-            item: Whose group it is.
-            is_for_trainer: Whether it goes to the API.
-            limit_tokens: Every sequence must stay below it; 0 or less for no limit.
+        `groups` is a group, or a list of groups of which some may be None.
         """
         parcels = [_Parcel(group) for group in listed(groups)]
         try:

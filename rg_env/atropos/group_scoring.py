@@ -172,14 +172,6 @@ def build_trainer_group(
 class GroupScoring:
     """Scores groups and tells the result to dumps, metrics and levels.
 
-    Args:
-        config: The settings.
-        length: The longest sequences.
-        dumps: Takes every scored group.
-        metrics: Counts it.
-        feedback: Moves levels and weights by it.
-        extra: Fields of requests that the trainer is told of beside the settings.
-
     Attributes:
         pool: The workers that score; None for those that the process shares.
         versions: What a dumped line names.

@@ -34,13 +34,6 @@ MAX_LOST_ITEMS = 1024
 class GroupsInFlight:
     """The groups that were started and have not ended.
 
-    Args:
-        env: Its hooks take an item all its way.
-        ledger: Told what became of rollouts.
-        requests: Queries the inference servers for rollouts.
-        watch: Told of requests that failed; waits before an item is sampled again.
-        metrics: Counts errors and retries.
-
     Attributes:
         workers: The task of each group; a framework's name.
         running_items: Of each group its item, task and start, by an id.

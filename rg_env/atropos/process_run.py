@@ -58,12 +58,6 @@ def taking_over_rows(
 class ProcessRun:
     """One run of `process`.
 
-    Args:
-        env: Its hooks are called where the framework calls them.
-        groups: Takes an item to its group.
-        rows: Where the rows go.
-        watch: Says when waiting for the inference servers has taken too long.
-
     Attributes:
         written: Rows written so far.
     """

@@ -72,16 +72,7 @@ def build_rollout(
 
 
 class RolloutRequests:
-    """Queries the inference servers for rollouts.
-
-    Args:
-        config: The settings.
-        length: The longest sequences.
-        tokenizer: The environment's tokenizer.
-        inference: Queries the servers.
-        watch: Ends a request when it is time to give up on the servers.
-        template_kwargs: What the chat template is given beside the messages.
-    """
+    """Queries the inference servers for rollouts."""
 
     def __init__(
         self,

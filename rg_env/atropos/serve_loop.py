@@ -51,13 +51,7 @@ def passed(interval: int, before: int, now: int) -> bool:
 
 
 class ServeLoop:
-    """Feeds a trainer until its last step.
-
-    Args:
-        env: Its hooks are called where the framework calls them.
-        session: The environment as the API knows it.
-        groups: The groups in flight.
-    """
+    """Feeds a trainer until its last step."""
 
     def __init__(
         self, env: BaseEnv, session: ApiSession, groups: GroupsInFlight

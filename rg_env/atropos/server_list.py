@@ -144,17 +144,14 @@ def server_list(
     environ: Mapping[str, str] | None = None,
     of_one_type: bool = False,
 ) -> list[APIServerConfig]:
-    """Return the servers of the run.
+    """Return the servers of the run: at least one config with a key.
 
     Args:
         configs: One config or several.
         tokenizer_name: For servers whose config names none.
-        slurm: Whether the URLs come from the Slurm job.
+        slurm: Whether the URLs come from the Slurm job, one server like the first each.
         environ: Where Slurm's variables are; the process's own by default.
         of_one_type: Whether one class of clients has to do for all.
-
-    Returns:
-        At least one config with a key; on Slurm one for each URL, like the first.
 
     Raises:
         SettingError: There is no server, they differ in what must be one, or Slurm's

@@ -62,13 +62,7 @@ async def start(
     group: str | None,
     settings: Mapping[str, Any],
 ) -> None:
-    """Start a run, whose name ends with the day and some letters.
-
-    Args:
-        name: What the run's name begins with; None leaves the name to W&B.
-        project: Its project, None for the user's default.
-        group: Its group, if any.
-        settings: What W&B shows as the run's config.
+    """Start a run, whose name ends with the day and some letters; None is W&B's own.
 
     Raises:
         WandbFailed: W&B did not start it.
