@@ -138,16 +138,18 @@ class RolloutRequests:
 
     def probe_request(self, *, evaluates: bool) -> ProbeRequest:
         """Return what servers are probed with: a short question, as a run asks it."""
-        config = self._config
-        sampling: dict[str, Any] = {
-            "n": min(2, config.group_size),
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-        }
-        if evaluates:
-            sampling = {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}
+        sampling = self._sampling("eval" if evaluates else "train")
+        sampling["n"] = min(2, sampling["n"])
         prompt = self._short_prompt(SHORT_QUESTION)
         return ProbeRequest(prompt.messages, prompt.tokens, sampling)
+
+    def _sampling(self, split: str) -> dict[str, Any]:
+        """Return how a split, train or eval, is sampled."""
+        config = self._config
+        if split == "eval":
+            return {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}
+        sampling = {"temperature": config.temperature, "top_p": config.top_p}
+        return {"n": config.group_size, **sampling}
 
     def _short_prompt(self, question: str) -> Prompt:
         messages = self.messages(question)
@@ -165,17 +167,9 @@ class RolloutRequests:
         Raises:
             InferenceFailed: The servers did not answer, or it is time to give up.
         """
-        config = self._config
         answered = functools.partial(note_answered, asyncio.current_task())
-        rollouts = await self._rollouts(
-            item,
-            config.group_size,
-            self._length.tokens,
-            temperature=config.temperature,
-            top_p=config.top_p,
-            split="train",
-            on_reply=answered,
-        )
+        limit = self._length.tokens
+        rollouts = await self._rollouts(item, "train", limit, answered)
         answered()
         return rollouts
 
@@ -183,35 +177,23 @@ class RolloutRequests:
         self, entry: Mapping[str, Any], dataset: Any
     ) -> dict[str, Any]:
         """Return one rollout of an evaluation item; raises as `for_training`."""
-        (rollout,) = await self._rollouts(
-            (self.messages(entry["question"]), entry, dataset),
-            1,
-            self._length.evaluation_tokens,
-            temperature=self._config.eval_temperature,
-            top_p=1.0,
-            split="eval",
-        )
+        item = self.messages(entry["question"]), entry, dataset
+        limit = self._length.evaluation_tokens
+        (rollout,) = await self._rollouts(item, "eval", limit)
         return rollout
 
     async def _rollouts(
         self,
         item: Any,
-        n: int,
-        limit_tokens: int,
-        *,
-        temperature: float,
-        top_p: float,
         split: str,
+        limit_tokens: int,
         on_reply: Callable[[], None] | None = None,
     ) -> list[dict[str, Any]]:
         messages, entry, dataset = item
         prompt = await self.prompt(messages)
-        sampling = Sampling(
-            max_tokens=max(1, limit_tokens - len(prompt.tokens)),
-            temperature=temperature,
-            top_p=top_p,
-            split=split,
-        )
+        how = self._sampling(split)
+        n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
+        sampling = Sampling(max_tokens=room, split=split, **how)
         completions = await self._watch.unless_given_up(
             self._inference.generate(prompt, n, sampling, on_reply)
         )
