@@ -12,16 +12,6 @@ from rg_env.errors import SettingError
 from tests.support.parts import build_env, env_config, run_main
 
 
-def test_a_trainer_is_fed_no_groups_of_one() -> None:
-    start_checks.check_can_train(
-        env_config(group_size=2), ["vllm"], has_our_clients=True
-    )
-    with pytest.raises(SettingError, match="a group of one has zero variance"):
-        start_checks.check_can_train(
-            env_config(group_size=1), ["vllm"], has_our_clients=True
-        )
-
-
 def test_a_group_of_one_ends_serve_from_python_too() -> None:
     env = build_env(group_size=1)
     with pytest.raises(SettingError, match="has zero variance"):
@@ -86,16 +76,12 @@ def test_only_texts_need_no_tokenizer() -> None:
 
 
 def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
-    start_checks.check_can_train(
-        env_config(group_size=2), ["vllm", "sglang"], has_our_clients=False
-    )
-    start_checks.check_can_train(
-        env_config(group_size=2), ["openai", "trl"], has_our_clients=True
-    )
+    config = env_config(group_size=2)
+    check = start_checks.check_can_train
+    check(config, ["vllm", "sglang"], has_our_clients=False)
+    check(config, ["openai", "trl"], has_our_clients=True)
     with pytest.raises(SettingError, match=r"'openai'.*cannot train"):
-        start_checks.check_can_train(
-            env_config(group_size=2), ["openai"], has_our_clients=False
-        )
+        check(config, ["openai"], has_our_clients=False)
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,6 @@ def test_the_items_depend_on_the_evaluation_seed(done, tmp_path, simulated):
     assert asked[0] != asked[1]
 
 
-def test_a_server_of_type_openai_is_evaluated(tmp_path, simulated):
-    assert evaluate(tmp_path, simulated.url, "openai") == 0
-    assert numbers(tmp_path)["eval/items"] == 2 * len(FAST_TASKS)
-
-
 def test_a_table_of_all_tasks_is_printed(tmp_path, simulated, capsys):
     assert evaluate(tmp_path, simulated.url) == 0
     said = capsys.readouterr().out

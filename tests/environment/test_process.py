@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -196,20 +195,6 @@ def test_an_interrupted_run_keeps_its_rows_and_makes_the_page(tmp_path, simulate
     assert "Traceback" not in said
     assert len(list(read_groups(rows))) >= 1
     assert (tmp_path / "rows.html").exists()
-
-
-def test_html_of_a_model_is_not_live_on_the_page(tmp_path):
-    evil = "<script>alert(1)</script>\n~~~\n<img src=x onerror=alert(2)>\n~~~~\n<b>"
-
-    async def run():
-        async with vllm_server(lambda body: vllm_reply([evil] * body["n"])) as url:
-            env = process_env(tmp_path, url, 1)
-            await env.process_manager()
-
-    asyncio.run(run())
-    text = group_page.write_page_of(tmp_path / "rows.jsonl").read_text()
-    assert "alert(1)" in text
-    assert not re.search(r"<script>alert|<img src=x|<b>", text)
 
 
 def test_a_missing_item_does_not_end_the_run_with_success(tmp_path):
