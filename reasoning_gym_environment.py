@@ -149,7 +149,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         slurm: bool = False,
         testing: bool = False,
     ) -> None:
-        """Build the environment; starts no process and asks no server.
+        """Build the environment; starts no process and queries no server.
 
         Raises:
             SettingError: A setting cannot be used; nothing was begun.
@@ -688,8 +688,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             numbers["train/tasks"] = wandb_run.table(*self.metrics.task_table())
             numbers["curriculum/tasks"] = wandb_run.table(*self._feedback.table())
             if self._items is not None:
-                unasked = self._items.items.unused_table()
-                numbers["train/items_not_sampled"] = wandb_run.table(*unasked)
+                not_sampled = self._items.items.unused_table()
+                numbers["train/items_not_sampled"] = wandb_run.table(*not_sampled)
         numbers |= await wandb_run.numbers_of_servers(self.server.servers)
         await super().wandb_log(numbers)
 

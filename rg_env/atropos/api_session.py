@@ -45,8 +45,8 @@ OWN_NAME = "AtroposLib"
 async def refuse_another_program(url: str) -> None:
     """Refuse a program that answers, and is not the Atropos API.
 
-    A proxy that has not found the API yet may answer once in its place, so it is looked
-    at several times. One that is silent or fails is waited for.
+    A proxy that has not found the API yet may answer once in its place, so it is probed
+    several times. One that is silent or fails is waited for.
 
     Args:
         url: The API's, as the user wrote it, without a slash at its end.

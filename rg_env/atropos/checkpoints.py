@@ -263,7 +263,7 @@ class Checkpoints:
         """Continue from the newest checkpoint that is not after the current step.
 
         Args:
-            owners: Returns who takes over which part; asked only if there is one.
+            owners: Returns who takes over which part; called only if there is one.
             settings: What the run must share with the one that it continues.
 
         Raises:

@@ -18,21 +18,10 @@ FEWEST_WORKERS, MOST_WORKERS = 2, 8
 """Bounds of the default number of workers; one is kept free for scoring."""
 
 STREAM_FIELDS = (
-    "seed",
-    "eval_seed",
-    "num_eval_samples_per_task",
-    "num_eval_tasks",
-    "complexity_mode",
-    "tasks",
-    "categories",
-    "exclude_tasks",
-    "task_weights",
-    "task_params",
-    "mixture",
-    "task_levels",
-    "task_choice",
-    "shard_index",
-    "num_shards",
+    *("seed", "eval_seed", "num_eval_samples_per_task", "num_eval_tasks"),
+    *("complexity_mode", "tasks", "categories", "exclude_tasks", "task_weights"),
+    *("task_params", "mixture", "task_levels", "task_choice"),
+    *("shard_index", "num_shards"),
 )
 """What a resumed run must share with the run it continues."""
 

@@ -41,29 +41,16 @@ FEW_TOKENS = 8192
 
 API_KEYS = frozenset(
     {
-        "tokens",
-        "masks",
-        "scores",
-        "advantages",
-        "ref_logprobs",
-        "messages",
-        "generation_params",
-        "inference_logprobs",
-        "overrides",
-        "group_overrides",
-        "images",
-        "distill_token_ids",
-        "distill_logprobs",
+        *("tokens", "masks", "scores", "advantages", "ref_logprobs", "messages"),
+        *("generation_params", "inference_logprobs", "overrides", "group_overrides"),
+        *("images", "distill_token_ids", "distill_logprobs"),
     }
 )
 """What the API keeps of a group; rows for people carry more."""
 
 SET_IF_ABSENT = (
-    "ref_logprobs",
-    "overrides",
-    "group_overrides",
-    "distill_token_ids",
-    "distill_logprobs",
+    *("ref_logprobs", "overrides", "group_overrides"),
+    *("distill_token_ids", "distill_logprobs"),
 )
 
 Group = dict[str, Any]

@@ -225,17 +225,17 @@ class GroupsInFlight:
 
     async def _postprocessed(self, group: Any) -> Any:
         """Apply the hook; what a subclass drops or loses in it is counted."""
-        asked = rollouts_in(group)
+        before = rollouts_in(group)
         try:
             left = await self._env.postprocess_histories(group)
         except asyncio.CancelledError:
-            self._ledger.settle(Ending("cancelled", asked))
+            self._ledger.settle(Ending("cancelled", before))
             raise
         except Exception:
-            self._ledger.settle(Ending("failed", asked))
+            self._ledger.settle(Ending("failed", before))
             raise
-        if rollouts_in(left) < asked:
-            self._ledger.settle(Ending("refused_by_api", asked - rollouts_in(left)))
+        if rollouts_in(left) < before:
+            self._ledger.settle(Ending("refused_by_api", before - rollouts_in(left)))
         return left
 
     # -- a group -----------------------------------------------------------------------

@@ -110,12 +110,9 @@ class ProcessRun:
     def _may_begin(self, total: int) -> bool:
         if self._fruitless == patience.FRUITLESS_GROUPS_IN_A_ROW:
             logger.error("%d groups in a row gave no row: ending", self._fruitless)
-            self._fruitless += 1
-        is_fruitless = self._fruitless > patience.FRUITLESS_GROUPS_IN_A_ROW
-        is_begun = self._begun >= total
-        return not (
-            is_fruitless or is_begun or self._is_ending or self._watch.gave_up.is_set()
-        )
+            self._is_ending = True
+        is_over = self._is_ending or self._watch.gave_up.is_set()
+        return self._begun < total and not is_over
 
     async def _write_in_turn(self, total: int, progress: WorkProgress) -> None:
         """Write groups one after the other until enough are begun."""

@@ -137,7 +137,7 @@ class RolloutRequests:
         )
 
     def probe_request(self, *, evaluates: bool) -> ProbeRequest:
-        """Return what servers are probed with: a short question, as a run asks it."""
+        """Return what servers are probed with: a short question, as a run samples it."""
         sampling = self._sampling("eval" if evaluates else "train")
         sampling["n"] = min(2, sampling["n"])
         prompt = self._short_prompt(SHORT_QUESTION)
@@ -162,7 +162,7 @@ class RolloutRequests:
 
         Args:
             item: (messages, entry, dataset).
-            note_answered: Told, with the task that asks, when the replies have come.
+            note_answered: Told, with the task that queries, when the replies have come.
 
         Raises:
             InferenceFailed: The servers did not answer, or it is time to give up.

@@ -138,7 +138,7 @@ def check_batch(batch_size: int, group_size: int) -> None:
 
 
 def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
-    """Say which part of the items this instance asks; warn of one that shares them."""
+    """Say which items this instance samples; warn of one that shares them."""
     which = "all" if num_shards == 1 else f"one in {num_shards}"
     logger.info(
         "shard %d of %d: this instance samples %s of the seed's items",

@@ -115,7 +115,7 @@ def _hub_answers(name: str) -> bool:
     """
     answers, within_s = threading.Event(), patience.HUB_ANSWERS_WITHIN_S
 
-    def ask() -> None:
+    def query() -> None:
         url = huggingface_hub.hf_hub_url(name, "tokenizer_config.json")
         try:
             huggingface_hub.get_hf_file_metadata(url, timeout=within_s)
@@ -125,7 +125,7 @@ def _hub_answers(name: str) -> bool:
                 return
         answers.set()
 
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=query, daemon=True).start()
     return answers.wait(within_s)
 
 
