@@ -464,21 +464,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     # -- groups in flight --------------------------------------------------------------
 
-    def _evaluation_runs(self) -> bool:
-        return self.eval_runner is not None and not self.eval_runner.done()
-
     async def add_train_workers(self) -> None:
         """Start groups until as many are in flight as may be; cancel none."""
-        added = 0
-        while self._serve_loop.may_start(evaluates=self._evaluation_runs()):
-            item = self.backlog.pop() if self.backlog else await self.get_next_item()
-            if item is None:
-                break
-            self._groups.start(item, self.handle_env)
-            added += 1
-            # Replies often come in bursts: what else is due does not wait for them all.
-            await asyncio.sleep(0)
-        self.workers_added_list.append(added)
+        self.workers_added_list.append(await self._serve_loop.fill())
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Take an item all its way; return its group, None where there is none."""
@@ -571,9 +559,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if passed(self.config.steps_per_eval, self.curr_step, now):
             self._start_evaluation()
         if passed(self.checkpoint_interval, self.curr_step, now):
-            self._checkpoints.save(
-                now // self.checkpoint_interval * self.checkpoint_interval
-            )
+            self._checkpoints.save(now - now % self.checkpoint_interval)
         self.curr_step = now
         await self._log_if_enough_was_sent()
 
@@ -583,7 +569,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             await self.wandb_log({})
 
     def _start_evaluation(self) -> None:
-        if self._evaluation_runs():
+        if self._serve_loop.evaluates:
             logger.warning("the last evaluation still runs; this one is left out")
             return
         self.eval_runner = asyncio.get_running_loop().create_task(self.evaluate())

@@ -88,6 +88,12 @@ class GroupsInFlight:
 
     # -- beginning and ending ----------------------------------------------------------
 
+    async def next_item(self) -> Any:
+        """Return an item that is to be sampled again, or else a new one, if any."""
+        if self.backlog:
+            return self.backlog.pop()
+        return await self._env.get_next_item()
+
     def start(
         self, item: Any, carry: Callable[[str], Coroutine[Any, Any, Any]]
     ) -> asyncio.Task[Any]:

@@ -131,8 +131,7 @@ class ProcessRun:
     async def _write_one(self) -> bool:
         """Collect and write one group; say whether a row was written."""
         async with self._next_item_lock:
-            backlog = self._groups.backlog
-            item = backlog.pop() if backlog else await self._env.get_next_item()
+            item = await self._groups.next_item()
         if item is None:
             return False
         group = await self._groups.collected(item)

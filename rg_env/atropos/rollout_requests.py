@@ -137,7 +137,7 @@ class RolloutRequests:
         )
 
     def probe_request(self, *, evaluates: bool) -> ProbeRequest:
-        """Return what servers are probed with: a short question, as a run samples it."""
+        """Return what servers are probed with: a short question."""
         sampling = self._sampling("eval" if evaluates else "train")
         sampling["n"] = min(2, sampling["n"])
         prompt = self._short_prompt(SHORT_QUESTION)

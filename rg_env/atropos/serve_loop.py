@@ -123,6 +123,25 @@ class ServeLoop:
         total_steps = self._env.config.total_steps
         return groups_to_the_end(self._limits(), self._session.status, total_steps) <= 0
 
+    @property
+    def evaluates(self) -> bool:
+        """Whether an evaluation is going on."""
+        runner = self._env.eval_runner
+        return runner is not None and not runner.done()
+
+    async def fill(self) -> int:
+        """Start groups until as many are in flight as may be; return how many."""
+        added = 0
+        while self.may_start(evaluates=self.evaluates):
+            item = await self._groups.next_item()
+            if item is None:
+                break
+            self._groups.start(item, self._env.handle_env)
+            added += 1
+            # Replies often come in bursts: what else is due does not wait for them all.
+            await asyncio.sleep(0)
+        return added
+
     def may_start(self, *, evaluates: bool) -> bool:
         """Say whether another group may be started now, or beside an evaluation."""
         config, limits = self._env.config, self._limits()
