@@ -256,24 +256,24 @@ class GroupsInFlight:
         size = self._env.config.group_size
         self._ledger.ask(size)
         group, again = None, []
-        outcome: RolloutOutcome = "cancelled"
+        ended_as: RolloutOutcome = "cancelled"
         try:
             rollouts = await self._requests.for_training(item, self.note_answered)
             group = await self._scored(rollouts)
-            outcome = "zero_variance"
+            ended_as = "zero_variance"
         except InferenceFailed as error:
             await self._watch.note_failure(str(error))
             again = [item] if self._watch.is_down else self.again(item)
-            outcome = "unanswered"
+            ended_as = "unanswered"
         except ScoringUnavailable as error:
             logger.error("a group is lost: %s", error)
-            again, outcome = self.again(item), "unscored"
+            again, ended_as = self.again(item), "unscored"
         except Exception as error:  # noqa: BLE001 - the framework would drop it and spin
             await self._note_error(error)
-            again, outcome = self.again(item), "failed"
+            again, ended_as = self.again(item), "failed"
         finally:
             if group is None:
-                self._ledger.settle(Ending(outcome, size))
+                self._ledger.settle(Ending(ended_as, size))
         return group, again
 
     async def _scored(self, rollouts: Sequence[Mapping[str, Any]]) -> Any:
