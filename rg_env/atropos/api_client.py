@@ -85,9 +85,7 @@ class ApiClient:
             needs: Keys without which the reply is not one that the Atropos API gives.
 
         Raises:
-            ApiUnreachable: No answer, or none of the API.
-            ApiFaulted: A 5xx, or one that says to come later.
-            ApiRefused: Another 4xx.
+            ApiDown, ApiRefused: See the module.
         """
         body, headers = None, {}
         if payload is not None:

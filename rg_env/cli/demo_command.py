@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.atropos.output_paths import check_folder
+from rg_env.atropos.setting_types import check_folder
 from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,

@@ -1,7 +1,7 @@
 """`run-api`: the framework's own API, which the trainer and `serve` meet at.
 
 The same application as the framework's command of this name, which may be used as well;
-see rg_env.atropos.fast_replies for what makes this one quicker.
+see rg_env.atropos.run_api for what makes this one quicker.
 """
 
 from __future__ import annotations

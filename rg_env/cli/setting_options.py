@@ -23,10 +23,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from rg_env import yaml_text
-from rg_env.atropos import defaults
-from rg_env.atropos.checked_server import CheckedServer
-from rg_env.atropos.checked_settings import CheckedSettings
-from rg_env.atropos.setting_checks import SECRET, kinds
+from rg_env.atropos import server_settings, settings
+from rg_env.atropos.server_settings import CheckedServer
+from rg_env.atropos.setting_types import SECRET, kinds
+from rg_env.atropos.settings import CheckedSettings
 from rg_env.cli.command import Command
 from rg_env.errors import SettingError, shown
 from rg_env.yaml_text import YamlFault
@@ -59,10 +59,10 @@ class Start:
 
     env: type[BaseModel] = CheckedSettings
     env_values: Mapping[str, Any] = dataclasses.field(
-        default_factory=lambda: defaults.ENV
+        default_factory=lambda: settings.START
     )
     server: type[BaseModel] = CheckedServer
-    servers: Sequence[Mapping[str, Any]] = (defaults.SERVER,)
+    servers: Sequence[Mapping[str, Any]] = (server_settings.START,)
 
 
 class SettingOption(click.Option):

@@ -11,7 +11,7 @@ from atroposlib.utils.cli import merge_dicts
 from pydantic import TypeAdapter, ValidationError
 
 from rg_env import yaml_text
-from rg_env.atropos import setting_checks
+from rg_env.atropos import setting_types
 from rg_env.cli.setting_options import ENV, IGNORED, OPENAI, SettingsCommand, Start
 from rg_env.errors import SettingError, nearest, not_allowed, shown, unknown_name
 from rg_env.yaml_text import YamlFault
@@ -44,7 +44,7 @@ class Given:
             SettingError: A name is unknown or a value not allowed.
         """
         values = merge_dicts(dict(start.env_values), dict(self.env))
-        return setting_checks.build(ENV, start.env, values)
+        return setting_types.build(ENV, start.env, values)
 
     def build_servers(self, start: Start) -> list[Any]:
         """Build the inference servers: those of the file, or those started from.
@@ -68,7 +68,7 @@ class Given:
             section = f"{OPENAI}.{number}" if is_listed else OPENAI
             quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
             values = merge_dicts(dict(each), quiet, dict(part))
-            servers.append(setting_checks.build(section, start.server, values))
+            servers.append(setting_types.build(section, start.server, values))
         return servers
 
 

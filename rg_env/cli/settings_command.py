@@ -53,7 +53,7 @@ def _start(env_cls: Any, starts: Mapping[str, Any]) -> Start:
     if not isinstance(env_cls, type):
         start = Start()
         return Start(env_values={**start.env_values, **starts})
-    from rg_env.atropos.server_settings import checked_kind
+    from rg_env.atropos.server_list import checked_kind
 
     env, servers = cast(Any, env_cls).config_init()
     given = list(servers) if isinstance(servers, Sequence) else [servers]

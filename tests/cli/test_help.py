@@ -12,10 +12,10 @@ from atroposlib.envs.base import BaseEnvConfig
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env import installation
-from rg_env.atropos import defaults
-from rg_env.atropos.checked_server import CheckedServer
-from rg_env.atropos.checked_settings import CheckedSettings
-from rg_env.atropos.server_settings import ServerSettings
+from rg_env.atropos import settings
+from rg_env.atropos.server_list import ServerSettings
+from rg_env.atropos.server_settings import CheckedServer
+from rg_env.atropos.settings import CheckedSettings
 from rg_env.cli.main import COMMANDS, NAME
 from rg_env.cli.setting_options import FIRST
 from tests.support.parts import ENTRY, run_main
@@ -91,7 +91,7 @@ def test_help_of_a_subclass_shows_its_own_options(
         @classmethod
         def config_init(cls):  # type: ignore[no-untyped-def]
             _, servers = super().config_init()
-            return MoreConfig(**defaults.ENV), servers
+            return MoreConfig(**settings.START), servers
 
     assert run_main(["serve", "--help-all"], More) == 0
     shown = capsys.readouterr().out

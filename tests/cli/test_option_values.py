@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.atropos.server_settings import ServerSettings
+from rg_env.atropos.server_list import ServerSettings
 from rg_env.cli import setting_values, settings_command
 from rg_env.cli.main import COMMANDS, PROGRAM
 from rg_env.cli.setting_values import Given

@@ -2,12 +2,8 @@
 
 import pytest
 
-from reasoning_gym_environment import (
-    ReasoningGymEnvConfig,
-)
-from tests.support.parts import (
-    env_config,
-)
+from reasoning_gym_environment import ReasoningGymEnvConfig
+from tests.support.parts import env_config
 
 
 @pytest.mark.parametrize(
@@ -17,6 +13,7 @@ from tests.support.parts import (
         ("group_size", 0),
         ("seed", -1),
         ("inference_weight", -1),
+        ("inference_weight", 0),
         ("inference_weight", float("nan")),
         ("complexity_mode", "hard"),
         ("min_batch_allocation", 2),

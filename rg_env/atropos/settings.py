@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rg_env.atropos.setting_checks import (
+from rg_env.atropos.setting_types import (
     CheckedModel,
     FilePath,
     Line,
@@ -306,3 +306,31 @@ class CheckedSettings(
                 " keep one of them"
             )
         return self
+
+
+START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
+
+START: dict[str, Any] = {
+    "tokenizer_name": START_MODEL,
+    "group_size": 8,
+    "use_wandb": True,
+    "rollout_server_url": "http://localhost:8000",
+    "total_steps": 250,
+    "seed": 1918,
+    "batch_size": 1024,
+    "steps_per_eval": 25,
+    "max_token_length": 1024 * 8,
+    "inference_weight": 4.0,
+    "wandb_name": "reasoning_gym_think",
+    "eval_handling": "NONE",
+    "eval_limit_ratio": 0.1,
+    "num_rollouts_per_group_for_logging": 4,
+    "num_rollouts_to_keep": 50,
+    "rollout_save_score_threshold": 0.51,
+    "complexity_mode": "random",
+    "min_batch_allocation": 0.1,
+}
+"""What the commands start from, where it differs.
+
+Source: atropos 296a0bc, config_init(); differs: none.
+"""

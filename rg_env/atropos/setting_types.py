@@ -6,11 +6,14 @@ value of a key or header is repeated.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import tempfile
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
@@ -70,11 +73,7 @@ def _no_flag(value: object) -> object:
 
 
 def check_url(text: str) -> str:
-    """Return the address of a server as it is.
-
-    Raises:
-        ValueError: It is none; the sentence repeats no password.
-    """
+    """Return the address of a server as it is; what is refused repeats no password."""
     try:
         if _URL_FORM.fullmatch(text) and _URL.validate_python(text):
             return text
@@ -139,15 +138,11 @@ class CheckedModel(BaseModel):
 
 
 def build(prefix: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
-    """Build a model of settings.
-
-    Args:
-        prefix: The section, as the user writes it ("env").
-        model: The model.
-        values: Name to value.
+    """Build a model of settings from names and values.
 
     Raises:
-        SettingError: A name is unknown or a value not allowed.
+        SettingError: A name is unknown or a value not allowed. `prefix` is the section,
+            as the user writes it ("env").
     """
     for name in values:
         if name not in model.model_fields:
@@ -169,3 +164,51 @@ def _sentence(prefix: str, error: ValidationError) -> str:
     is_secret = fault["loc"] and fault["loc"][0] in SECRET
     found = "a value that is not shown" if is_secret else shown(fault["input"])
     return f"{name}: found {found}; {fault['msg'][:1].lower()}{fault['msg'][1:]}"
+
+
+# -- whether a path can be written, tried before there is anything to write -----------
+
+LONGEST_ADDITION = "_9999.html"
+"""What is put behind the name of a file that exists, and of a page beside it."""
+
+
+def check_folder(field: str, path: str) -> None:
+    """Refuse a folder into which no file can be written; nothing is left of the try."""
+    with _made(field, path, Path(path)):
+        pass
+
+
+def check_file(field: str, path: str) -> None:
+    """Refuse a file that is none, or beside which none can be written."""
+    file = Path(path)
+    with _made(field, path, file.parent):
+        # "." and "data/" are folders, whether they are there or not.
+        is_folder = not file.name or path.endswith(("/", "/.", "/..")) or file.is_dir()
+        if is_folder or (file.exists() and not file.is_file()):
+            raise OSError("it is no ordinary file")
+        longest = file.parent / f"{file.name}{LONGEST_ADDITION}"
+        longest.touch()
+        longest.unlink()
+
+
+@contextlib.contextmanager
+def _made(field: str, path: str, folder: Path) -> Iterator[None]:
+    """Make a folder with those above it for a while, and try it."""
+    missing: list[Path] = []
+    try:
+        for each in (folder, *folder.parents):
+            if os.path.lexists(each):
+                break
+            missing.append(each)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            yield
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        sentence = f"{field}: {shown(path)} cannot be written ({said})"
+        raise SettingError(sentence) from error
+    finally:
+        for each in missing:
+            # It is gone, or another process has written to it in the meantime.
+            with contextlib.suppress(OSError, ValueError):
+                each.rmdir()
