@@ -300,7 +300,7 @@ def test_a_row_survives_text_that_is_no_unicode(tmp_path):
 
 def fill_disk_of(writer):
     with Path("/dev/full").open("ab") as full:
-        os.dup2(full.fileno(), writer._file.fileno())
+        os.dup2(full.fileno(), writer._file._file.fileno())
 
 
 def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):

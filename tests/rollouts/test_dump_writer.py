@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rg_env.rollouts import dump_writer
 from rg_env.rollouts.dump_writer import MAX_WAITING_GROUPS, DumpWriter
 from rg_env.rollouts.group_json import encode_line, read_groups
-from rg_env.rollouts.part_files import recover_unfinished
+from rg_env.rollouts.line_file import recover_unfinished
 
 PER_FILE = 3
 
@@ -60,7 +60,7 @@ def start_child(repo_root, folder, program):
         import os, pathlib, resource, signal, sys
         sys.path.insert(0, {str(repo_root)!r})
         from rg_env.rollouts.dump_writer import DumpWriter
-        from rg_env.rollouts.part_files import recover_unfinished
+        from rg_env.rollouts.line_file import recover_unfinished
         folder = pathlib.Path({str(folder)!r})
         writer = DumpWriter(folder, "rollouts", "child", {PER_FILE})
         def write(number):
@@ -442,21 +442,16 @@ class Torn:
 def test_what_a_failed_write_left_is_cut_off_before_the_next(
     writer, folder, monkeypatch
 ):
-    opened = []
-
-    def opening(part, real=dump_writer.open_part):
-        opened.append(Torn(real(part)))
-        return opened[-1]
-
-    monkeypatch.setattr(dump_writer, "open_part", opening)
     write(writer, [0])
-    opened[0].failures = ["write", "truncate"]
+    torn = Torn(writer._file._file)
+    monkeypatch.setattr(writer._file, "_file", torn)
+    torn.failures = ["write", "truncate"]
     write(writer, [1])
     assert (folder / "rollouts_uuid_0000.jsonl.part").read_bytes().endswith(b'{"ite')
-    opened[0].failures = ["truncate"]
+    torn.failures = ["truncate"]
     write(writer, [2])
     assert writer.groups_waiting == 2
-    opened[0].failures = []
+    torn.failures = []
     write(writer, [3])
     assert all_numbers(folder) == [0, 1, 2, 3]
 
