@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rg_env.workers import worker_program
-from rg_env.workers.sandbox import readable_files, scratch_folder
+from rg_env.workers.sandbox import hardening, scratch_folder
 from rg_env.workers.wire import Channel, Frame
 
 COMMAND = struct.Struct("!cI")
@@ -81,7 +81,7 @@ class ForkServerProgram:
         self._pid = os.getpid()
         self._children: dict[int, _Child] = {}
         self._next_look_s = 0.0
-        self._readable = readable_files.find_readable()
+        self._readable = hardening.find_readable()
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 

@@ -36,13 +36,7 @@ _KINDS = frozenset(map(int, Frame))
 
 
 class Message(NamedTuple):
-    """A frame that was received.
-
-    Attributes:
-        kind: Its kind.
-        number: Of the call that it belongs to, 0 for none.
-        body: What it holds.
-    """
+    """A frame that was received; its number is that of a call, 0 for none."""
 
     kind: Frame
     number: int

@@ -27,8 +27,7 @@ class WorkerProcess:
         kill: Ends the worker and its process group, whatever it is doing.
 
     Attributes:
-        missing_layers: Layers of the sandbox that it lacks, to the reasons; known
-            when it is ready.
+        missing_layers: See `harden`; known when it is ready.
     """
 
     def __init__(self, channel: Channel, kill: Callable[[], None]) -> None:

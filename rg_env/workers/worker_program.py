@@ -40,15 +40,7 @@ def serve(
     readable: tuple[str, ...],
     memory_limit_bytes: int | None,
 ) -> NoReturn:
-    """Answer calls until the pool hangs up or the process is spent.
-
-    Args:
-        channel: To the pool.
-        server_pid: The fork server, with whose end everything ends.
-        folder: The scratch folder.
-        readable: See `readable_files.find_readable`.
-        memory_limit_bytes: See `harden`.
-    """
+    """Answer calls until the pool hangs up or the process is spent."""
     _die_with(server_pid)
     os.nice(NICENESS)
     state = ProcessState(folder)

@@ -121,11 +121,9 @@ class WorkerThread:
     first of its calls.
 
     Args:
-        fork_server: Where workers come from.
         next_call: Asked after each call; None sends the thread to wait.
 
     Attributes:
-        last_kind: Of the call that it took last.
         deaths: Calls that were lost with their worker.
     """
 

@@ -14,21 +14,13 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 def call(number: int, *args: Any) -> int:
-    """Make a system call; integers have to fit a C long.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Make a system call, or raise OSError; integers have to fit a C long."""
     wide = [ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args]
     return _check(_LIBC.syscall(ctypes.c_long(number), *wide))
 
 
 def prctl(option: int, value: int) -> int:
-    """Set an attribute of this process.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Set an attribute of this process, or raise OSError."""
     rest = [ctypes.c_ulong(arg) for arg in (value, 0, 0, 0)]
     return _check(_LIBC.prctl(option, *rest))
 

@@ -77,11 +77,8 @@ def restrict(rights_by_path: Mapping[str, Right]) -> None:
     """Leave this thread and what it starts nothing but these paths, for good.
 
     Also denied, where the kernel can: TCP, abstract sockets and signals to processes
-    that are not restricted by the same call.
-
-    Args:
-        rights_by_path: What is allowed in each folder and below, or with each file.
-            Paths that cannot be reached are left out.
+    that are not restricted by the same call. Rights are those in a folder and below;
+    a path that cannot be reached is left out.
 
     Raises:
         OSError: The kernel has no Landlock, or does not let us use it.

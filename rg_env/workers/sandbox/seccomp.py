@@ -42,9 +42,6 @@ Instruction = bytes
 def install(pid: int) -> None:
     """Put the filter on this thread and what it starts, for good.
 
-    Args:
-        pid: This process.
-
     Raises:
         OSError: The kernel has no such filters, does not let us use them, or the
             machine is not in the table.
