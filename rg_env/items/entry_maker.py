@@ -44,7 +44,7 @@ class EntryMaker:
         checked: Whether faulty entries are refused; see `library.make_entry`.
 
     Attributes:
-        left_out: Task to the reason why its draws are skipped unasked.
+        left_out: Task to the reason why its draws are skipped.
         places: Taken by whoever makes slow entries, so that a worker stays free.
     """
 

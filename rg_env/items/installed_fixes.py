@@ -25,8 +25,8 @@ from rg_env.tasks import library
 
 PROOF_SEEDS = range(128)
 PROOF_ENTRIES = 8
-"""So many of the entries of these seeds are looked at; not every seed has one that is
-asked."""
+"""So many of the entries of these seeds are looked at; not every seed has one that
+can be used."""
 
 Standing = Literal["same scorer", "checked again", "not needed any more"]
 

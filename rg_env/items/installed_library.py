@@ -1,4 +1,4 @@
-"""What is installed, asked of the workers, and which shipped tables hold for it.
+"""What is installed, as the workers say, and which shipped tables hold for it.
 
 A row of a table holds for a task while the library's sources are those that it was made
 from. Other tasks keep the library's default parameters and have the baseline 0; the log

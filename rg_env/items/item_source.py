@@ -5,8 +5,8 @@ each was drawn; how far ahead and how fast they are made changes only when they 
 ready. An item that is late although it was begun early is overtaken by those of other
 tasks and handed out when it is ready, so that no slow task holds up the others.
 
-A question of the evaluation is never asked, and one that its task asked lately is
-replaced by another attempt at the same draw, as long as the task has others to ask:
+A question of the evaluation is never sampled, and one that its task had lately is
+replaced by another attempt at the same draw, as long as the task has others:
 see tasks/recent_questions.py. So is one whose entry is faulty; where every attempt is,
 the draw is skipped. A draw whose entry cannot be made is counted, named once and
 skipped. A skipped draw uses up its index, so that those after it stay what they are.
@@ -140,7 +140,7 @@ class ItemSource:
     @position.setter
     def position(self, position: int) -> None:
         self._go_to(position, [])
-        self._filter.asked.clear()
+        self._filter.recent.clear()
 
     def _go_to(self, drawn: int, outstanding: list[ItemSpec]) -> None:
         self.cancel_ahead()
@@ -160,7 +160,7 @@ class ItemSource:
                 [item.spec.position, item.spec.choice, item.spec.level]
                 for item in self._ahead
             ],
-            "asked": self._filter.asked.state_dict(),
+            "asked": self._filter.recent.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -169,19 +169,19 @@ class ItemSource:
         Raises:
             ValueError: It has another form; nothing was changed.
         """
-        asked = RecentQuestions()
+        recent = RecentQuestions()
         try:
             drawn = state["drawn"]
             if not isinstance(drawn, int) or isinstance(drawn, bool) or drawn < 0:
                 raise ValueError(f"drawn is {drawn!r}")
             outstanding = [self._spec(drawn, *row) for row in state["outstanding"]]
-            asked.load_state_dict(state["asked"])
+            recent.load_state_dict(state["asked"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"items need `drawn`, `outstanding` and `asked` ({error!r})"
             ) from error
         self._go_to(drawn, outstanding)
-        self._filter.asked = asked
+        self._filter.recent = recent
 
     def _spec(
         self, drawn: int, position: int, choice: int, level: float | None
@@ -294,7 +294,7 @@ class ItemSource:
         return MadeItem(entry, self._handle(item))
 
     def _skip(self, item: _Outstanding, error: BaseException | None) -> None:
-        """Take an item out unasked; one that could not be made is counted."""
+        """Skip an item; one that could not be made is counted."""
         self._ahead.remove(item)
         if not isinstance(error, PoolError) or is_unusable(error):
             return

@@ -44,11 +44,7 @@ class AdaptiveWeights:
         self._signal = dict.fromkeys(tasks, 1.0)
 
     def record(self, task: str, has_variance: bool) -> None:
-        """Add one group of a task.
-
-        Raises:
-            KeyError: The task is none of them.
-        """
+        """Add one group of a task."""
         self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_variance
 
     def weight_of(self, task: str) -> float:
@@ -60,11 +56,7 @@ class AdaptiveWeights:
         return {"signal": dict(self._signal)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state.
-
-        Raises:
-            ValueError: It has another form or other tasks; nothing was changed.
-        """
+        """Take over a state; ValueError, and no change, if it has another form."""
         try:
             signal = {
                 str(task): _share(value) for task, value in state["signal"].items()

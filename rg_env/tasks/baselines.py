@@ -32,12 +32,8 @@ divides by its rest stays a number."""
 class Baseline:
     """What the best trivial baseline, or a rule of thumb, scores at one task and level.
 
-    Attributes:
-        params: Dataset parameters that differ from the library's defaults.
-        value: Its mean score, in [0, `HIGHEST`].
-        error: Standard error of that mean.
-        items: Of so many items.
-        strategy: What it does.
+    `params` are the dataset parameters that differ from the library's defaults, `value`
+    the mean score of `items` items, in [0, `HIGHEST`], and `error` its standard error.
     """
 
     params: Mapping[str, Any]
@@ -53,10 +49,10 @@ class TaskBaselines:
 
     Attributes:
         digest: Of the library's sources that were measured.
-        trial: What all strategies earned in sum on the items of a trial, which says
-            whether the scorers are those that were measured.
+        trial: What all strategies scored in sum on a few items, which says whether the
+            scorers are those that were measured.
         baselines: Those that are worth shipping.
-        rules: What rules of thumb earn; no reward is lowered by it.
+        rules: What rules of thumb score; no reward is lowered by it.
     """
 
     digest: str
@@ -67,23 +63,13 @@ class TaskBaselines:
 
 @dataclasses.dataclass(frozen=True)
 class Baselines:
-    """The baselines of some tasks.
-
-    Attributes:
-        library_version: Of the library that they were measured with.
-        by_task: Task to what was measured.
-    """
+    """The baselines of some tasks, measured with one version of the library."""
 
     library_version: str
     by_task: Mapping[str, TaskBaselines]
 
     def of(self, task: str, params: Mapping[str, Any]) -> float:
-        """Return the baseline of an item, in [0, 1); 0 where none is known.
-
-        Args:
-            task: The task that made it.
-            params: Its dataset parameters that differ from the defaults.
-        """
+        """Return the baseline of an item, in [0, 1); 0 where none is known."""
         row = self.by_task.get(task)
         for baseline in row.baselines if row else ():
             if baseline.params == params:

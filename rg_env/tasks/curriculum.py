@@ -71,15 +71,9 @@ Bound = Literal["too_easy", "too_hard"]
 
 @dataclasses.dataclass(frozen=True)
 class LevelChange:
-    """A level that moved.
+    """A level that moved, and what the groups that decided scored.
 
-    Attributes:
-        task: Its task.
-        old: The level before, in [0, 1].
-        new: The level now, in [0, 1].
-        accuracy: What the groups that decided scored, carried over to the level before,
-            in [0, 1].
-        groups: How many groups decided.
+    The accuracy, in [0, 1], is carried over to the level before.
     """
 
     task: str
@@ -183,16 +177,15 @@ class Curriculum:
     def limit(
         self, bounds: Mapping[str, tuple[float, float]], unscaled: Mapping[str, str]
     ) -> None:
-        """Say which tasks there are, once they are known; others are refused then.
+        """Say which tasks there are, once they are known; others are rejected then.
 
         Args:
             bounds: Every task whose items a level changes, to its lowest and highest.
             unscaled: Every other task, to the reason why no level changes its items.
 
         Raises:
-            SettingError: A level was set for a task that is not in `bounds`; nothing
-                was changed.
-            ValueError: A task's bounds are no range; nothing was changed.
+            SettingError: A level was set for a task that is not in `bounds`.
+            ValueError: A task's bounds are no range. Nothing was changed.
         """
         checked = _checked_bounds(bounds)
         for task in self._tasks:
@@ -232,9 +225,6 @@ class Curriculum:
         """Move a task's level if its results ask for it.
 
         Call it after each `record_group` of the task.
-
-        Returns:
-            The change, None if the level stays.
         """
         state = self._tasks.setdefault(task, _TaskState(self.start_of(task)))
         counted = self._counted(task, state, progress)
@@ -275,10 +265,7 @@ class Curriculum:
         return None
 
     def stats(self) -> dict[str, Any]:
-        """Return the curriculum in figures.
-
-        Before the first group the complexities are the start, the accuracy is 0.0.
-        """
+        """Return the curriculum in figures; before the first group, of the start."""
         levels = list(self.levels.values()) or [self._start]
         known = [s.accuracy for s in self._tasks.values() if s.accuracy is not None]
         bounds = [self.at_bound(task) for task in self._tasks]
@@ -301,11 +288,7 @@ class Curriculum:
         return {"tasks": tasks}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state.
-
-        Raises:
-            ValueError: It has another form; nothing was changed.
-        """
+        """Take over a state; ValueError, and no change, if it has another form."""
         try:
             tasks = {
                 str(task): _loaded(str(task), fields)

@@ -29,11 +29,7 @@ takes longest to build, 0.4 s."""
 
 
 def build_dataset(task: str, params: Mapping[str, Any], seed: int) -> Any:
-    """Build a dataset of one entry.
-
-    Raises:
-        SettingError: The task is not registered.
-    """
+    """Build a dataset of one entry; SettingError for a task that is not registered."""
     factory = load_factory()
     if task not in factory.DATASETS:
         raise unknown_name("task", task, factory.DATASETS, "task")
@@ -41,10 +37,7 @@ def build_dataset(task: str, params: Mapping[str, Any], seed: int) -> Any:
 
 
 class DatasetCache:
-    """Datasets that took long to build, by task and parameters.
-
-    The least recently used one is dropped.
-    """
+    """Datasets that took long to build; the least recently used one is dropped."""
 
     def __init__(self, max_datasets: int) -> None:
         self._max_datasets = max_datasets

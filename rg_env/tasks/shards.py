@@ -27,13 +27,7 @@ The step comes before the job: a job may start the trainer beside its environmen
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """This instance among those that share a stream.
-
-    Attributes:
-        index: In [0, count).
-        count: At least 1.
-        source: The variables that say so, "" for none.
-    """
+    """This instance among those that share a stream, and the variables that say so."""
 
     index: int = 0
     count: int = 1

@@ -21,13 +21,7 @@ RECENT_GROUPS = 5
 
 @dataclasses.dataclass(frozen=True)
 class GroupResult:
-    """What one group scored.
-
-    Attributes:
-        mean_score: Mean of its scores, in [0, 1].
-        level: Level that made its item, in [0, 1]; None if no level did (the library's
-            default parameters).
-    """
+    """What one group scored, and its item's level, None where none made it."""
 
     mean_score: float
     level: float | None
@@ -59,11 +53,8 @@ class TaskHistory:
     ) -> None:
         """Add one scored group of a task.
 
-        Args:
-            task: Its task.
-            mean_score: Mean of its scores, in [0, 1].
-            level: Level that made its item, in [0, 1]; None if no level did.
-            has_variance: Whether its scores differ, so that a trainer learns from it.
+        The level is that of its item, None if none made it; a group without variance
+        teaches a trainer nothing.
         """
         self.history.setdefault(task, _newest()).append(mean_score)
         self.level_history.setdefault(task, _newest()).append(level)
@@ -105,11 +96,7 @@ class TaskHistory:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state.
-
-        Raises:
-            ValueError: A field is missing or has another form; nothing was changed.
-        """
+        """Take over a state; ValueError, and no change, if it has another form."""
         try:
             history = _loaded_results(state["history"])
             levels = _loaded_results(state["level_history"], or_none=True)

@@ -12,7 +12,6 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOut, is_unusable
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
-from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import JobFailed
 from rg_env.workers.worker_pool import WorkerPool
@@ -42,7 +41,7 @@ def with_maker(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> WithMaker:
         **params: Any,
     ) -> Any:
         async def with_first() -> Any:
-            stream = Stream(Sampler([1.0], 7), [TaskChoice("gcd", params=params)])
+            stream = Stream([TaskChoice("gcd", params=params)], 7)
             stream.ms = expected_ms
             maker = EntryMaker(
                 pool, stream, making_at_once=1, deadline_s=30.0, checked=checked

@@ -17,7 +17,6 @@ from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.recent_questions import RecentQuestions
-from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -42,8 +41,7 @@ def with_source(pool: WorkerPool) -> WithSource:
         lookahead: int = 4,
     ) -> Any:
         async def work_and_stop() -> Any:
-            weights = [choice.weight for choice in choices]
-            stream = ItemStream(Sampler(weights, 7), choices)
+            stream = ItemStream(choices, 7)
             source = ItemSource(
                 stream,
                 EntryMaker(pool, stream, making_at_once=at_once, deadline_s=30.0),

@@ -188,11 +188,11 @@ def test_a_pattern_does_not_name_the_mixture():
         ),
         (
             {"exclude_tasks": ["*"]},
-            "tasks: nothing is left to ask; choose at least one task or exclude fewer",
+            "tasks: nothing is left to sample; choose a task or exclude fewer",
         ),
         (
             {"tasks": []},
-            "tasks: nothing is left to ask; choose at least one task or exclude fewer",
+            "tasks: nothing is left to sample; choose a task or exclude fewer",
         ),
     ],
 )
