@@ -57,11 +57,9 @@ class ItemSettings(Protocol):
 
 
 def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Read the parameters of `composite` from a YAML file.
+    """Read the parameters of `composite` from a YAML file with a list `datasets`.
 
-    Args:
-        path: The file; `datasets` in it lists name, weight and config.
-        also_given: What `task_params` says of `composite`, which must be nothing.
+    `also_given` is what `task_params` says of `composite`, which must be nothing.
 
     Raises:
         SettingError: The file cannot be read or holds something else.
@@ -112,11 +110,7 @@ async def choose_tasks(
 async def check_params(
     pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> None:
-    """Reject dataset parameters that the library does not accept.
-
-    Raises:
-        SettingError: The first that it refuses.
-    """
+    """Raise SettingError for the first parameters that the library rejects."""
     plain = [(task, dict(params)) for task, params in given]
     refusal = await pool.run(worker_jobs.check_params, plain, deadline_s=DEADLINE_S)
     if refusal is not None:

@@ -64,13 +64,9 @@ class MadeItem:
 
 @dataclasses.dataclass(eq=False)
 class _Outstanding:
-    """An item that was drawn and not yet handed out.
+    """An item that was drawn and not yet handed out, with its entry to come.
 
-    Attributes:
-        spec: What it is.
-        making: Its entry to come.
-        attempt: Which seed of its draw is being tried.
-        is_late: Whether others may overtake it.
+    Others may overtake one that is late.
     """
 
     spec: ItemSpec
@@ -84,18 +80,16 @@ class ItemSource:
 
     Args:
         stream: What the items are; owned by the source from here on.
-        maker: Makes the entries of the stream.
+        maker: Makes the entries of the stream; told of the tasks that are left out.
         lookahead: Entries being made ahead, at least 1.
-        scoring_deadline_s: Handed on to the handles.
-        rules: Handed on to the handles.
-        baselines: What guessing scores at the items, for the handles.
+        scoring_deadline_s: For the handles, as are the next two.
+        rules: How answers are scored.
+        baselines: What guessing scores at the items.
 
     Attributes:
-        maker: Makes the entries; told of the tasks that are left out.
         failures: Number of draws that gave no entry, by task.
         events: Number of items that were replaced, repeated or overtaken, by name.
-        unused: Number of items that were not used because they are faulty, by task and
-            what is wrong with them.
+        unused: Number of faulty items, by task and what is wrong with them.
         is_awaited: Whether a run waits for its next item.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
@@ -164,11 +158,7 @@ class ItemSource:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken.
-
-        Raises:
-            ValueError: It has another form; nothing was changed.
-        """
+        """Continue where a state was taken; ValueError, and no change, for no state."""
         recent = RecentQuestions()
         try:
             drawn = state["drawn"]
@@ -312,9 +302,7 @@ class ItemSource:
     def _count_unused(self, task: str, said: str) -> None:
         """Count an item; the first, tenth, hundredth and so on of a fault is logged.
 
-        Args:
-            task: The task that made it.
-            said: What the worker says of it, which begins with the task.
+        What the worker says of it begins with the task.
         """
         fault = said.removeprefix(f"{task}: ")
         self.unused[task, fault] += 1

@@ -88,12 +88,7 @@ async def _say_fixes(pool: WorkerPool) -> None:
 async def prepare_items(
     pool: WorkerPool, settings: ItemSettings, feedback: Feedback
 ) -> RunItems:
-    """Read the library, choose the tasks and begin to check them.
-
-    Args:
-        pool: Where the library runs.
-        settings: The settings.
-        feedback: What the results of the run will change; it is attached.
+    """Read the library, choose the tasks, begin to check them; attach the feedback.
 
     Raises:
         SettingError: A name or parameter does not exist.

@@ -57,7 +57,7 @@ async def make_items(
     checked: bool = True,
     enough_ms: float = math.inf,
 ) -> list[tuple[float, dict[str, Any]]]:
-    """Make items, each with its time in milliseconds; those not used are passed over.
+    """Make up to `count` items with their milliseconds; faulty ones are passed over.
 
     Args:
         pool: Where they are made.
@@ -130,16 +130,7 @@ async def gold_fault(
 
 @dataclasses.dataclass(frozen=True)
 class TaskFindings:
-    """The findings of one task.
-
-    Attributes:
-        task: The registered task.
-        category: The library's category.
-        faults: What is wrong, each in a few words; empty if all is well.
-        notes: What is worth knowing and no fault.
-        make_ms: Median time to make an item, in milliseconds; None if none was made.
-        score_ms: Median time to score an answer; None if none was scored.
-    """
+    """What is wrong with one task, what is worth knowing, and median times."""
 
     task: str
     category: str
@@ -157,11 +148,8 @@ class TaskFindings:
 class TaskCheck:
     """The whole check of one task.
 
-    Args:
-        pool: Where items are made and scored.
-        other: Another pool, whose processes were started apart.
-        fixes: Whether the corrections of the library's scorers are on.
-        num_items: Items to make, at least 1.
+    Items are made again, and scored, by `other`, whose processes were started apart;
+    `fixes` says whether the corrections of the library's scorers are on.
     """
 
     def __init__(
@@ -244,13 +232,9 @@ class TaskCheck:
 
 
 async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> float:
-    """Return the median time to make an item, in milliseconds.
+    """Return the median time to make an item; raises as `make_items`.
 
     The first one is left out if there are more: it has the dataset to build.
-
-    Raises:
-        DeadlineExceeded: An item was not ready in time.
-        JobFailed: An item cannot be made, or none that was made can be used.
     """
     made = await make_items(
         pool, task, params, "tasks", MEASURED_ITEMS, enough_ms=MEASURED_MS
@@ -280,17 +264,17 @@ async def measured(
     steps: Iterable[tuple[str, int]],
     advance: Callable[[str], object] = lambda task: None,
 ) -> dict[str, dict[int, float | str]]:
-    """Measure steps of tasks.
+    """Measure steps of tasks, as `steps_to_measure` returns them.
 
     Args:
         pool: Where the items are made.
         places: How many are made at once.
         scales: Task to its scale, None where it has none.
-        steps: What is measured, as `steps_to_measure` returns it.
+        steps: What is measured.
         advance: Told of the task of each step that was measured.
 
     Returns:
-        Task to the number of a step to its cost, or to why it has none.
+        Task to the number of a step to its milliseconds, or to why it has none.
     """
     found: dict[str, dict[int, float | str]] = {task: {} for task in scales}
     free = asyncio.Semaphore(places)

@@ -270,8 +270,8 @@ class DumpWriter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the counters; a file being written is completed first.
 
-        What the former process wrote after this state was saved is counted in its
-        files, and what it had accepted and could not write is not.
+        What the former process wrote after this state was saved is counted in its files;
+        what it had accepted and could not write is not.
 
         Raises:
             ValueError: A counter is missing or negative.

@@ -49,14 +49,10 @@ class Ending:
 
 
 class Ledger:
-    """Counts the rollouts that were asked for and their endings.
+    """Counts the rollouts that were queried and their endings.
 
     Args:
         keep: Told of the ledger, as plain values, at every change.
-
-    Attributes:
-        asked: Rollouts asked of the inference servers.
-        outcomes: Number of rollouts by outcome.
     """
 
     def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
@@ -105,11 +101,7 @@ class Ledger:
         return {"asked": self.asked - self.in_flight, "outcomes": dict(self.outcomes)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue a ledger.
-
-        Raises:
-            ValueError: A field is missing or has another form; nothing was changed.
-        """
+        """Continue a ledger; ValueError, and no change, if it has another form."""
         try:
             asked = int(state["asked"])
             outcomes = Counter({name: int(n) for name, n in state["outcomes"].items()})

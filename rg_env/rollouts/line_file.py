@@ -152,10 +152,7 @@ def _recover(part: Path) -> bool:
 def count_left(folder: Path, stem: str, first: int) -> dict[int, int]:
     """Return file number to groups of what one process left, complete or not.
 
-    Args:
-        folder: Where the files are; it need not exist.
-        stem: What their names begin with, up to the number.
-        first: The lowest number that counts.
+    Counted from the number `first` on; the folder need not exist.
     """
     name = re.compile(rf"{re.escape(stem)}_(\d+)\.jsonl({re.escape(PART_SUFFIX)})?")
     left: collections.Counter[int] = collections.Counter()

@@ -45,8 +45,6 @@ class Dumps:
         threshold: In [0, 1]; 1.0 means perfect.
 
     Attributes:
-        saved: Writes the groups worth keeping.
-        failed: Writes the groups in which every score is 0.
         unsent: Writes, whatever the settings, what did not reach the API.
     """
 
