@@ -71,7 +71,7 @@ class EntryMaker:
         self.left_out[task] = reason
 
     def wait_for_check(self, until_checked: Callable[[str], Awaitable[None]]) -> None:
-        """Make no entry before its task's check was awaited; it may call `leave_out`."""
+        """Make no entry before its task was checked, which may call `leave_out`."""
         self._until_checked = until_checked
 
     def begin(self, spec: ItemSpec, attempt: int = 0) -> asyncio.Future[dict[str, Any]]:

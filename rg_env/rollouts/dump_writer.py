@@ -270,7 +270,7 @@ class DumpWriter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the counters; a file being written is completed first.
 
-        What the former process wrote after this state was saved is counted in its files;
+        What the former process wrote after it was saved is counted in its files;
         what it had accepted and could not write is not.
 
         Raises:

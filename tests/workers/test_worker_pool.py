@@ -39,7 +39,7 @@ def test_run_is_awaited(pool):
 def test_calls_from_many_threads_get_their_own_results(pool):
     results: dict[int, int] = {}
 
-    def ask(number: int) -> None:
+    def ask(number):
         results[number] = pool.call(operator.neg, number, deadline_s=LONG_S)
 
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(40)]
@@ -177,7 +177,7 @@ def test_unused_pool_starts_nothing():
 
 
 def test_repeated_pools_leak_no_handle_and_no_thread():
-    def open_and_close() -> tuple[int, int]:
+    def open_and_close():
         with contextlib.closing(WorkerPool(2)) as pool:
             pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
             with pytest.raises(DeadlineExceeded):

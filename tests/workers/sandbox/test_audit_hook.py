@@ -115,7 +115,7 @@ def test_process_started_past_python_dies_with_its_worker(tmp_path):
         time.sleep(0.02)
 
 
-def is_group_alive(group: int) -> bool:
+def is_group_alive(group):
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
