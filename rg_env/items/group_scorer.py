@@ -1,7 +1,7 @@
 """Scores of the answers of one group, from a worker process.
 
 One call carries all answers of a group. If the worker misses its deadline or dies,
-the answers are scored one by one, so that only the one at fault pays for it: a
+the answers are scored one by one, so that the fault costs only its own answer: a
 missed deadline is a 0 with `timeout`, a dead worker a 0 with `scorer_error`. A pool
 that cannot answer at all raises `ScoringUnavailable`: that is no score.
 

@@ -15,7 +15,7 @@
 
 `item_id` and `rollouts[].conversation` / `.score` are what the original wrote. `score`
 is the task's score; `reward` is what the trainer got after shaping. Where guessing
-earns something and the rewards leave it out, `baseline` says how much. The entry is
+scores something and the rewards leave it out, `baseline` says how much. The entry is
 `create_dataset(task, seed=seed, size=1, **params)[0]`.
 """
 

@@ -1,19 +1,19 @@
-"""What became of every rollout that was asked for.
+"""The outcome of every rollout that was queried.
 
 A rollout ends in exactly one outcome:
 
     sent            the API took its group
     written         `process` wrote its group
-    zero_variance       the scores of its group are equal, so it teaches nothing
+    zero_variance   the scores of its group are equal, so it teaches nothing
     unanswered      the inference server gave no usable reply
     unscored        the worker pool gave no scores
-    rejected        a check before the API, a hook or the API turned its group away
+    refused_by_api  a check before the API, a hook or the API turned its group away
     unsent          the API did not take its group, which is in a dump file
     failed          an error of ours, in the log with its traceback
     cancelled       its group was cancelled, at the end of the run for example
     killed          its process was killed before it had another outcome
 
-so that asked = the sum of the outcomes + those in flight. Collection and
+so that those queried are the sum of the outcomes and of those in flight. Collection and
 delivery return what they decide as an `Ending`; that, what a hook drops, and what a
 killed process left go through `Ledger.settle`, and nothing else counts. Pure: whoever
 keeps the ledger on disk is given.
@@ -42,7 +42,7 @@ RolloutOutcome = Literal[
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """What became of some rollouts, usually those of one group."""
+    """The outcome of some rollouts, usually those of one group."""
 
     outcome: RolloutOutcome
     rollouts: int
@@ -62,16 +62,16 @@ class Ledger:
 
     @property
     def in_flight(self) -> int:
-        """Rollouts asked for that have no outcome yet."""
+        """Rollouts queried that have no outcome yet."""
         return self.asked - sum(self.outcomes.values())
 
     def ask(self, rollouts: int) -> None:
-        """Count rollouts that are being asked for."""
+        """Count rollouts that are being queried."""
         self.asked += rollouts
         self.tell()
 
     def settle(self, *endings: Ending) -> None:
-        """Count what became of rollouts that were asked for."""
+        """Count the outcomes of rollouts that were queried."""
         for ending in endings:
             self.outcomes[ending.outcome] += ending.rollouts
         if endings:
@@ -83,7 +83,7 @@ class Ledger:
             self._keep({"asked": self.asked, "outcomes": dict(self.outcomes)})
 
     def __str__(self) -> str:
-        """Say in a few words what became of the rollouts."""
+        """Return the line of the log."""
         outcomes = ", ".join(
             f"{n} {outcome}" for outcome, n in self.outcomes.most_common()
         )

@@ -21,7 +21,7 @@ SETUP_READS = {"arc_agi": ("use_train", "use_eval", "board_format_opts")}
 
 WORTH_KEEPING_S = 0.001
 """A dataset that was built in less is built anew for each entry: of the 510 that random
-levels ask for all but 59 are, and those are no time at all and no memory."""
+levels need all but 59 are, and those are no time at all and no memory."""
 
 MAX_KEPT_DATASETS = 100
 """Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens

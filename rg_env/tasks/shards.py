@@ -43,7 +43,7 @@ def from_launcher(environ: Mapping[str, str] = os.environ) -> Shard:
 
     Raises:
         SettingError: It says something that cannot be. An instance that took itself
-            for the only one would ask what the others ask.
+            for the only one would sample what the others do.
     """
     for rank, number in LAUNCHERS:
         index, count = environ.get(rank, ""), environ.get(number, "")

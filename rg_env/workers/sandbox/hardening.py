@@ -14,13 +14,13 @@ Covered, by layer:
     audit     where landlock or seccomp is missing: the same of Python code only
 
 Covered elsewhere: state left for the next call (process_state.py); and by whoever
-starts the process, 64 MiB and 5,000 entries in the scratch folder, looked at twice a
+starts the process, 64 MiB and 5,000 entries in the scratch folder, checked twice a
 second, an environment without the run's keys, and deadlines, which are the only limit
 on the CPU time of a call.
 
 Not covered: what exists, how large it is and who owns it (stat) can be found out
 anywhere; files that were unlinked and are still open are bounded only by the limits
-above (1 GiB in all); writes in the half second between two looks at the folder;
+above (1 GiB in all); writes in the half second between two checks of the folder;
 modules and builtins that a job changes for the next call of its worker, which
 `Trust.brief` bounds; a false score between 0 and 1, which a job that runs code in the
 worker can always send; faults of the kernel.
