@@ -15,6 +15,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 RewardBaseline = Literal["none", "chance"]
 
 TABLE = Path(__file__).with_name("baselines.json")
@@ -85,14 +87,9 @@ class Baselines:
 NO_BASELINES = Baselines("", {})
 """Every item has the baseline 0."""
 
-LISTS = ("baselines", "rules")
-
 
 def load_shipped(path: Path = TABLE) -> Baselines:
     """Read a table that `tools/make_baselines.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
-    by_task = {}
-    for task, row in table["tasks"].items():
-        lists = {name: tuple(Baseline(**one) for one in row[name]) for name in LISTS}
-        by_task[task] = TaskBaselines(row["digest"], row["trial"], **lists)
+    by_task = msgspec.convert(table["tasks"], dict[str, TaskBaselines])
     return Baselines(table["library_version"], by_task)

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 TABLE = Path(__file__).with_name("scales.json")
 
 
@@ -97,28 +99,12 @@ class ShippedScales:
     digests: Mapping[str, str]
 
 
-def _scale_from(task: str, row: Mapping[str, Any]) -> Scale:
-    return Scale(
-        task=task,
-        steps=tuple(
-            Step(tuple(step["levels"]), step["params"], step["item_ms"])
-            for step in row["steps"]
-        ),
-        skipped=tuple(
-            SkippedLevel(skip["level"], skip["reason"]) for skip in row["skipped"]
-        ),
-        note=row["note"],
-        default_level=row["default_level"],
-        is_dead_knob=row["is_dead_knob"],
-    )
-
-
 def load_shipped(path: Path = TABLE) -> ShippedScales:
     """Read a table that `tools/make_scales.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
-    rows = table["tasks"]
+    rows = {task: {"task": task, **row} for task, row in table["tasks"].items()}
     return ShippedScales(
         library_version=table["library_version"],
-        scales={task: _scale_from(task, row) for task, row in rows.items()},
+        scales=msgspec.convert(rows, dict[str, Scale]),
         digests={task: row["digest"] for task, row in rows.items()},
     )
