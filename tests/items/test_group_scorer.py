@@ -75,20 +75,22 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, meta
     assert values == [0.0, 1.0, 0.0, 0.0]
 
 
-def test_an_answer_over_the_limit_is_refused_unread(pool):
-    (score,) = scored(pool, "gcd", "1" * 101, max_answer_chars=100)
-    assert (score.value, score.outcome) == (0.0, "rejected")
-
-
-def test_code_in_an_answer_is_refused(pool):
-    (score,) = scored(pool, "countdown", "__import__('os').getpid()")
-    assert (score.value, score.outcome) == (0.0, "rejected")
-
-
-def test_an_exception_of_the_scorer_is_a_zero_that_says_so(pool):
-    text = "two times three"
-    (score,) = scored(pool, "prime_factorization", text, scorer_fixes=False)
-    assert (score.value, score.outcome) == (0.0, "scorer_error")
+@pytest.mark.parametrize(
+    ("task", "answer", "rules", "outcome"),
+    [
+        ("gcd", "1" * 101, {"max_answer_chars": 100}, "rejected"),
+        ("countdown", "__import__('os').getpid()", {}, "rejected"),
+        (
+            "prime_factorization",
+            "two times three",
+            {"scorer_fixes": False},
+            "scorer_error",
+        ),
+    ],
+)
+def test_a_zero_says_why(pool, task, answer, rules, outcome):
+    (score,) = scored(pool, task, answer, **rules)
+    assert (score.value, score.outcome) == (0.0, outcome)
 
 
 def test_without_fixes_the_library_s_own_score_counts(pool):

@@ -90,32 +90,21 @@ def test_a_new_task_with_a_scorer_of_its_own_keeps_it(library_with):
     assert score_of_longer_number(task) == 0.25
 
 
-def change_base_scorer(monkeypatch, scorer):
+@pytest.mark.parametrize(
+    ("score_answer", "standing", "score"),
+    [
+        (lambda self, a, entry: 0.9 * (entry["answer"] in a), "checked again", 0.0),
+        (lambda self, a, entry: 0.125, "not needed any more", 0.125),
+    ],
+)
+def test_a_changed_base_scorer_is_corrected_while_it_has_the_fault(
+    monkeypatch, library_with, score_answer, standing, score
+):
     base = load_factory().ProceduralDataset
-    monkeypatch.setattr(base, "score_answer", scorer)
+    monkeypatch.setattr(base, "score_answer", score_answer)
     installed_fixes.standing.cache_clear()
-
-
-def test_a_changed_base_scorer_with_the_same_fault_is_still_corrected(
-    monkeypatch, library_with
-):
-    def score_answer(self, answer, entry):
-        return 0.9 if entry["answer"] in answer else 0.0
-
-    change_base_scorer(monkeypatch, score_answer)
-    assert installed_fixes.standing("gcd") == "checked again"
-    assert score_of_longer_number("gcd") == 0.0
-
-
-def test_a_changed_base_scorer_without_the_fault_is_left_alone(
-    monkeypatch, library_with
-):
-    def score_answer(self, answer, entry):
-        return 1.0 if entry["answer"] == answer else 0.125
-
-    change_base_scorer(monkeypatch, score_answer)
-    assert installed_fixes.standing("gcd") == "not needed any more"
-    assert score_of_longer_number("gcd") == 0.125
+    assert installed_fixes.standing("gcd") == standing
+    assert score_of_longer_number("gcd") == score
 
 
 # -- fixes of one task -----------------------------------------------------------------
@@ -129,13 +118,16 @@ def test_a_task_without_a_fix_keeps_its_scorer():
     assert installed_fixes.corrected("ab", own) is own
 
 
-def test_a_changed_scorer_with_the_same_fault_is_still_corrected(fix_with):
-    fix_with(scorer_sha256="another")
-    assert installed_fixes.standing(TASK) == "checked again"
-    assert score_of_nan() == 0.0
-
-
-def test_a_changed_scorer_without_the_fault_is_left_alone(fix_with):
-    fix_with(scorer_sha256="another", proof=lambda entry: "no fault any more")
-    assert installed_fixes.standing(TASK) == "not needed any more"
-    assert score_of_nan() == 1.0
+@pytest.mark.parametrize(
+    ("changes", "standing", "score"),
+    [
+        ({}, "checked again", 0.0),
+        ({"proof": lambda entry: "no fault any more"}, "not needed any more", 1.0),
+    ],
+)
+def test_a_changed_scorer_is_corrected_while_it_has_the_fault(
+    fix_with, changes, standing, score
+):
+    fix_with(scorer_sha256="another", **changes)
+    assert installed_fixes.standing(TASK) == standing
+    assert score_of_nan() == score

@@ -1,7 +1,7 @@
-"""The numbers of the system calls that a worker may make, on the machines we know.
+"""System calls: those that a worker may make, by number, and two ways to make one.
 
-A table to read, no behaviour: seccomp.py makes the filter of it. What is not in it is
-denied, so this is also the answer to "may a worker do X?":
+seccomp.py makes the filter of the tables. What is not in them is denied, so this is
+also the answer to "may a worker do X?":
 
     ALLOWED   made by Python, its C library and the libraries that make and score
               items; they act on the process itself, on what it has open, or on paths
@@ -19,7 +19,10 @@ include/uapi/asm-generic/unistd.h.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
+from typing import Any
 
 MACHINES = ("x86_64", "aarch64")
 """What `os.uname().machine` says; the order of the columns below."""
@@ -86,3 +89,28 @@ CHECKED = _read(
     "sendto 44 206, ioctl 16 29, fcntl 72 25, prctl 157 167, prlimit64 302 261,"
     " clone3 435 435, kill 62 129, tgkill 234 131"
 )
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.syscall.restype = ctypes.c_long
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
+
+
+def call(number: int, *args: Any) -> int:
+    """Make a system call, or raise OSError; integers have to fit a C long."""
+    wide = [ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args]
+    return _check(_LIBC.syscall(ctypes.c_long(number), *wide))
+
+
+def prctl(option: int, value: int) -> int:
+    """Set an attribute of this process, or raise OSError."""
+    rest = [ctypes.c_ulong(arg) for arg in (value, 0, 0, 0)]
+    return _check(_LIBC.prctl(option, *rest))
+
+
+def _check(result: int) -> int:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
