@@ -122,17 +122,12 @@ def test_the_right_answer_scores_one(pool, task, entries):
             assert score(pool, task, entry, answer) == [Score(1.0, "right", answer)]
 
 
-def test_an_entry_made_again_is_the_same(pool, task, entries):
-    assert for_every_seed(pool, worker_jobs.make_entry, task) == entries
-
-
-def test_an_entry_is_the_same_in_other_processes(other_pool, task, entries):
-    assert for_every_seed(other_pool, worker_jobs.make_entry, task) == entries
-
-
-def test_an_entry_is_what_a_new_dataset_makes(pool, task, entries):
-    job = jobs_for_conformance.build_entry_afresh
-    assert for_every_seed(pool, job, task) == entries
+def test_an_entry_is_the_same_again_elsewhere_and_afresh(
+    pool, other_pool, task, entries
+):
+    make, afresh = worker_jobs.make_entry, jobs_for_conformance.build_entry_afresh
+    for where, job in ((pool, make), (other_pool, make), (pool, afresh)):
+        assert for_every_seed(where, job, task) == entries, job
 
 
 def test_saying_nothing_pays_in_the_listed_tasks_alone(pool, task, entries):
