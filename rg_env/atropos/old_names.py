@@ -26,7 +26,7 @@ from rg_env.scoring.extraction import extract_answer
 from rg_env.tasks import library
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library_import import TASKS as FALLBACK_TASKS
-from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.sampler import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -117,8 +117,8 @@ class OldNames:
     def rng(self) -> random.Random:
         """A copy of the generator that decides the next draw."""
         config = self.config
-        sampler = Sampler((), config.seed, config.shard_index, config.num_shards)
-        return sampler.rng_at(self.iter)
+        index = self.iter * config.num_shards + config.shard_index
+        return draw_generator(config.seed, index)
 
     # -- the dump files: the one being written, and how many groups they took -----
 

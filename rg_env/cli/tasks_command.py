@@ -12,7 +12,7 @@ from rg_env import ending
 from rg_env.cli.command import Command
 from rg_env.cli.printing import print_text, rendered
 from rg_env.errors import SettingError
-from rg_env.items import item_costs, worker_jobs
+from rg_env.items import task_check, worker_jobs
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_list
 from rg_env.reports.progress_bar import WorkProgress
@@ -60,9 +60,9 @@ async def _facts(
     scales = {name: found.get(name) for name in chosen}
     measured: Mapping[str, Mapping[int, float | str]] = {}
     if places:
-        steps = item_costs.steps_to_measure(scales)
+        steps = task_check.steps_to_measure(scales)
         with WorkProgress("measuring", len(steps), "steps") as progress:
-            measured = await item_costs.measured(
+            measured = await task_check.measured(
                 pool, places, scales, steps, progress.advance
             )
     return library, [

@@ -25,7 +25,6 @@ from rg_env.task_rules.table import solution
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.item_stream import ItemStream, evaluation_specs
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
@@ -162,8 +161,7 @@ class Run:
 
     def build_stream(self) -> ItemStream:
         """Return what the environment draws, from the beginning."""
-        sampler = Sampler([choice.weight for choice in self.choices], self.seed)
-        return ItemStream(sampler, self.choices, self.difficulty)
+        return ItemStream(self.choices, self.seed, difficulty=self.difficulty)
 
     def build_entry(
         self, task: str, level: float | None, entry: Mapping[str, Any]

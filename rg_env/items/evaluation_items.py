@@ -16,9 +16,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
+from rg_env.items.chosen_tasks import ItemSettings
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import TaskHandle
-from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource, MadeItem
 from rg_env.items.task_check import gold_fault
 from rg_env.tasks.item_stream import EvalSpec

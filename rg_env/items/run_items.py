@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import check_params, choose_tasks
+from rg_env.items.chosen_tasks import ItemSettings, check_params, choose_tasks
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
 from rg_env.items.installed_library import (
@@ -21,7 +21,6 @@ from rg_env.items.installed_library import (
     prepare_difficulty,
     read_library,
 )
-from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.baselines import NO_BASELINES
@@ -29,7 +28,6 @@ from rg_env.tasks.difficulty import NO_RULE, Difficulty
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import EvalSpec, ItemStream, evaluation_specs
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -46,15 +44,15 @@ class RunItems:
     Attributes:
         library: What is installed.
         task_names: The chosen tasks, sorted.
-        sampler: The stream of draws.
-        items: The stream of items, made from the draws.
+        stream: What the items are.
+        items: The items, made of it.
         evaluation: The evaluation items, being made.
         difficulty: The levels of the items.
     """
 
     library: LibraryDescription
     task_names: list[str]
-    sampler: Sampler
+    stream: ItemStream
     items: ItemSource
     evaluation: EvaluationItems
     difficulty: Difficulty
@@ -90,12 +88,7 @@ async def _say_fixes(pool: WorkerPool) -> None:
 async def prepare_items(
     pool: WorkerPool, settings: ItemSettings, feedback: Feedback
 ) -> RunItems:
-    """Read the library, choose the tasks and begin to check them.
-
-    Args:
-        pool: Where the library runs.
-        settings: The settings.
-        feedback: What the results of the run will change; it is attached.
+    """Read the library, choose the tasks, begin to check them; attach the feedback.
 
     Raises:
         SettingError: A name or parameter does not exist.
@@ -107,26 +100,31 @@ async def prepare_items(
     selection = await choose_tasks(pool, library, settings)
     names = sorted({choice.task for choice in selection})
     logger.info("%d tasks chosen", len(names))
-    difficulty = await prepare_difficulty(
-        pool,
-        names,
-        library.tasks,
-        settings.complexity_mode,
-        settings.task_levels,
-        feedback.curriculum,
-    )
+    levels = (settings.complexity_mode, settings.task_levels, feedback.curriculum)
+    difficulty = await prepare_difficulty(pool, names, library.tasks, *levels)
     await check_params(pool, _params_at_every_step(selection, difficulty))
     adaptive = None
     if settings.task_choice == "adaptive":
         adaptive = AdaptiveWeights(names, settings.adaptive_floor)
     feedback.attach(difficulty, adaptive)
-    sampler = Sampler(
-        [choice.weight for choice in selection],
+    stream = ItemStream(
+        selection,
         settings.seed,
         shard_index=settings.shard_index,
         num_shards=settings.num_shards,
+        difficulty=difficulty,
+        adaptive=adaptive,
     )
-    stream = ItemStream(sampler, selection, difficulty, adaptive)
+    items = await _item_source(pool, settings, stream)
+    evaluation = _evaluation(pool, settings, selection, difficulty, items)
+    items.maker.wait_for_check(evaluation.checked)
+    evaluation.start()
+    return RunItems(library, names, stream, items, evaluation, difficulty)
+
+
+async def _item_source(
+    pool: WorkerPool, settings: ItemSettings, stream: ItemStream
+) -> ItemSource:
     maker = EntryMaker(
         pool,
         stream,
@@ -136,8 +134,8 @@ async def prepare_items(
     )
     baselines = NO_BASELINES
     if settings.reward_baseline == "chance":
-        baselines = await prepare_baselines(pool, selection)
-    items = ItemSource(
+        baselines = await prepare_baselines(pool, stream.choices)
+    return ItemSource(
         stream,
         maker,
         lookahead=LOOKAHEAD,
@@ -145,10 +143,6 @@ async def prepare_items(
         rules=settings.scoring_rules,
         baselines=baselines,
     )
-    evaluation = _evaluation(pool, settings, selection, difficulty, items)
-    maker.wait_for_check(evaluation.checked)
-    evaluation.start()
-    return RunItems(library, names, sampler, items, evaluation, difficulty)
 
 
 def _params_at_every_step(

@@ -46,12 +46,7 @@ for every task.
 
 
 class UnusableEntry(RuntimeError):
-    """The library made an entry that nobody should be asked.
-
-    Attributes:
-        task: The registered task.
-        reason: What is wrong with the entry.
-    """
+    """The library made an entry that nobody should get, for a reason."""
 
     def __init__(self, task: str, reason: str) -> None:
         super().__init__(f"{task}: {reason}")
@@ -64,7 +59,6 @@ class TaskInfo:
     """What the registry says of one task.
 
     Attributes:
-        name: The registered name.
         category: The library's own category (its subpackage), e.g. "arithmetic".
         parameters: Dataset parameter to its default as text; `seed` and `size`,
             which the sampler owns, are left out.
@@ -124,10 +118,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
 
 @functools.cache
 def describe() -> LibraryDescription:
-    """Read the registry.
-
-    Returns:
-        The description of every registered name but the mixture, sorted by name.
+    """Read the registry: every registered name but the mixture, sorted.
 
     Raises:
         LibraryError: reasoning-gym cannot be imported or read, or registers nothing.
@@ -153,15 +144,10 @@ def describe() -> LibraryDescription:
 
 
 def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
-    """Refuse dataset parameters that the task does not have or does not accept.
-
-    Args:
-        task: A registered task.
-        params: Parameter name to value, as the user wrote them.
-        field: The setting they come from, for the sentence.
+    """Reject dataset parameters that the task does not have or does not accept.
 
     Raises:
-        SettingError: A name is unknown or the library refuses the values.
+        SettingError: It begins with `field`, the setting that they come from.
     """
     known = describe().tasks[task].parameters
     for name in params:
@@ -236,15 +222,14 @@ def make_entry(
         task: A registered task.
         params: Dataset parameters that differ from the defaults.
         seed: In [0, 2**32).
-        checked: Whether faulty entries are refused, or only those that are another one
+        checked: Whether faulty entries are rejected, or only those that are another one
             each time or that nobody can answer.
 
     Returns:
-        The library's entry: `question` (str), `answer` (str or None) and `metadata`
-        (dict); the same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
+        The same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
 
     Raises:
-        UnusableEntry: The library made one that cannot be asked.
+        UnusableEntry: The library made one that cannot be used.
     """
     _reset_global_state(seed)
     if task in REBUILT_PER_ENTRY:
@@ -263,7 +248,7 @@ def make_entry(
 def usable_entries(
     task: str, params: Mapping[str, Any], seeds: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the entries of those seeds whose entry is one that is asked."""
+    """Yield the entries of those seeds whose entry can be used."""
     for seed in seeds:
         with contextlib.suppress(UnusableEntry):
             yield make_entry(task, params, seed)
@@ -302,21 +287,14 @@ def scorer_digest(task: str) -> str:
 
 
 def has_base_scorer(task: str) -> bool:
-    """Say whether a task's scorer is the one that the library gives to every dataset.
-
-    Raises:
-        KeyError: The task is not registered.
-    """
+    """Say whether a task's scorer is the one that the library gives to all."""
     factory = load_factory()
     dataset_cls, _ = factory.DATASETS[task]
     return bool(dataset_cls.score_answer is factory.ProceduralDataset.score_answer)
 
 
 def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
-    """Build the dataset of a class of the library from its own config object.
-
-    Returns:
-        The registered task and its dataset.
+    """Return the registered task of a class of the library, and its dataset.
 
     Raises:
         SettingError: No registered task has that class.

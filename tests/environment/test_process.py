@@ -215,7 +215,7 @@ def test_a_missing_item_does_not_end_the_run_with_success(tmp_path):
 
 def fill_disk_of(writer):
     with Path("/dev/full").open("ab") as full:
-        os.dup2(full.fileno(), writer._file.fileno())
+        os.dup2(full.fileno(), writer._file._file.fileno())
 
 
 def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):

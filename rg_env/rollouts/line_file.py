@@ -1,7 +1,8 @@
-"""Files being written, each locked while its process lives, and what is left of them.
+"""Files of whole lines, each on disk when it is appended, and what is left of them.
 
-A `.part` file that nobody locks was left by a process that was killed.
-`recover_unfinished` completes it: whole lines stay, a torn one goes.
+A file being written is locked while its process lives. A `.part` file that nobody
+locks was left by a process that was killed: `recover_unfinished` completes it, whole
+lines stay, a torn one goes.
 """
 
 from __future__ import annotations
@@ -20,35 +21,68 @@ from typing import BinaryIO
 logger = logging.getLogger(__name__)
 
 PART_SUFFIX = ".part"
-
 LOCK_TRIES = 100
 LOCK_PAUSE_S = 0.01
 
 
-def append_line(file: BinaryIO, line: bytes, end: int) -> int:
-    """Append a whole line or nothing, and cut off what an earlier refusal tore.
+class LineFile:
+    """An open file that whole lines are appended to.
 
     Args:
-        file: Unbuffered.
-        line: The line.
-        end: Where the last whole line ends.
+        path: Made if it is not there; its folder must be.
+        lock: Whether to keep it locked, where the file system knows locks.
 
-    Returns:
-        Where this line ends.
+    Attributes:
+        end: Where the last whole line ends, in bytes.
 
     Raises:
-        OSError: The disk refuses it.
+        OSError: The disk refuses, or another process keeps the lock.
     """
-    if file.seek(0, os.SEEK_END) != end:
-        file.truncate(end)
-    try:
-        if file.write(line) != len(line):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
-    except OSError:
-        with contextlib.suppress(OSError):
-            file.truncate(end)
-        raise
-    return end + len(line)
+
+    def __init__(self, path: Path, *, lock: bool = False) -> None:
+        self.path = path
+        self._file = _locked(path) if lock else path.open("ab", buffering=0)
+        self.end = self._file.seek(0, os.SEEK_END)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether its name still leads to it: nobody removed or replaced it."""
+        return _is_in_place(self._file)
+
+    def append(self, line: bytes) -> None:
+        """Append a whole line or nothing, and cut off what an earlier refusal tore.
+
+        Raises:
+            OSError: The disk refuses it.
+        """
+        if self._file.seek(0, os.SEEK_END) != self.end:
+            self._file.truncate(self.end)
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self.end)
+            raise
+        self.end += len(line)
+
+    def complete(self) -> Path:
+        """Sync it, give it its name without the suffix, close it; return the name."""
+        complete = self.path.with_suffix("")
+        os.fsync(self._file.fileno())
+        self.path.rename(complete)
+        self._file.close()
+        return complete
+
+    def close(self) -> None:
+        """Close it; may be called twice."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """Close it and take it off the disk, unless it is closed already."""
+        if not self._file.closed:
+            self.path.unlink(missing_ok=True)
+            self._file.close()
 
 
 def _try_lock(file: BinaryIO) -> bool | None:
@@ -62,28 +96,22 @@ def _try_lock(file: BinaryIO) -> bool | None:
     return True
 
 
-def is_in_place(file: BinaryIO) -> bool:
-    """Say whether an open file is still the one that its name leads to."""
+def _is_in_place(file: BinaryIO) -> bool:
     try:
         return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
     except (FileNotFoundError, NotADirectoryError):
         return False
 
 
-def open_part(part: Path) -> BinaryIO:
-    """Open a file to append to, under its lock where there are locks.
-
-    Raises:
-        OSError: The disk refuses, or another process keeps the lock.
-    """
+def _locked(path: Path) -> BinaryIO:
     for _ in range(LOCK_TRIES):
-        file = part.open("ab", buffering=0)
+        file = path.open("ab", buffering=0)
         # A recovery may lock and remove the file while it is still empty.
-        if _try_lock(file) is not False and is_in_place(file):
+        if _try_lock(file) is not False and _is_in_place(file):
             return file
         file.close()
         time.sleep(LOCK_PAUSE_S)
-    raise OSError(f"{part} is being written by another process")
+    raise OSError(f"{path} is being written by another process")
 
 
 def recover_unfinished(folder: Path) -> list[Path]:
@@ -107,7 +135,7 @@ def recover_unfinished(folder: Path) -> list[Path]:
 def _recover(part: Path) -> bool:
     complete = part.with_suffix("")
     with part.open("r+b") as file:
-        if not _try_lock(file) or not is_in_place(file):
+        if not _try_lock(file) or not _is_in_place(file):
             return False
         whole = sum(len(line) for line in file if line.endswith(b"\n"))
         file.truncate(whole)
@@ -122,15 +150,9 @@ def _recover(part: Path) -> bool:
 
 
 def count_left(folder: Path, stem: str, first: int) -> dict[int, int]:
-    """Count the groups in the files of one process, complete or not.
+    """Return file number to groups of what one process left, complete or not.
 
-    Args:
-        folder: Where the files are; it need not exist.
-        stem: What their names begin with, up to the number.
-        first: The lowest number that is looked at.
-
-    Returns:
-        File number to groups.
+    Counted from the number `first` on; the folder need not exist.
     """
     name = re.compile(rf"{re.escape(stem)}_(\d+)\.jsonl({re.escape(PART_SUFFIX)})?")
     left: collections.Counter[int] = collections.Counter()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from rg_env.items import item_costs
+from rg_env.items import task_check
 from rg_env.tasks.scales import Scale, Step
 
 
 def measured(pool, scales):
-    steps = item_costs.steps_to_measure(scales)
-    return asyncio.run(item_costs.measured(pool, 1, scales, steps))
+    steps = task_check.steps_to_measure(scales)
+    return asyncio.run(task_check.measured(pool, 1, scales, steps))
 
 
 def gcd_scale(*all_params):
