@@ -29,7 +29,7 @@ from rg_env.demo.inference_server import TELL, InferenceServer, build_app, serve
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.demo.policy_model import PolicyModel
 from rg_env.inference.probe import PROBE_TOKENS
-from rg_env.inference.readers import read_completions
+from rg_env.inference.replies import read_completions
 from rg_env.inference.replies import MissingInReplyError
 from tests.support.parts import run_main
 from tests.support.text_models import TextModel

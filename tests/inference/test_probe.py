@@ -8,13 +8,17 @@ import pytest
 from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.inference.clients import client_of
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import Inference
-from rg_env.inference.probe import NoRouteError, ProbeRequest, WrongTokenizerError
+from rg_env.inference.probe import (
+    NoRouteError,
+    ProbeRequest,
+    WrongTemperatureError,
+    WrongTokenizerError,
+)
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.replies import UnusableReplyError
-from rg_env.inference.temperature import WrongTemperatureError
+from rg_env.inference.server_types import client_of
 from tests.support.odd_servers import (
     HTML,
     MODEL,
@@ -65,7 +69,7 @@ def asked(odd, kind="openai", times=1):
     async def run():
         async with client_at(odd, kind) as client:
             for _ in range(times):
-                answer = await client._tokens_and_logprobs_completion_wrapper(
+                answer = await client.query_tokens(
                     model="m", input_ids=list(PROMPT), **SAMPLED
                 )
             return answer
@@ -137,10 +141,7 @@ def test_requests_that_come_together_wait_for_the_same_tries():
     async def run():
         async with client_at(odd) as client:
             asking = [
-                client._tokens_and_logprobs_completion_wrapper(
-                    input_ids=[5, 6], **SAMPLED
-                )
-                for _ in range(9)
+                client.query_tokens(input_ids=[5, 6], **SAMPLED) for _ in range(9)
             ]
             await asyncio.gather(*asking)
 
@@ -153,7 +154,7 @@ def test_a_server_that_came_back_with_another_route_is_asked_there():
 
     async def run():
         async with client_at(odd) as client:
-            ask = client._tokens_and_logprobs_completion_wrapper
+            ask = client.query_tokens
             before = await ask(input_ids=list(PROMPT), **SAMPLED)
             odd.replies["POST /generate"] = sglang_answer
             del odd.replies["POST /v1/completions"]

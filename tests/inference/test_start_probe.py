@@ -9,8 +9,8 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.clients import VllmClient
 from rg_env.inference.completions import Sampling
+from rg_env.inference.server_types import VllmClient
 from tests.support.odd_servers import (
     MODEL,
     Odd,

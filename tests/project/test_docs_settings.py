@@ -15,7 +15,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.server_settings import ServerSettings, with_checks
 from rg_env.cli import setting_values, settings_command
 from rg_env.cli.setting_options import FIRST
-from rg_env.inference.clients import CLIENTS
+from rg_env.inference.server_types import CLIENTS
 from rg_env.inference.routes import ROUTES
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture

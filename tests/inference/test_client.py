@@ -16,13 +16,15 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env import patience
 from rg_env.demo.inference_server import serve_app
-from rg_env.inference import clients, replies
+from rg_env.inference import client as client_module
 from rg_env.inference import prompts as prompts_module
-from rg_env.inference.clients import CLIENTS, Client, OpenAiClient
+from rg_env.inference import replies
+from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import Inference
 from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.replies import BadReplyError
+from rg_env.inference.server_types import CLIENTS, OpenAiClient
 from tests.support.parts import (
     RIGHT,
     TOKENIZER,
@@ -271,7 +273,7 @@ def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
             return SHAPES[kind]([RIGHT])
 
         async with talking(CLIENTS[kind], kind, reply) as (client, _):
-            monkeypatch.setattr(clients, "read_reply", watched)
+            monkeypatch.setattr(client_module, "read_reply", watched)
 
             def refill():
                 nexts.append(asyncio.ensure_future(ask_next(client)))
@@ -315,10 +317,10 @@ def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
             check = asyncio.ensure_future(c.check_server_status_task())
             await until(lambda: c.circuit.is_open, "it is left out")
             for _ in range(9):  # its pause grows to a minute
-                c.circuit.end_trial(passed=False)
-            assert not c.circuit.begin_trial()
+                c.circuit.end_probe(passed=False)
+            assert not c.circuit.begin_probe()
             is_well[0] = True
-            await until(c.circuit.begin_trial, "it is tried")
+            await until(c.circuit.begin_probe, "it is tried")
             check.cancel()
 
     asyncio.run(run())
