@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem, get_completion_class, shell_c
 from rg_env import ending, installation, logs
 from rg_env.cli import failures
 from rg_env.cli.command import HELP_NAMES, START
-from rg_env.cli.printing import flush_or_forget
+from rg_env.cli.standard_streams import flush_or_forget
 from rg_env.errors import printable
 
 NAME = "reasoning_gym_environment.py"

@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from rg_env import ending, yaml_text
-from rg_env.cli.answer_input import given_answer
 from rg_env.cli.command import Command, Number
-from rg_env.cli.printing import print_text
+from rg_env.cli.standard_streams import given_answer, print_text
 from rg_env.errors import RunFailed, SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle

@@ -26,9 +26,11 @@ from rg_env.cli.command import (
     Difficulty,
     Names,
     Number,
+    host_option,
+    listen,
+    port_option,
     shown,
 )
-from rg_env.cli.listening import host_option, listen, port_option
 from rg_env.cli.main import main
 from rg_env.demo.answer_key import (
     AHEAD,
@@ -44,8 +46,8 @@ from rg_env.demo.inference_server import (
     build_app,
     serve_app,
 )
-from rg_env.demo.policy import PolicyProfile
 from rg_env.demo.policy_model import PolicyModel
+from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker

@@ -10,7 +10,7 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import Command
-from rg_env.cli.printing import print_text, rendered
+from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import item_costs, worker_jobs
 from rg_env.items.installed_library import read_library, read_scales

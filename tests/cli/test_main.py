@@ -16,8 +16,8 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.cli import setting_values, settings_command
-from rg_env.cli.setting_values import Given
+from rg_env.cli import settings_command
+from rg_env.cli.settings_command import Given
 from rg_env.errors import SettingError
 from tests.support.parts import ENTRY, TOKENIZER, run_main
 
@@ -26,7 +26,7 @@ def parsed(*argv: str, env_cls: Any = ReasoningGymEnv) -> Given:
     """Parse a command line of `serve`."""
     command = settings_command.serve(env_cls)
     values = command.make_context("serve", list(argv)).params
-    return setting_values.read(command, values)
+    return settings_command.read(command, values)
 
 
 def env_of(*argv: str) -> ReasoningGymEnvConfig:

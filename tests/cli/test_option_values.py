@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_settings import ServerSettings
-from rg_env.cli import setting_values, settings_command
+from rg_env.cli import settings_command
 from rg_env.cli.main import COMMANDS, PROGRAM
-from rg_env.cli.setting_values import Given
+from rg_env.cli.settings_command import Given
 from rg_env.errors import SettingError
 from tests.support.parts import run_main
 
@@ -128,7 +128,7 @@ def check_field(
     try:
         with serve.make_context("serve", [f"--{section}.{name}={text}"]) as context:
             values = context.params
-        model = built(serve, section, setting_values.read(serve, values))
+        model = built(serve, section, settings_command.read(serve, values))
     except SettingError as error:
         said_by(error, f"{section}.{name}")
         return
