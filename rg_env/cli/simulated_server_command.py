@@ -46,7 +46,7 @@ from rg_env.demo.inference_server import (
     build_app,
     serve_app,
 )
-from rg_env.demo.policy_model import PolicyModel
+from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs

@@ -43,21 +43,21 @@ UNSOLVED = "no solution known"
 class AnswerKey:
     """A key that draws from a stream as far as the questions need.
 
-    It may be asked for several questions at once; one of them draws at a time.
+    It may be queried for several questions at once; one of them draws at a time.
 
     Args:
-        stream: Entries in the order in which the env asks them, finite or not.
+        stream: Entries in the order in which the env samples them, finite or not.
         known: Entries that are known from the beginning and never forgotten.
         max_draws: Draws for one unknown question, positive. Has to exceed the number of
             items that the env prepares ahead.
-        max_ahead: Draws beyond the newest that was asked for, positive. Somebody who
-            asks other questions must not draw so far that the first are forgotten.
+        max_ahead: Draws beyond the newest that was queried, positive. Other questions
+            must not draw so far that the first are forgotten.
         max_known: Entries of the stream that are kept, the oldest forgotten first;
             positive.
 
     Attributes:
         drawn: Entries drawn so far.
-        misses: Questions asked for that were not found within the bound.
+        misses: Questions that were not found within the bound.
 
     Raises:
         ValueError: A bound is not positive.
@@ -77,7 +77,7 @@ class AnswerKey:
         self._stream = stream
         self._known = {entry.question: entry for entry in known}
         self._met: dict[str, tuple[int, KeyEntry]] = {}
-        self._newest_asked = 0
+        self._newest_queried = 0
         self._max_draws, self._max_ahead = max_draws, max_ahead
         self._max_known = max_known
         self._missed: dict[str, None] = {}
@@ -90,7 +90,7 @@ class AnswerKey:
         met = self._met.get(question)
         if met is None:
             return self._known.get(question)
-        self._newest_asked = max(self._newest_asked, met[0])
+        self._newest_queried = max(self._newest_queried, met[0])
         return met[1]
 
     async def find(self, question: str) -> KeyEntry | None:
@@ -111,7 +111,7 @@ class AnswerKey:
             return known
 
     async def _draw_until(self, question: str) -> KeyEntry | None:
-        last = min(self.drawn + self._max_draws, self._newest_asked + self._max_ahead)
+        last = min(self.drawn + self._max_draws, self._newest_queried + self._max_ahead)
         while self._stream is not None and self.drawn < last:
             entry = await anext(self._stream, None)
             if entry is None:
@@ -181,7 +181,7 @@ def build_entry(
 
 
 async def asked_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
-    """Yield what an environment asks whose results move no level, without end.
+    """Yield what an environment samples whose results move no level, without end.
 
     Args:
         run: Its settings.

@@ -27,9 +27,8 @@ from aiohttp import web
 from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.chat_tokenizer import ChatTokenizer
 from rg_env.demo.child_process import announce, end_with_parent
-from rg_env.demo.model import TRIAL_TOKENS, Model
+from rg_env.demo.model import PROBE_TOKENS, Model, PolicyModel
 from rg_env.demo.policy import KeyEntry
-from rg_env.demo.policy_model import PolicyModel
 from rg_env.demo.protocols import (
     CHAT,
     COMPLETION,
@@ -116,7 +115,7 @@ class InferenceServer:
         answer = await self.answer(ask)
         encoded = orjson.dumps(protocol.shape(body, answer))
         await asyncio.sleep(arrived + self.latency_s - time.monotonic())
-        if ask.max_tokens > TRIAL_TOKENS:
+        if ask.max_tokens > PROBE_TOKENS:
             self._requests += 1
             self._completions += len(answer.generations)
         return web.Response(body=encoded, content_type="application/json")
@@ -136,11 +135,7 @@ class InferenceServer:
 
 
 async def read_body(request: web.Request) -> Body:
-    """Read a request's JSON object.
-
-    Raises:
-        BadRequest: It is none.
-    """
+    """Read a request's JSON object; raises `BadRequest` if it is none."""
     try:
         body: Any = orjson.loads(await request.read())
     except json.JSONDecodeError as error:
@@ -189,16 +184,13 @@ async def serve_app(
     *,
     notices_departures: bool = False,
 ) -> AsyncIterator[str]:
-    """Serve an application while the context lasts.
+    """Serve an application while the context lasts; yields the base URL.
 
     Args:
         app: What to serve.
         host: Address to listen on.
         port: Port to listen on; 0 for a free one.
         notices_departures: Whether a handler is cancelled when its client goes away.
-
-    Yields:
-        The base URL, without a slash at its end.
 
     Raises:
         OSError: The address cannot be listened on.
@@ -222,14 +214,7 @@ async def serve_app(
 async def serve_as_child(
     app: web.Application, port: int, what: str, *, notices_departures: bool = True
 ) -> None:
-    """Serve an application, announced to the parent, until SIGINT or SIGTERM.
-
-    Args:
-        app: What to serve.
-        port: Port to listen on; 0 for a free one.
-        what: It is, for people.
-        notices_departures: As of `serve_app`.
-    """
+    """Serve an application, announced to the parent, until SIGINT or SIGTERM."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""How a simulated server is asked: as Atropos' vLLM, as SGLang, as OpenAI and vLLM.
+"""How a simulated server is queried: as Atropos' vLLM, as SGLang, as OpenAI and vLLM.
 
     POST /generate              {"prompt": {"prompt_token_ids": [..]} | "text", ...}
     POST /generate              {"input_ids": [..], "sampling_params": {..}}
@@ -65,12 +65,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class InferenceProtocol:
-    """One way of asking.
+    """One way of querying.
 
     Attributes:
         read: Body and default token limit to the prompt in it; raises `BadRequest`.
-        shape: Body and answer to the JSON value to send, which may hold
-            `orjson.Fragment`.
+        shape: Body and answer to the JSON to send, which may hold `orjson.Fragment`.
     """
 
     read: Callable[[Body, int], Ask]
@@ -274,11 +273,7 @@ CHAT = InferenceProtocol(_read_chat, _shape_chat)
 
 
 def choose_native(body: Body) -> InferenceProtocol:
-    """Tell the two native `/generate` protocols apart.
-
-    Raises:
-        BadRequest: The body is of neither.
-    """
+    """Tell the native `/generate` protocols apart; `BadRequest` if it is of neither."""
     if "sampling_params" in body or "input_ids" in body:
         return SGLANG
     if "prompt" in body:

@@ -30,7 +30,7 @@ from rg_env.demo.inference_server import (
     serve_app,
     serve_as_child,
 )
-from rg_env.demo.model import TRIAL_TOKENS, Generation, Model
+from rg_env.demo.model import PROBE_TOKENS, Generation, Model
 from rg_env.demo.protocols import Ask, Body, InferenceProtocol
 from tests.support import faults
 from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
@@ -160,7 +160,7 @@ class FaultyServer(InferenceServer):
         self, request: web.Request, protocol: InferenceProtocol, body: Body, ask: Ask
     ) -> web.StreamResponse:
         self.arrivals.append(time.monotonic())
-        self.trials += ask.max_tokens <= TRIAL_TOKENS
+        self.trials += ask.max_tokens <= PROBE_TOKENS
         try:
             return await self._serve(request, protocol, body, ask)
         except asyncio.CancelledError:
@@ -190,7 +190,7 @@ class FaultyServer(InferenceServer):
         await self.runs.wait()
         if fault == "truncated":
             return await faults.send_half(request, encoded)
-        if ask.max_tokens > TRIAL_TOKENS:
+        if ask.max_tokens > PROBE_TOKENS:
             self.served.record_reply(answer.generations)
         return web.Response(body=encoded, content_type="application/json")
 
