@@ -45,22 +45,15 @@ class Given:
     testing: bool = False
 
     def build_env(self, start: Start) -> Any:
-        """Build the settings of the environment, over what a command starts from.
-
-        Raises:
-            SettingError: A name is unknown or a value not allowed.
-        """
+        """Build the settings of the environment, over what a command starts from."""
         values = merge_dicts(dict(start.env_values), dict(self.env))
         return setting_checks.build(ENV, start.env, values)
 
     def build_servers(self, start: Start) -> list[Any]:
         """Build the inference servers: those of the file, or those started from.
 
-        An endpoint of type openai is not asked for a token every second to see whether
-        it is well, unless `health_check` says so: that would cost money.
-
-        Raises:
-            SettingError: A value is wrong, or there is no server.
+        An endpoint of type openai is not queried for a token every second to see if it
+        is well, unless `health_check` says so: that would cost money.
         """
         if isinstance(self.openai, Mapping):
             parts = [(each, self.openai) for each in start.servers]
@@ -136,10 +129,6 @@ def _as_bool(field: str, value: Any) -> bool:
 
 def read(command: SettingsCommand, values: Mapping[str, Any]) -> Given:
     """Return what the options of a command line and the file that they name say.
-
-    Args:
-        command: The command.
-        values: What each of its parameters was given.
 
     Raises:
         SettingError: An option, key or file is wrong.

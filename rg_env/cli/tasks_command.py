@@ -26,11 +26,7 @@ from rg_env.workers.worker_pool import WorkerPool
 def _chosen(
     library: LibraryDescription, names: Sequence[str], categories: Sequence[str]
 ) -> list[str]:
-    """Return the tasks that match a name and a category, where those are given.
-
-    Raises:
-        SettingError: A name or category matches nothing, or no task matches both.
-    """
+    """Return the tasks that match a name and a category, where those are given."""
     if MIXTURE in names:
         raise SettingError(
             f"command line: {MIXTURE!r} is a mixture of tasks and has no row of its own"

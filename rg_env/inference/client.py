@@ -31,11 +31,7 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env import patience
 from rg_env.inference.circuit import Circuit, ServerLeftOutError
-from rg_env.inference.completions import (
-    check_some_usable,
-    check_usable,
-    why_no_answer,
-)
+from rg_env.inference.completions import check_some_usable
 from rg_env.inference.connection import Connection
 from rg_env.inference.probe import NoRouteError, ProbeRequest, find_route, greeting
 from rg_env.inference.replies import Generated, TokenReply, read_chat, read_reply
@@ -180,11 +176,7 @@ class Client(APIServer):
     async def unless_lost(
         self, querying: Awaitable[T], check: Callable[[T], None] = _pass
     ) -> T:
-        """Return what a request comes to, and note where it fails.
-
-        Args:
-            querying: Is cancelled when the server is lost.
-            check: Raises where a reply is of no use.
+        """Return what a request comes to; note where it, or the check of it, fails.
 
         Raises:
             ServerLeftOutError: The server is lost.
@@ -206,12 +198,6 @@ class Client(APIServer):
             raise
         return reply
 
-    def _refuse_unusable(self, reply: Any) -> None:
-        if isinstance(reply, tuple):
-            check_usable(Generated(*reply[1:]))
-        else:
-            check_some_usable([why_no_answer(choice) for choice in reply.choices])
-
     async def _once(
         self, method: str, places: str, stat_dict: dict[str, Any], **fields: Any
     ) -> Any:
@@ -222,7 +208,7 @@ class Client(APIServer):
             stat_dict["start"] = time.time()
             stat_dict["attempts"] += 1
             querying = getattr(self, method)(**fields)
-            reply = await self.unless_lost(querying, self._refuse_unusable)
+            reply = await self.unless_lost(querying, check_some_usable)
             stat_dict["end"] = time.time()
         self.has_answered = True
         self.circuit.note_answer()
@@ -241,11 +227,7 @@ class Client(APIServer):
     ) -> list[list[bytes]]:
         """Query for token ids; return the bodies of the replies, as a rule of one.
 
-        Args:
-            route: Where.
-            prompt: Shape (T,).
-            fields: What is sampled with, and `n`.
-            more: Further fields of the request's body.
+        Sent are the fields that say how it is sampled, and `n`, and more of the body.
         """
         model, extra = self.config.model_name, sampling_extra_of(self.config)
         longest = len(prompt) + fields.get("max_tokens", UNLIMITED_TOKENS)
@@ -315,7 +297,7 @@ class Client(APIServer):
             self._limit_name = MAX_COMPLETION_TOKENS
             reply = await self._chat(body, n)
         if len(reply.choices) == 1 < n:
-            self.query_one_by_one()
+            self.connection.query_one_by_one()
             reply.choices += (await self._chat(body, n - 1)).choices
         return reply
 
@@ -334,24 +316,10 @@ class Client(APIServer):
             first.choices += other.choices
         return first
 
-    def query_one_by_one(self) -> None:
-        """Query as often as completions are wanted, from now on."""
-        if not self.connection.ignores_n:
-            self.connection.ignores_n = True
-            logger.warning(
-                "%s returns one completion whatever n is: it is queried as often as"
-                " there are rollouts",
-                self.config.base_url,
-            )
-
     # -- the probe, and the end --------------------------------------------------------
 
     async def probe(self) -> None:
-        """Find out how the server is to be queried; who queries meanwhile waits for it.
-
-        Raises:
-            Exception: As `find_route`.
-        """
+        """Find out how to query the server; who queries meanwhile waits for it."""
         if self._probing is None or self._probing.done():
             self._probing = asyncio.ensure_future(self._probe())
             # Its error is taken, since nobody may be waiting for it any more.

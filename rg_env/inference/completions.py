@@ -23,7 +23,6 @@ import numpy as np
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.replies import (
     BadReplyError,
-    Generated,
     TokenReply,
     UnusableReplyError,
 )
@@ -143,17 +142,15 @@ def why_unusable(
     return None
 
 
-def check_some_usable(reasons: Sequence[str | None]) -> None:
-    """Raise `UnusableReplyError` where each completion has a reason to be of no use."""
+def check_some_usable(reply: Any) -> None:
+    """Raise `UnusableReplyError` where no completion of tokens or a chat is of use."""
+    if isinstance(reply, tuple):
+        reasons = [why_unusable(*each) for each in zip(*reply[-3:], strict=True)]
+    else:
+        reasons = [why_no_answer(choice) for choice in reply.choices]
     if None not in reasons:
         why = f": {reasons[0]}" if reasons else ""
         raise UnusableReplyError(f"none of {len(reasons)} completions is usable{why}")
-
-
-def check_usable(generated: Generated) -> None:
-    """Raise `UnusableReplyError` where no completion is of use to a trainer."""
-    parts = zip(*generated, strict=True)
-    check_some_usable([why_unusable(*each) for each in parts])
 
 
 # -- of token ids ----------------------------------------------------------------------

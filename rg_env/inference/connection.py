@@ -9,6 +9,7 @@ Mends B23 of docs/host_defects.md: a connection is opened and closed for every r
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ from rg_env.inference.replies import NO_SUCH_FORM, BadReplyError
 from rg_env.inference.request_failures import FIRST_SERVER_FAULT
 from rg_env.inference.request_settings import headers_of, url_of
 from rg_env.inference.routes import Body
+
+logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which our servers close an idle connection: what goes out
@@ -122,6 +125,16 @@ class Connection:
         key = self._config.api_key
         own = {"Authorization": f"Bearer {key}"} if key else {}
         return own | headers_of(self._config)
+
+    def query_one_by_one(self) -> None:
+        """Query as often as completions are wanted, from now on."""
+        if not self.ignores_n:
+            self.ignores_n = True
+            logger.warning(
+                "%s returns one completion whatever n is: it is queried as often as"
+                " there are rollouts",
+                self._config.base_url,
+            )
 
     async def query(
         self, path: str, body: Callable[[int], Body], n: int, most_tokens: int

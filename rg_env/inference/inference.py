@@ -122,16 +122,13 @@ class Inference:
         sampling: Sampling,
         on_reply: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """Sample `n` completions of one prompt.
+        """Sample exactly `n` completions of one prompt, of at most `max_tokens` each.
 
         Args:
             prompt: What is sent.
             n: How many.
             sampling: How they are sampled.
             on_reply: Called when a reply of token ids has come, before it is read.
-
-        Returns:
-            Exactly `n` completions, each at most prompt plus `max_tokens` long.
 
         Raises:
             InferenceFailed: No usable reply, or too few choices, in `COMPLETION_TRIES`.

@@ -20,12 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import aiohttp
 import orjson
 
-from rg_env.inference.completions import (
-    check_some_usable,
-    check_usable,
-    end_of,
-    why_no_answer,
-)
+from rg_env.inference.completions import check_some_usable, end_of
 from rg_env.inference.connection import BodyTooLongError
 from rg_env.inference.replies import (
     LOGPROBS,
@@ -117,11 +112,7 @@ class _Fault(NamedTuple):
 
 
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
-    """Return the route of token ids at which to query a server; None for a chat.
-
-    Args:
-        client: A `Client`.
-        request: What it is sent.
+    """Return the route of token ids at which to query a `Client`; None for a chat.
 
     Raises:
         NoRouteError: It gives nothing that will do.
@@ -195,7 +186,7 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
     told = route.told(orjson.loads(b"".join(replies[0])))
     _check_reply(client.tokenizer, prompt, generated, told)
     if len(generated.tokens) < sampling["n"]:
-        client.query_one_by_one()
+        client.connection.query_one_by_one()
     if not any(told.texts):
         logger.warning(
             "%s returns no texts, by which env.tokenizer_name could be checked",
@@ -213,7 +204,7 @@ async def _try_chat(client: Any, request: ProbeRequest) -> None:
         max_tokens=PROBE_TOKENS,
         **request.sampling,
     )
-    check_some_usable([why_no_answer(choice) for choice in reply.choices])
+    check_some_usable(reply)
 
 
 # -- what a trainer needs of a reply ---------------------------------------------------
@@ -235,7 +226,7 @@ def _check_reply(
         _check_logprobs(logprobs, len(ids))
     if all(end_of(reason) is None for reason in generated.finish_reasons):
         raise BadReplyError("its completions have no finish_reason")
-    check_usable(generated)
+    check_some_usable(generated)
     if told.prompt is not None and list(told.prompt) != list(prompt):
         raise BadReplyError("it changes the tokens of the prompt")
     _check_texts(tokenizer, generated.tokens, told.texts)

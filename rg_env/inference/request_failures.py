@@ -247,13 +247,9 @@ def describe(error: BaseException, *secrets: str) -> str:
 
 
 def sentence(field: str, url: str, refusal: Refusal, models: Sequence[str] = ()) -> str:
-    """Return the sentence that ends a start.
+    """Return the sentence that ends a start: the setting, and what the server says.
 
-    Args:
-        field: The setting that is the reason.
-        url: The server's, as the user wrote it.
-        refusal: What it says.
-        models: Those that the server has, where the model is refused.
+    Where it is the model's name, those that the server has are named.
     """
     what_to_do = HINTS.get(field, "look at the server's own log")
     if models:

@@ -20,13 +20,10 @@ _VERSIONS = re.compile(rf"({V1})+$")
 
 
 def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
-    """Return where a route is.
+    """Return where a path is, below a URL as the user wrote it.
 
-    Args:
-        base_url: As the user wrote it.
-        path: Of the route.
-        is_openai: Whether OpenAI's paths, without their version, are below a URL that
-            does not end with the version.
+    Below one of an endpoint of the OpenAI kind that does not end with the version stand
+    OpenAI's paths without theirs.
     """
     base = _OVERLONG.sub("", base_url, count=1)
     root = _VERSIONS.sub("", base)

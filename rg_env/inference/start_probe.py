@@ -57,11 +57,7 @@ class StartProbe:
     async def unless_refused(
         self, work: Coroutine[Any, Any, None], request: Callable[[], ProbeRequest]
     ) -> None:
-        """Do a command's work; end it where a server refuses it for good.
-
-        Args:
-            work: Is cancelled then.
-            request: Returns what servers are probed with.
+        """Do a command's work; cancel it where a server refuses a probe for good.
 
         Raises:
             SettingError: The setting at fault.

@@ -177,14 +177,6 @@ def test_a_value_that_the_library_refuses_names_the_task_and_its_reason(pool):
 
 
 @pytest.mark.processes
-def test_a_refusal_ends_with_status_2(capsys):
-    assert run_main(["show", "gdc"]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("error: command line: unknown task 'gdc'")
-
-
-@pytest.mark.processes
 def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     monkeypatch.setattr(show_command, "MAKE_DEADLINE_S", 1e-4)
     assert run_main(["show", "zebra_puzzles"]) == 1

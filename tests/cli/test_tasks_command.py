@@ -279,13 +279,6 @@ def test_names_may_stand_behind_options(capsys):
     assert task["task"] == "gcd"
 
 
-@pytest.mark.processes
-def test_a_refusal_ends_with_status_2(capsys):
-    assert run_main(["tasks", "gdc"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err[:7]) == ("", "error: ")
-
-
 # -- measuring -------------------------------------------------------------------------
 
 

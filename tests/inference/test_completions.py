@@ -95,8 +95,8 @@ def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
 
 
 def test_one_completion_of_use_is_enough():
-    check_some_usable(["finish_reason abort", None])
+    check_some_usable(([5], [[5], [6]], [[-0.5], [-0.5]], ["abort", "stop"]))
     with pytest.raises(UnusableReplyError, match="2 completions is usable: fin"):
-        check_some_usable(["finish_reason abort", "no token"])
+        check_some_usable(([[5], []], [[-0.5], []], ["abort", "stop"]))
     with pytest.raises(UnusableReplyError, match="0 completions"):
-        check_some_usable([])
+        check_some_usable(([], [], []))

@@ -2,14 +2,12 @@
 
 import asyncio
 import contextlib
-import math
 
 import pytest
 from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import Inference
 from rg_env.inference.probe import (
     NoRouteError,
     ProbeRequest,
@@ -428,34 +426,6 @@ def test_a_gateway_that_forbids_other_paths_is_not_blamed_on_the_key():
 
 
 # -- completions -----------------------------------------------------------------------
-
-
-class OneServer:
-    """As much of the framework's manager as one client needs."""
-
-    def __init__(self, client):
-        self.servers = [client]
-
-    @contextlib.asynccontextmanager
-    async def managed_server(self, tokenizer):
-        from atroposlib.envs.server_handling.managed_server import ManagedServer
-
-        yield ManagedServer(self.servers[0], tokenizer)
-
-
-def test_a_completion_that_a_trainer_gets_is_what_the_server_said():
-    async def run():
-        async with client_at(stock_vllm()) as client:
-            inference = Inference(OneServer(client), client.tokenizer, "openai")
-            inference.trains = True
-            prompt = Prompt([], PROMPT, False)
-            return await inference.generate(prompt, 2, Sampling(8, 1.0, 1.0, "train"))
-
-    for made, sent in zip(asyncio.run(run()), IDS, strict=True):
-        assert made.tokens == [*PROMPT, *sent["token_ids"]]
-        assert made.masks == [-100] * 3 + sent["token_ids"]
-        assert made.logprobs == [1.0] * 3 + sent["logprobs"]["token_logprobs"]
-        assert all(map(math.isfinite, made.logprobs))
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm"])

@@ -138,13 +138,6 @@ def test_serve_names_the_tokenizer_where_it_is_another_whatever_other_routes_say
     assert "POST /v1/chat/completions" not in odd.asked
 
 
-def test_process_names_it_as_well_and_asks_no_chat(tmp_path):
-    odd = with_changes(text="quite another")
-    end = end_at(odd, folder=tmp_path)
-    assert end.startswith("env.tokenizer_name: U/v1: ")
-    assert "POST /v1/chat/completions" not in odd.asked
-
-
 def test_serve_names_the_temperature_of_log_probabilities():
     def raw(body):
         if body["logprobs"] == 0:
@@ -154,19 +147,6 @@ def test_serve_names_the_temperature_of_log_probabilities():
 
     end = serve_at(stock_vllm(complete=raw), temperature=0.5)
     assert end.startswith("env.temperature: U/v1: 0.5 is sampled with, and")
-
-
-def test_process_asks_a_server_without_token_ids_as_a_chat_and_says_so_once(
-    tmp_path, logged
-):
-    class Scored(Bare):
-        async def score(self, rollouts):
-            return {"tokens": [[1]] * 4, "masks": [[1]] * 4, "scores": [1.0] * 4}
-
-    odd = openai_endpoint()
-    assert end_at(odd, folder=tmp_path, cls=Scored) == 0
-    assert logged.text.count("queried as a chat") == 1
-    assert odd.asked[-1] == "POST /v1/chat/completions"
 
 
 def elsewhere():
