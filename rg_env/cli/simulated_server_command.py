@@ -37,8 +37,8 @@ from rg_env.demo.answer_key import (
     DEADLINE_S,
     AnswerKey,
     Run,
-    asked_entries,
     eval_entries,
+    sampled_entries,
 )
 from rg_env.demo.child_process import end_with_parent
 from rg_env.demo.inference_server import (
@@ -98,7 +98,7 @@ async def _key(pool: WorkerPool, run: Run) -> AnswerKey:
         rules=ScoringRules(),
     )
     source.keep_for_evaluation(questions)
-    return AnswerKey(asked_entries(run, source), known=evaluated)
+    return AnswerKey(sampled_entries(run, source), known=evaluated)
 
 
 async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:

@@ -22,7 +22,7 @@ if typing.TYPE_CHECKING:
 STDIN, STDOUT = 0, 1
 MAX_INPUT_BYTES = 16 * 2**20
 PIPE_PATIENCE_S = 1.0
-"""How long a pipe may stay silent that nobody asked to read."""
+"""How long a pipe may stay silent that nobody wanted to be read."""
 
 
 def _lead_nowhere(descriptor: int) -> None:
@@ -120,7 +120,7 @@ def _read_input() -> str:
 
 
 def _piped_text() -> str | None:
-    """Return what a pipe or a file brings that nobody asked to read, None if nothing.
+    """Return what a pipe or a file brings unwanted, None if nothing.
 
     A pipe that stays silent is left alone: many programs hand their own, which never
     ends, to those that they start.

@@ -5,7 +5,7 @@ meets the same questions. `AnswerKey` keeps what it has drawn and goes on drawin
 it is asked for a question it has not met, up to a bound.
 
 What it does not do: it cannot follow a curriculum, since levels move with the results.
-Of one it has to be told the entries, before they are asked, as the demo does.
+Of one it has to be told the entries, before they are queried, as the demo does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 MAX_REMEMBERED_MISSES = 10_000
 AHEAD = 8
 DEADLINE_S = 60.0
-"""Longer than an environment waits: what it has asked, the key has to have made."""
+"""Longer than an environment waits: what it has queried, the key has to have made."""
 UNSOLVED = "no solution known"
 """What the simulated policy says where an entry holds no answer; it is wrong."""
 
@@ -180,7 +180,7 @@ def build_entry(
     return KeyEntry(task, category, entry["question"], answer, level)
 
 
-async def asked_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
+async def sampled_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
     """Yield what an environment samples whose results move no level, without end.
 
     Args:

@@ -133,7 +133,7 @@ def why_unusable(
     if not tokens:
         return "no token"
     try:
-        # A sum is finite only if all of its parts are, and faster than asking each.
+        # A sum is finite only if all of its parts are, and faster than checking each.
         is_finite = math.isfinite(sum(logprobs))
     except TypeError:  # None, as SGLang writes a NaN
         is_finite = False

@@ -96,7 +96,7 @@ class Connection:
         is_openai: Whether it is an endpoint of the OpenAI kind, behind a proxy perhaps.
 
     Attributes:
-        ignores_n: Whether it returns one completion whatever it is asked for.
+        ignores_n: Whether it returns one completion whatever n is.
     """
 
     def __init__(self, config: Any, *, is_openai: bool) -> None:

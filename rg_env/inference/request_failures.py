@@ -31,7 +31,7 @@ NO_ROUTE = frozenset({NOT_FOUND, 405, 410, 501})
 """Statuses of a server that does not have what is queried."""
 
 LONGEST_READ = 2**16
-"""Of a reply that is looked through for a sentence."""
+"""Of a reply that is searched for a sentence."""
 
 LONGEST_SAID, LONGEST_TOLD = 200, 500
 DEEPEST = 12

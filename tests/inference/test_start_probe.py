@@ -280,22 +280,22 @@ def test_what_may_get_better_is_tried_again_until_it_is_time(
     assert "answers with an error" in logged.text and "no quota left" in logged.text
 
 
-def test_requests_that_are_refused_without_a_known_reason_end_the_start(tmp_path):
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        ("computer says no", "openai.base_url: U/v1 says 400: computer says no; look"),
+        ("maximum context length", "env.max_token_length: U/v1 says 400: maximum con"),
+    ],
+)
+def test_requests_that_are_refused_after_a_good_probe_end_the_start(
+    said, end, tmp_path
+):
     def reply(body):
         is_probe = body["max_tokens"] < 100
-        return chat(body) if is_probe else (400, refusal("computer says no"))
+        return chat(body) if is_probe else (400, refusal(said))
 
-    end = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
-    assert end.startswith("openai.base_url: U/v1 says 400: computer says no; look at")
-
-
-def test_a_context_that_the_first_request_exceeds_ends_the_start(tmp_path):
-    def reply(body):
-        is_probe = body["max_tokens"] < 100
-        return chat(body) if is_probe else (400, refusal("maximum context length"))
-
-    end = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
-    assert end.startswith("env.max_token_length: U/v1 says 400: maximum context")
+    found = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
+    assert found.startswith(end)
 
 
 def test_after_the_first_completion_the_same_reply_is_counted_and_logged(
