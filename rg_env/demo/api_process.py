@@ -88,17 +88,13 @@ async def trained_api(
 
 def listen(port: int) -> socket.socket:
     """Listen on a port of the loopback address; ends the process if it is in use."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
-        listener.listen(128)
+        return socket.create_server(("127.0.0.1", port), backlog=128)
     except OSError as error:
         raise SystemExit(
             f"cannot listen on 127.0.0.1:{port} for the Atropos API ({error});"
             " stop what uses the port, or choose another one"
         ) from error
-    return listener
 
 
 def main(wrapped: Callable[[Any], Any] = lambda application: application) -> int:

@@ -125,6 +125,18 @@ LONGEST_ID = 10
 Scored = tuple[list[int], list[float]]
 """Token ids of a completion and the log-probability of each."""
 
+Part = tuple[list[int], list[float], Any]
+"""Those of a completion, and its finish reason."""
+
+
+def _collected(parts: Iterable[Part], breathe: Breathe) -> Generated:
+    generated = Generated([], [], [])
+    for part in parts:
+        for column, value in zip(generated, part, strict=True):
+            column.append(value)
+        breathe()
+    return generated
+
 
 # -- /v1/completions -------------------------------------------------------------------
 
@@ -158,23 +170,21 @@ def _id_in(token: str | None) -> int:
     return int(digits)
 
 
+def _part(raw: msgspec.Raw) -> Part:
+    choice = _CHOICE.decode(raw)
+    ids, told = choice.token_ids, choice.logprobs or _Logprobs()
+    if ids is None:
+        tokens = _TOKENS.decode(told.tokens)
+        ids = list(map(_id_in, [None] if tokens is None else tokens))
+    if told.token_logprobs is None:
+        raise MissingInReplyError(LOGPROBS)
+    # A null makes the completion unusable, which is seen where all are read.
+    return ids, cast(list[float], told.token_logprobs), choice.finish_reason
+
+
 def read_completions(body: bytes, breathe: Breathe = no_breath) -> Generated:
     """Read a reply of `/v1/completions`; raises one of `NO_SUCH_FORM`."""
-    generated = Generated([], [], [])
-    for raw in _CHOICES.decode(body).choices:
-        choice = _CHOICE.decode(raw)
-        ids, told = choice.token_ids, choice.logprobs or _Logprobs()
-        if ids is None:
-            tokens = _TOKENS.decode(told.tokens)
-            ids = list(map(_id_in, [None] if tokens is None else tokens))
-        if told.token_logprobs is None:
-            raise MissingInReplyError(LOGPROBS)
-        generated.tokens.append(ids)
-        # A null makes the completion unusable, which is seen where all are read.
-        generated.logprobs.append(cast(list[float], told.token_logprobs))
-        generated.finish_reasons.append(choice.finish_reason)
-        breathe()
-    return generated
+    return _collected(map(_part, _CHOICES.decode(body).choices), breathe)
 
 
 # -- /generate, of Atropos and of SGLang -----------------------------------------------
@@ -236,34 +246,23 @@ def _scored_by_sglang(raw: bytes) -> Scored:
     return [p[1] for p in positions], [p[0] for p in positions]
 
 
-def _collected(
-    parts: Iterable[tuple[msgspec.Raw, Any]],
-    scored: Callable[[bytes], Scored],
-    breathe: Breathe,
-) -> Generated:
-    generated = Generated([], [], [])
-    for raw, end in parts:
-        tokens, logprobs = scored(bytes(raw))
-        generated.tokens.append(tokens)
-        generated.logprobs.append(logprobs)
-        generated.finish_reasons.append(end)
-        breathe()
-    return generated
-
-
 def read_atropos(body: bytes, breathe: Breathe = no_breath) -> Generated:
     """Read a reply of Atropos' vLLM server; raises one of `NO_SUCH_FORM`."""
     reply = _ATROPOS.decode(body)
-    parts = zip(reply.logprobs, reply.finish_reasons, strict=False)
-    return _collected(parts, _scored_by_atropos, breathe)
+    both = zip(reply.logprobs, reply.finish_reasons, strict=False)
+    parts = ((*_scored_by_atropos(bytes(raw)), end) for raw, end in both)
+    return _collected(parts, breathe)
 
 
 def read_sglang(body: bytes, breathe: Breathe = no_breath) -> Generated:
     """Read a reply of SGLang; raises one of `NO_SUCH_FORM`."""
     reply = _SGLANG.decode(body)
     metas = [each.meta_info for each in (reply if isinstance(reply, list) else [reply])]
-    parts = [(meta.output_token_logprobs, meta.finish_reason) for meta in metas]
-    return _collected(parts, _scored_by_sglang, breathe)
+    parts = (
+        (*_scored_by_sglang(bytes(meta.output_token_logprobs)), meta.finish_reason)
+        for meta in metas
+    )
+    return _collected(parts, breathe)
 
 
 # -- a chat ----------------------------------------------------------------------------
