@@ -89,10 +89,10 @@ from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
-from rg_env.inference.clients import client_of, close_clients
-from rg_env.inference.extras import sampling_extra_of, template_kwargs_of
 from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
+from rg_env.inference.request_settings import sampling_extra_of, template_kwargs_of
+from rg_env.inference.server_types import client_of, close_clients
 from rg_env.inference.start_probe import StartProbe
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S

@@ -24,9 +24,12 @@ import orjson
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.connection import MOST_BYTES_OF_THE_API, read_bounded
-from rg_env.inference.connection_faults import KEEP_ALIVE_S, SILENT, may_pass
-from rg_env.inference.refusals import describe
+from rg_env.inference.connection import (
+    KEEP_ALIVE_S,
+    MOST_BYTES_OF_THE_API,
+    read_bounded,
+)
+from rg_env.inference.request_failures import SILENT, describe, may_pass
 
 logger = logging.getLogger(__name__)
 

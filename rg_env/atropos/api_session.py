@@ -25,8 +25,7 @@ from rg_env.atropos.api_client import (
     ApiUnreachable,
 )
 from rg_env.errors import RunFailed, SettingError
-from rg_env.inference.connection_faults import may_pass, why_never
-from rg_env.inference.refusals import LONGEST_READ, said_in
+from rg_env.inference.request_failures import LONGEST_READ, may_pass, said_in, why_never
 
 logger = logging.getLogger(__name__)
 

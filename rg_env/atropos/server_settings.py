@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from rg_env.atropos.setting_types import CheckedModel, Line, check_url
 from rg_env.atropos.settings import START_MODEL
 from rg_env.errors import shown
-from rg_env.inference.extras import TEMPLATE_KWARGS
+from rg_env.inference.request_settings import TEMPLATE_KWARGS
 
 OWN_FIELDS = {
     **dict.fromkeys(

@@ -12,8 +12,7 @@ import click
 
 from rg_env import ending
 from rg_env.atropos import run_api as api
-from rg_env.cli.command import Command
-from rg_env.cli.listening import host_option, listen, port_option, url_of
+from rg_env.cli.command import Command, host_option, listen, port_option, url_of
 
 WAITING_CONNECTIONS = 2048
 """As many as the framework's command lets wait."""

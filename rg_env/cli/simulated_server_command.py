@@ -26,17 +26,19 @@ from rg_env.cli.command import (
     Difficulty,
     Names,
     Number,
+    host_option,
+    listen,
+    port_option,
     shown,
 )
-from rg_env.cli.listening import host_option, listen, port_option
 from rg_env.cli.main import main
 from rg_env.demo.answer_key import (
     AHEAD,
     DEADLINE_S,
     AnswerKey,
     Run,
-    asked_entries,
     eval_entries,
+    sampled_entries,
 )
 from rg_env.demo.child_process import end_with_parent
 from rg_env.demo.inference_server import (
@@ -44,8 +46,8 @@ from rg_env.demo.inference_server import (
     build_app,
     serve_app,
 )
+from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import PolicyProfile
-from rg_env.demo.policy_model import PolicyModel
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
@@ -96,7 +98,7 @@ async def _key(pool: WorkerPool, run: Run) -> AnswerKey:
         rules=ScoringRules(),
     )
     source.keep_for_evaluation(questions)
-    return AnswerKey(asked_entries(run, source), known=evaluated)
+    return AnswerKey(sampled_entries(run, source), known=evaluated)
 
 
 async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:

@@ -10,7 +10,7 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import Command
-from rg_env.cli.printing import print_text, rendered
+from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import task_check, worker_jobs
 from rg_env.items.installed_library import read_library, read_scales
@@ -26,11 +26,7 @@ from rg_env.workers.worker_pool import WorkerPool
 def _chosen(
     library: LibraryDescription, names: Sequence[str], categories: Sequence[str]
 ) -> list[str]:
-    """Return the tasks that match a name and a category, where those are given.
-
-    Raises:
-        SettingError: A name or category matches nothing, or no task matches both.
-    """
+    """Return the tasks that match a name and a category, where those are given."""
     if MIXTURE in names:
         raise SettingError(
             f"command line: {MIXTURE!r} is a mixture of tasks and has no row of its own"

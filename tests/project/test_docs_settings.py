@@ -12,10 +12,10 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
 from rg_env.atropos.settings import DATA_DUMPS, CheckedSettings
-from rg_env.cli import setting_values, settings_command
+from rg_env.cli import settings_command
 from rg_env.cli.setting_options import FIRST
-from rg_env.inference.clients import CLIENTS
 from rg_env.inference.routes import ROUTES
+from rg_env.inference.server_types import CLIENTS
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture
 from rg_env.task_rules.table import TABLE, no_scale_reason
@@ -135,7 +135,7 @@ def built(path):
     """Parse YAML through the option parser, and build all models of it."""
     command = settings_command.serve(ReasoningGymEnv)
     values = command.make_context("serve", ["--config", str(path)]).params
-    chosen = setting_values.read(command, values)
+    chosen = settings_command.read(command, values)
     return chosen.build_env(command.start), chosen.build_servers(command.start)
 
 

@@ -23,8 +23,8 @@ from rg_env.demo.protocols import (
     SGLANG,
     VLLM,
     Answer,
-    Ask,
     InferenceProtocol,
+    Query,
 )
 
 LONGEST_HANG_S = 30.0
@@ -188,7 +188,7 @@ async def send_half(request: web.Request, body: bytes) -> web.StreamResponse:
 def bend(
     fault: str,
     protocol: InferenceProtocol,
-    ask: Ask,
+    query: Query,
     answer: Answer,
     tokenizer: ChatTokenizer,
     rng: random.Random,
@@ -197,7 +197,7 @@ def bend(
     made = _bend_completions(fault, answer.generations)
     if fault in ("nasty_text", "endless_text"):
         encoding = None if protocol is CHAT else tokenizer
-        made = [_write_bad_text(fault, encoding, ask.max_tokens, rng), *made[1:]]
+        made = [_write_bad_text(fault, encoding, query.max_tokens, rng), *made[1:]]
     return dataclasses.replace(answer, generations=made)
 
 

@@ -16,13 +16,15 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env import patience
 from rg_env.demo.inference_server import serve_app
-from rg_env.inference import clients, replies
+from rg_env.inference import client as client_module
 from rg_env.inference import prompts as prompts_module
-from rg_env.inference.clients import CLIENTS, Client, OpenAiClient
+from rg_env.inference import replies
+from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import Inference
 from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.replies import BadReplyError
+from rg_env.inference.server_types import CLIENTS, OpenAiClient
 from tests.support.parts import (
     RIGHT,
     TOKENIZER,
@@ -271,7 +273,7 @@ def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
             return SHAPES[kind]([RIGHT])
 
         async with talking(CLIENTS[kind], kind, reply) as (client, _):
-            monkeypatch.setattr(clients, "read_reply", watched)
+            monkeypatch.setattr(client_module, "read_reply", watched)
 
             def refill():
                 nexts.append(asyncio.ensure_future(ask_next(client)))
@@ -315,10 +317,10 @@ def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
             check = asyncio.ensure_future(c.check_server_status_task())
             await until(lambda: c.circuit.is_open, "it is left out")
             for _ in range(9):  # its pause grows to a minute
-                c.circuit.end_trial(passed=False)
-            assert not c.circuit.begin_trial()
+                c.circuit.end_probe(passed=False)
+            assert not c.circuit.begin_probe()
             is_well[0] = True
-            await until(c.circuit.begin_trial, "it is tried")
+            await until(c.circuit.begin_probe, "it is tried")
             check.cancel()
 
     asyncio.run(run())
@@ -394,12 +396,11 @@ async def through_the_hosts_managed_server(kind, url):
         ]
 
 
-async def through_our_inference(kind, url, probed=lambda: None):
+async def through_our_inference(kind, url):
     config = server_config(url, kind, health_check=False)
     manager = ServerManager([config], server_class=CLIENTS[kind])
     (client,) = manager.servers
     await client.probe()
-    probed()
     prompt = render_prompt(client.tokenizer, MESSAGES)
     room = Inference(manager, client.tokenizer, kind)
     made = await room.generate(prompt, 3, Sampling(500, 0.7, 0.9, "train"))
@@ -436,34 +437,6 @@ def test_completions_are_those_of_the_hosts_managed_server(kind, case, finish_re
             cut = prompt + 500
             assert mine[0] == host[0]
             assert mine[2:] == (host[2][:cut], host[3][:cut], host[4][:cut])
-
-
-def made_of(kind, *answers):
-    """Return the texts of three completions of a server's answers, one by one."""
-    left = [SHAPES[kind]([RIGHT] * 2), *answers]
-
-    async def run():
-        async with serving(lambda: left.pop(0)) as (url, _):
-            return await through_our_inference(kind, url)
-
-    return [made[0] for made in asyncio.run(run())]
-
-
-@KINDS
-def test_half_a_completion_is_asked_for_again(kind):
-    half, whole = SHAPES[kind]([WRONG] * 3, "abort"), SHAPES[kind]([RIGHT] * 3)
-    assert made_of(kind, half, whole) == [RIGHT] * 3
-
-
-@KINDS
-def test_a_completion_that_ends_in_repetition_is_used(kind):
-    assert made_of(kind, SHAPES[kind]([WRONG] * 3, "repetition")) == [WRONG] * 3
-
-
-def test_a_null_among_the_logprobs_is_asked_for_again():
-    sick, well = sglang_reply([WRONG] * 3), sglang_reply([RIGHT] * 3)
-    sick[0]["meta_info"]["output_token_logprobs"][0][0] = None
-    assert made_of("sglang", sick, well) == [WRONG, WRONG, RIGHT]
 
 
 def test_a_prompt_is_rendered_once_while_it_is_among_the_newest(monkeypatch):

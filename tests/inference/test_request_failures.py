@@ -4,14 +4,13 @@ import orjson
 import pytest
 from aiohttp import ClientResponseError
 
-from rg_env.inference.refusals import (
+from rg_env.inference.request_failures import (
     CONTEXT,
     LONGEST_SAID,
     MODEL,
     read_refusal,
     refusal_behind,
     sentence,
-    setting_of,
 )
 from tests.support.odd_servers import HTML, recorded, refusal
 
@@ -23,7 +22,7 @@ def text_of(body):
 
 
 def setting(status, body):
-    return setting_of(read_refusal(status, text_of(body)))
+    return read_refusal(status, text_of(body)).setting
 
 
 UNSUPPORTED = (
@@ -155,5 +154,5 @@ def test_a_model_that_is_refused_is_told_with_those_that_are_there():
 
 
 def test_a_connection_that_failed_is_no_reply():
-    assert refusal_behind(ConnectionRefusedError(), None) is None
-    assert refusal_behind(ClientResponseError(None, (), status=404), None).status == 404
+    assert refusal_behind(ConnectionRefusedError()) is None
+    assert refusal_behind(ClientResponseError(None, (), status=404)).status == 404

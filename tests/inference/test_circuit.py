@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 import pytest
 
 from rg_env import patience
-from rg_env.inference.circuit_client import Circuit, retry_after_s
+from rg_env.inference.circuit import Circuit, retry_after_s
 from rg_env.patience import BUSY_REST_S as DEFAULT_REST_S
 from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.patience import CIRCUIT_FIRST_PAUSE_S as FIRST_PAUSE_S
@@ -28,7 +28,7 @@ class Timed(Circuit):
     def pause_s(self):
         """Return how long it is until a trial is due, to a hundredth; take it."""
         began = self.now
-        while not self.begin_trial():
+        while not self.begin_probe():
             self.now += 0.01
         return self.now - began
 
@@ -60,12 +60,12 @@ def test_late_failures_and_answers_change_an_open_one_once():
 
 def test_one_trial_at_a_time_after_the_pause():
     circuit = Timed()
-    assert not circuit.begin_trial()
+    assert not circuit.begin_probe()
     circuit.fail()
-    assert not circuit.begin_trial()
+    assert not circuit.begin_probe()
     circuit.now = FIRST_PAUSE_S
-    assert circuit.begin_trial() and not circuit.begin_trial()
-    circuit.end_trial(passed=True)
+    assert circuit.begin_probe() and not circuit.begin_probe()
+    circuit.end_probe(passed=True)
     assert circuit.admits and circuit.changes == [True, False]
 
 
@@ -76,7 +76,7 @@ def test_pauses_double_up_to_a_bound_and_have_jitter():
         found = []
         for _ in range(9):
             found.append(timed.pause_s())
-            timed.end_trial(passed=False)
+            timed.end_probe(passed=False)
         return found
 
     want = [
@@ -90,7 +90,7 @@ def test_as_many_failures_after_a_passed_trial_open_it_again_for_longer():
     circuit = Timed()
     circuit.fail()
     first = circuit.pause_s()
-    circuit.end_trial(passed=True)
+    circuit.end_probe(passed=True)
     circuit.fail(FAILURES_IN_A_ROW - 1)
     assert circuit.admits
     circuit.fail(1)
@@ -101,7 +101,7 @@ def test_an_answer_after_a_passed_trial_forgets_all():
     circuit = Timed()
     circuit.fail()
     circuit.pause_s()
-    circuit.end_trial(passed=True)
+    circuit.end_probe(passed=True)
     circuit.note_answer()
     circuit.fail(FAILURES_IN_A_ROW - 1)
     assert circuit.admits
@@ -138,9 +138,9 @@ def test_a_server_that_rests_is_not_tried():
     circuit.fail()
     circuit.rest(30.0, "429")
     circuit.now = 29.0
-    assert not circuit.begin_trial()
+    assert not circuit.begin_probe()
     circuit.now = 30.0
-    assert circuit.begin_trial()
+    assert circuit.begin_probe()
 
 
 def test_how_long_it_was_open_is_known_when_it_closes():
