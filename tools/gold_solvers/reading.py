@@ -86,6 +86,13 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
+_UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Invert: operator.invert,
+}
+
+
 def _value(node: ast.AST, text: str) -> Any:
     if isinstance(node, ast.Expression):
         return _value(node.body, text)
@@ -94,9 +101,7 @@ def _value(node: ast.AST, text: str) -> Any:
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
         value = _value(node.operand, text)
-        return {ast.USub: operator.neg, ast.Invert: operator.invert}[type(node.op)](
-            value
-        )
+        return _UNARY[type(node.op)](value)
     if isinstance(node, ast.Constant):
         written = ast.get_source_segment(text, node) or ""
         return Fraction(written) if "." in written else int(written, 0)
