@@ -377,14 +377,6 @@ def _colors(question: str, gold: str) -> Verdict:
     )
 
 
-_GENDERS = {
-    "grandmother": "f", "mother": "f", "wife": "f", "sister": "f", "daughter": "f",
-    "aunt": "f", "niece": "f", "mother-in-law": "f",
-    "grandfather": "m", "father": "m", "husband": "m", "brother": "m", "son": "m",
-    "uncle": "m", "nephew": "m", "father-in-law": "m", "cousin": "",
-}  # fmt: skip
-
-
 def _family(question: str, gold: str) -> Verdict:
     """Judge the relation, and the gender where a marriage tells it."""
     story, asked = question.rsplit("\n\n", 1)

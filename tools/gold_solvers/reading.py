@@ -67,11 +67,6 @@ def rows_text(rows: Grid) -> str:
     return "\n".join(" ".join(map(str, row)) for row in rows)
 
 
-def last_block(question: str) -> str:
-    """Return what follows the last line that ends with a colon."""
-    return re.split(r":[ \t]*\n", question)[-1]
-
-
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
