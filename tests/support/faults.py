@@ -32,38 +32,15 @@ SLOW_S = 0.4
 RETRY_AFTER_S = 1
 
 SERVER_FAULTS = (
-    "status_500",
-    "status_503",
-    "status_429",
-    "hang",
-    "slow",
-    "reset",
-    "truncated",
-    "not_json",
-    "wrong_shape",
-    "empty_object",
-    "no_choices",
-    "too_few",
-    "too_many",
-    "no_logprobs",
-    "null_logprob",
-    "nan_logprob",
-    "bad_token",
-    "abort_one",
-    "abort_all",
-    "empty_one",
-    "nasty_text",
-    "endless_text",
+    *("status_500", "status_503", "status_429", "hang", "slow", "reset", "truncated"),
+    *("not_json", "wrong_shape", "empty_object", "no_choices", "too_few", "too_many"),
+    *("no_logprobs", "null_logprob", "nan_logprob", "bad_token", "abort_one"),
+    *("abort_all", "empty_one", "nasty_text", "endless_text"),
 )
 """What a request to an inference server can suffer."""
 
 API_FAULTS = (
-    "status_500",
-    "status_400",
-    "not_json",
-    "reset",
-    "slow",
-    "reply_lost",
+    *("status_500", "status_400", "not_json", "reset", "slow", "reply_lost"),
     "faulted_after",
 )
 """What a request to the API can suffer; the last two after it has been served."""

@@ -50,11 +50,8 @@ SPELLED = {
     "word_sorting": (
         "Apple, bee, cat",
         [
-            "Apple,bee,cat",
-            "['Apple', 'bee', 'cat']",
-            "[Apple, bee, cat]",
-            "1. Apple\n2. bee\n3. cat",
-            "'Apple', 'bee', 'cat'",
+            *("Apple,bee,cat", "['Apple', 'bee', 'cat']", "[Apple, bee, cat]"),
+            *("1. Apple\n2. bee\n3. cat", "'Apple', 'bee', 'cat'"),
             "Sorted words: Apple bee cat",
         ],
     ),
@@ -64,10 +61,7 @@ SPELLED = {
     "ab": (
         "A# #B B#",
         [
-            "A#, #B, B#",
-            "`A#` `#B` `B#`",
-            "A##BB#",
-            "['A#', '#B', 'B#']",
+            *("A#, #B, B#", "`A#` `#B` `B#`", "A##BB#", "['A#', '#B', 'B#']"),
             r"A\# \#B B\#",
         ],
     ),

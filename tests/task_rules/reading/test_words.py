@@ -46,10 +46,7 @@ def test_a_verdict_may_be_said_again_in_words_of_the_question(answer, gold):
     "answer",
     [
         *(
-            "Yes, it does not follow",
-            "No, it follows",
-            "Yes or no",
-            "Yes, no",
+            *("Yes, it does not follow", "No, it follows", "Yes or no", "Yes, no"),
             "Not yes",
         ),
         *("Yes, if pigs fly", "It follows", "Maybe yes", "Yes but false"),

@@ -1,4 +1,4 @@
-"""The stage of the soak and the chaos run: servers, API, trainer, environment.
+"""What the soak and the chaos run disturb: servers, API, trainer, environment.
 
 Everything is a process of its own and real, except for the model, which is simulated,
 and the trainer, which trains nothing. The environment reaches the API through a door
@@ -69,16 +69,16 @@ class Restartable:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._command = (module, *argv, f"--port={port}")
-        self._life = contextlib.AsyncExitStack()
+        self._running = contextlib.AsyncExitStack()
         self._past: collections.Counter[str] = collections.Counter()
         self._is_up = False
 
     async def start(self) -> None:
-        await self._life.enter_async_context(running_program(*self._command))
+        await self._running.enter_async_context(running_program(*self._command))
         self._is_up = True
 
     async def counts(self) -> collections.Counter[str]:
-        """Return its sums, those of its former lives included."""
+        """Return its sums, those of its previous runs included."""
         now = await get_json(f"{self.url}/stats") if self._is_up else {}
         totals = {name: now[name] for name in COUNTED if name in now}
         return self._past + collections.Counter(totals | now.get("injected", {}))
@@ -91,13 +91,13 @@ class Restartable:
     async def kill(self) -> None:
         """End it without asking for its counts."""
         self._is_up = False
-        await self._life.aclose()
-        self._life = contextlib.AsyncExitStack()
+        await self._running.aclose()
+        self._running = contextlib.AsyncExitStack()
 
 
 @dataclasses.dataclass
 class Receipts:
-    """What the trainer has got, from all its lives.
+    """What the trainer has got, from all its runs.
 
     Attributes:
         groups: Groups in its batches.
@@ -147,12 +147,12 @@ class RestartableApi:
             save_checkpoint_interval=save_every,
         )
         self.receipts = Receipts()
-        self._life = contextlib.AsyncExitStack()
+        self._running = contextlib.AsyncExitStack()
         self._trainer: StandInTrainer | None = None
 
     async def start(self) -> None:
         config = dataclasses.replace(self._config, starting_step=self.receipts.steps)
-        _, self._trainer = await self._life.enter_async_context(
+        _, self._trainer = await self._running.enter_async_context(
             trained_api(config, self.receipts.take, port=self._port)
         )
 
@@ -168,11 +168,11 @@ class RestartableApi:
                 return
 
     async def stop(self) -> None:
-        await self._life.aclose()
+        await self._running.aclose()
         if self._trainer is not None:
             self.receipts.invalid += self._trainer.counts.invalid_groups
             self.receipts.faults += self._trainer.counts.faults
-        self._trainer, self._life = None, contextlib.AsyncExitStack()
+        self._trainer, self._running = None, contextlib.AsyncExitStack()
 
 
 def start_serve(
@@ -220,7 +220,7 @@ def start_serve(
     )
 
 
-class Stage:
+class System:
     """All that `serve` needs around it, what disturbs it, and the count at the end.
 
     Args:
@@ -266,7 +266,7 @@ class Stage:
     def _programs(self) -> tuple[Restartable, ...]:
         return (*self.servers, self.door)
 
-    async def __aenter__(self) -> Stage:
+    async def __aenter__(self) -> System:
         """Start all but the environment."""
         starts = [program.start() for program in self._programs]
         await asyncio.gather(self.api.start(), *starts)
