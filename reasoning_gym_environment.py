@@ -180,10 +180,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             if server.server_type != "openai"  # whose client loads none
         } | {config.tokenizer_name: "env.tokenizer_name"}
         self._length = LengthLimit(config)
-        with (
-            tokenizer_checks.refusing_bad_tokenizer(loaded),
-            process_run.taking_over_rows(self, config, with_tokens=has_tokenizer),
-        ):
+        refusing = tokenizer_checks.refusing_bad_tokenizer(loaded)
+        rows = process_run.taking_over_rows(self, config, with_tokens=has_tokenizer)
+        with refusing, rows:
             super().__init__(config, servers, slurm=False, testing=testing)
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
