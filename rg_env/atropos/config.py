@@ -22,6 +22,8 @@ STREAM_FIELDS = (
     "eval_seed",
     "num_eval_samples_per_task",
     "num_eval_tasks",
+    "eval_level",
+    "eval_preset",
     "complexity_mode",
     "tasks",
     "categories",

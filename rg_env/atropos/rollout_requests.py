@@ -17,6 +17,9 @@ from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 
+PUBLISHED = "published"
+"""What `eval_system_prompt` is for that of the library's published evaluations."""
+
 SHORT_QUESTION = "What is 2 + 2?"
 
 
@@ -75,6 +78,9 @@ class RolloutRequests:
         inference: Asks the servers.
         watch: Ends a request when it is time to give up on the servers.
         template_kwargs: What the chat template is given beside the messages.
+
+    Attributes:
+        published_prompt: The system prompt of the library's published evaluations.
     """
 
     def __init__(
@@ -93,10 +99,29 @@ class RolloutRequests:
         self._watch = watch
         self._template_kwargs = template_kwargs
         self._prompts = Prompts(tokenizer, template_kwargs)
+        self.published_prompt = ""
 
-    def messages(self, question: str) -> tuple[Message, Message]:
+    def take_published_prompt(self, prompt: str) -> None:
+        """Take the prompt of the installed library.
+
+        Raises:
+            SettingError: It is wanted, and the library has none.
+        """
+        if self._config.eval_system_prompt == PUBLISHED and not prompt:
+            raise SettingError(
+                "env.eval_system_prompt: found 'published'; the installed reasoning-gym"
+                " has no such prompt"
+            )
+        self.published_prompt = prompt
+
+    def messages(
+        self, question: str, *, evaluates: bool = False
+    ) -> tuple[Message, Message]:
         """Return the system and the user message of a question."""
         own = self._config.system_prompt or SYSTEM_PROMPT
+        if evaluates and self._config.eval_system_prompt is not None:
+            own = self._config.eval_system_prompt
+            own = self.published_prompt if own == PUBLISHED else own
         before = self._config.custom_thinking_prompt
         return build_messages(question, f"{before}\n\n{own}" if before else own)
 
@@ -169,7 +194,7 @@ class RolloutRequests:
     ) -> dict[str, Any]:
         """Return one rollout of an evaluation item; raises as `for_training`."""
         (rollout,) = await self._rollouts(
-            (self.messages(entry["question"]), entry, dataset),
+            (self.messages(entry["question"], evaluates=True), entry, dataset),
             1,
             self._length.evaluation_tokens,
             temperature=self._config.eval_temperature,

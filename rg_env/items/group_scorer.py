@@ -47,7 +47,8 @@ class TaskHandle:
         task: The registered task that made the entry.
         params: Its dataset parameters that differ from the defaults.
         seed: The entry's seed, in [0, 2**32).
-        index: The draw's global index in its split.
+        index: The draw's global index in its split, or in its data set.
+        size: Of the data set that it is number `index` of; 1 where the seed is all.
         split: "train" or "evaluation".
         level: Difficulty in [0, 1], None for the library's defaults.
         baseline: What guessing scores at such items and no reward pays, in [0, 1).
@@ -59,6 +60,7 @@ class TaskHandle:
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     seed: int = 0
     index: int = 0
+    size: int = 1
     split: str = "train"
     level: float | None = None
     baseline: float = 0.0

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting
+from rg_env.tasks.evaluation_specs import PresetName
 
 
 class ItemSettings(Protocol):
@@ -28,6 +29,8 @@ class ItemSettings(Protocol):
     eval_seed: int
     num_eval_samples_per_task: int
     num_eval_tasks: int | None
+    eval_level: float | None
+    eval_preset: PresetName | None
     item_deadline_s: float
     scoring_deadline_s: float
     scorer_fixes: bool

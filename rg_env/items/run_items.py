@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import check_params, choose_tasks
 from rg_env.items.entry_maker import EntryMaker
@@ -26,8 +27,15 @@ from rg_env.items.item_source import ItemSource
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import NO_RULE, Difficulty
+from rg_env.tasks.evaluation_specs import (
+    EvalSpec,
+    Preset,
+    PresetName,
+    evaluation_specs,
+    load_preset,
+)
 from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.item_stream import EvalSpec, ItemStream, evaluation_specs
+from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
@@ -145,7 +153,9 @@ async def prepare_items(
         rules=settings.scoring_rules,
         baselines=baselines,
     )
-    evaluation = _evaluation(pool, settings, selection, difficulty, items)
+    evaluation = _evaluation(
+        pool, settings, selection, difficulty, items, library.version
+    )
     maker.wait_for_check(evaluation.checked)
     evaluation.start()
     return RunItems(library, names, sampler, items, evaluation, difficulty)
@@ -169,16 +179,64 @@ def _evaluation(
     selection: Sequence[TaskChoice],
     difficulty: Difficulty,
     items: ItemSource,
+    version: str,
 ) -> EvaluationItems:
-    """Return the evaluation items; of a task that is not evaluated, one to check it."""
-    evaluated = evaluated_choices(
-        selection, settings.num_eval_tasks, settings.eval_seed
-    )
-    others = [choice for choice in selection if choice not in evaluated]
-    samples, seed = settings.num_eval_samples_per_task, settings.eval_seed
-    specs: dict[str, list[EvalSpec]] = {}
-    for choices, number in ((evaluated, samples), (others, 1)):
-        for spec in evaluation_specs(choices, number, seed, difficulty):
-            specs.setdefault(spec.task, []).append(spec)
+    """Return the evaluation items; of a task that is not evaluated, one to check it.
+
+    Raises:
+        SettingError: The preset has none of the chosen tasks.
+    """
+    offered = selection
+    if settings.eval_preset is not None:
+        preset = load_preset(settings.eval_preset)
+        offered = [choice for choice in selection if choice.task in preset.params]
+        if not offered:
+            raise SettingError(
+                f"env.eval_preset: {settings.eval_preset} has none of the chosen tasks"
+            )
+    seed, level = settings.eval_seed, settings.eval_level
+    evaluated = evaluated_choices(offered, settings.num_eval_tasks, seed)
     names = {choice.task for choice in evaluated}
+    others = [choice for choice in selection if choice not in evaluated]
+    if settings.eval_preset is not None:
+        _say_preset(settings.eval_preset, preset, selection, names, version)
+        found = preset.specs(sorted(names))
+        others = [choice for choice in others if choice.task not in names]
+    else:
+        samples = settings.num_eval_samples_per_task
+        found = evaluation_specs(evaluated, samples, seed, difficulty, level)
+        flat = sorted(names - difficulty.scales.keys())
+        if level is not None and flat:
+            logger.info(
+                "evaluated at the library's defaults, since they have no scale: %s",
+                ", ".join(flat),
+            )
+    specs: dict[str, list[EvalSpec]] = {}
+    for spec in (*found, *evaluation_specs(others, 1, seed, difficulty, level)):
+        specs.setdefault(spec.task, []).append(spec)
     return EvaluationItems(pool, settings, dict(sorted(specs.items())), names, items)
+
+
+def _say_preset(
+    name: PresetName,
+    preset: Preset,
+    selection: Sequence[TaskChoice],
+    evaluated: Collection[str],
+    version: str,
+) -> None:
+    """Say what of an evaluation is not the published one."""
+    absent = sorted({choice.task for choice in selection} - preset.params.keys())
+    if absent:
+        logger.info("not in %s and not evaluated: %s", name, ", ".join(absent))
+    changed = sorted(preset.changed.intersection(evaluated))
+    if changed:
+        logger.warning(
+            "the library has changed since %s was published: not all questions are the"
+            " published ones in %s",
+            *(name, ", ".join(changed)),
+        )
+    if version != preset.library_version:
+        logger.warning(
+            "reasoning-gym %s may make other items: %s was compared with %s",
+            *(version, name, preset.library_version),
+        )

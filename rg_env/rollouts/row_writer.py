@@ -69,7 +69,7 @@ class RowWriter:
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
-        if not self._file.closed and not self.rows:
+        if not self._file.closed and not self._end:
             self.path.unlink(missing_ok=True)
             for folder in self._made:
                 with contextlib.suppress(OSError):
