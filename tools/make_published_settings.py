@@ -71,7 +71,7 @@ def row_of(pool: WorkerPool, checkout: Path, difficulty: str) -> dict[str, Any]:
             raise SystemExit(f"{file}: other parameters than those of another run")
         questions = tuple(result["question"] for result in found["results"])
         asked.setdefault(task, set()).add(questions)
-    preset = Preset("", params, frozenset())
+    preset = Preset(params, frozenset())
     changed = [
         task
         for task, runs in sorted(asked.items())

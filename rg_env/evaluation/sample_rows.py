@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +58,6 @@ def is_row(row: object) -> bool:
     return is_text and has_both and is_score and 0.0 <= (score or 0.0) <= 1.0
 
 
-def distinct(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows, of several about one completion the last."""
-    return list({key_of(row): row for row in rows}.values())
-
-
 def read_rows(path: Path, *, with_messages: bool = False) -> list[Row]:
     """Read a file, of several lines about one completion the last.
 
@@ -72,7 +67,7 @@ def read_rows(path: Path, *, with_messages: bool = False) -> list[Row]:
     Raises:
         OSError: It cannot be read.
     """
-    rows: list[Row] = []
+    rows: dict[str, Row] = {}
     damaged = 0
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -81,9 +76,9 @@ def read_rows(path: Path, *, with_messages: bool = False) -> list[Row]:
             except (ValueError, RecursionError):
                 row = None
             if is_row(row):
-                rows.append(row if with_messages else brief(row))
+                rows[key_of(row)] = row if with_messages else brief(row)
             else:
                 damaged += 1
     if damaged:
         logger.warning("%s: %d lines are no samples", path, damaged)
-    return distinct(rows)
+    return list(rows.values())

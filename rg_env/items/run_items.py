@@ -30,7 +30,6 @@ from rg_env.tasks.difficulty import NO_RULE, Difficulty
 from rg_env.tasks.evaluation_specs import (
     EvalSpec,
     Preset,
-    PresetName,
     evaluation_specs,
     load_preset,
 )
@@ -153,9 +152,7 @@ async def prepare_items(
         rules=settings.scoring_rules,
         baselines=baselines,
     )
-    evaluation = _evaluation(
-        pool, settings, selection, difficulty, items, library.version
-    )
+    evaluation = _evaluation(pool, settings, selection, difficulty, items)
     maker.wait_for_check(evaluation.checked)
     evaluation.start()
     return RunItems(library, names, sampler, items, evaluation, difficulty)
@@ -179,64 +176,49 @@ def _evaluation(
     selection: Sequence[TaskChoice],
     difficulty: Difficulty,
     items: ItemSource,
-    version: str,
 ) -> EvaluationItems:
     """Return the evaluation items; of a task that is not evaluated, one to check it.
 
     Raises:
         SettingError: The preset has none of the chosen tasks.
     """
-    offered = selection
-    if settings.eval_preset is not None:
-        preset = load_preset(settings.eval_preset)
-        offered = [choice for choice in selection if choice.task in preset.params]
-        if not offered:
-            raise SettingError(
-                f"env.eval_preset: {settings.eval_preset} has none of the chosen tasks"
-            )
-    seed, level = settings.eval_seed, settings.eval_level
+    name, seed, level = settings.eval_preset, settings.eval_seed, settings.eval_level
+    preset = None if name is None else load_preset(name)
+    offered = [c for c in selection if preset is None or c.task in preset.params]
+    if not offered:
+        raise SettingError(f"env.eval_preset: {name} has none of the chosen tasks")
     evaluated = evaluated_choices(offered, settings.num_eval_tasks, seed)
     names = {choice.task for choice in evaluated}
     others = [choice for choice in selection if choice not in evaluated]
-    if settings.eval_preset is not None:
-        _say_preset(settings.eval_preset, preset, selection, names, version)
-        found = preset.specs(sorted(names))
+    if preset is not None:
         others = [choice for choice in others if choice.task not in names]
+        found = preset.specs(sorted(names))
+        _say_preset(f"{name}", preset, {choice.task for choice in others}, names)
     else:
         samples = settings.num_eval_samples_per_task
         found = evaluation_specs(evaluated, samples, seed, difficulty, level)
-        flat = sorted(names - difficulty.scales.keys())
-        if level is not None and flat:
-            logger.info(
-                "evaluated at the library's defaults, since they have no scale: %s",
-                ", ".join(flat),
-            )
     specs: dict[str, list[EvalSpec]] = {}
     for spec in (*found, *evaluation_specs(others, 1, seed, difficulty, level)):
         specs.setdefault(spec.task, []).append(spec)
+    flat = sorted(names - difficulty.scales.keys())
+    if level is not None and flat:
+        logger.info(
+            "evaluated without a level, as they have no scale: %s", ", ".join(flat)
+        )
     return EvaluationItems(pool, settings, dict(sorted(specs.items())), names, items)
 
 
 def _say_preset(
-    name: PresetName,
-    preset: Preset,
-    selection: Sequence[TaskChoice],
-    evaluated: Collection[str],
-    version: str,
+    name: str, preset: Preset, others: Collection[str], evaluated: Collection[str]
 ) -> None:
     """Say what of an evaluation is not the published one."""
-    absent = sorted({choice.task for choice in selection} - preset.params.keys())
+    absent = sorted(set(others) - preset.params.keys())
     if absent:
         logger.info("not in %s and not evaluated: %s", name, ", ".join(absent))
     changed = sorted(preset.changed.intersection(evaluated))
     if changed:
         logger.warning(
-            "the library has changed since %s was published: not all questions are the"
-            " published ones in %s",
+            "not all questions are those that %s was published with, as the library has"
+            " changed: %s",
             *(name, ", ".join(changed)),
-        )
-    if version != preset.library_version:
-        logger.warning(
-            "reasoning-gym %s may make other items: %s was compared with %s",
-            *(version, name, preset.library_version),
         )

@@ -104,12 +104,10 @@ class Preset:
     """A published evaluation.
 
     Attributes:
-        library_version: Of the library whose defaults `params` leaves out.
-        params: Task to the dataset parameters that differ from them.
+        params: Task to the dataset parameters that differ from the library's defaults.
         changed: Tasks of which not all questions are the published ones.
     """
 
-    library_version: str
     params: Mapping[str, Mapping[str, Any]]
     changed: frozenset[str]
 
@@ -133,6 +131,5 @@ def load_preset(name: str) -> Preset:
     Raises:
         KeyError: There is none of that name.
     """
-    table = json.loads(TABLE.read_text(encoding="utf-8"))
-    row = table["presets"][name]
-    return Preset(table["library_version"], row["params"], frozenset(row["changed"]))
+    row = json.loads(TABLE.read_text(encoding="utf-8"))["presets"][name]
+    return Preset(row["params"], frozenset(row["changed"]))
