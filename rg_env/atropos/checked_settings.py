@@ -182,11 +182,11 @@ class EvaluationSettings(CheckedModel):
     eval_level: float | None = Field(None, ge=0.0, le=1.0)
     """Level of the evaluation items; None is the library's defaults"""
     eval_preset: PresetName | None = None
-    """Evaluate on the items of the library's own published evaluation"""
+    """Evaluate on the items of the library's published evaluation"""
     eval_completions: int = Field(1, ge=1, le=MAX_GROUP_SIZE)
     """Completions of each evaluation item"""
     eval_system_prompt: Text | None = None
-    """System prompt of evaluation; published is the library's; None: as in training"""
+    """System prompt of evaluation; `published`: the library's; None: as in training"""
     eval_temperature: float = Field(0.0, ge=0.0, le=10.0)
     """Sampling temperature of evaluation"""
     eval_max_token_length: int | None = Field(None, ge=2, le=100_000_000)

@@ -58,8 +58,8 @@ def is_row(row: object) -> bool:
     return is_text and has_both and is_score and 0.0 <= (score or 0.0) <= 1.0
 
 
-def read_rows(path: Path, *, with_messages: bool = False) -> list[Row]:
-    """Read a file, of several lines about one completion the last.
+def read_rows(path: Path) -> list[Row]:
+    """Read a file without messages, of several lines about one completion the last.
 
     A line that a kill left half, or that somebody has damaged, is passed over; how
     many they are is said.
@@ -76,7 +76,7 @@ def read_rows(path: Path, *, with_messages: bool = False) -> list[Row]:
             except (ValueError, RecursionError):
                 row = None
             if is_row(row):
-                rows[key_of(row)] = row if with_messages else brief(row)
+                rows[key_of(row)] = brief(row)
             else:
                 damaged += 1
     if damaged:

@@ -8,9 +8,10 @@ item that is not used, is counted apart.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from rich import box
@@ -66,23 +67,35 @@ class Result:
         return first | found
 
 
-def _mean(samples: Sequence[Sample]) -> Estimate | None:
-    scores = [sample.score for sample in samples if sample.score is not None]
-    return estimate(scores, [s.item for s in samples]) if scores else None
+def _score(sample: Sample) -> float:
+    return sample.score or 0.0
 
 
-def _of_k(samples: Iterable[Sample], k: int, *, rights: bool) -> Estimate | None:
-    """Return the best of k completions, by score or by whether one is right."""
-    if k == 1:
-        return None
-    values, items = [], []
-    for item, of_item in grouped(samples, lambda sample: sample.item).items():
-        scores = [sample.score or 0.0 for sample in of_item]
-        if len(scores) >= k:
-            kept = [float(score >= 1.0) for score in scores] if rights else scores
-            values.append(best_of(kept, k))
-            items.append(item)
-    return estimate(values, items) if values else None
+def _right(sample: Sample) -> float:
+    return float(_score(sample) >= 1.0)
+
+
+_item, _task = operator.attrgetter("item"), operator.attrgetter("task")
+
+
+def _mean(
+    samples: Sequence[Sample],
+    value: Callable[[Sample], float] = _score,
+    cluster: Callable[[Sample], Hashable] = _item,
+) -> Estimate:
+    return estimate([*map(value, samples)], [*map(cluster, samples)])
+
+
+def _of_k(
+    samples: Sequence[Sample], k: int, value: Callable[[Sample], float]
+) -> Estimate | None:
+    """Return the best of k completions of each item that has so many."""
+    best = {
+        item: best_of([*map(value, of_item)], k)
+        for item, of_item in grouped(samples, _item).items()
+        if len(of_item) >= k > 1
+    }
+    return estimate([*best.values()], [*best]) if best else None
 
 
 def result_of(samples: Sequence[Sample], k: int) -> Result | None:
@@ -93,27 +106,21 @@ def result_of(samples: Sequence[Sample], k: int) -> Result | None:
         k: Completions of an item.
     """
     done = scored(samples)
-    score = _mean(done)
-    if score is None:
+    if not done:
         return None
-    rights = [float((sample.score or 0.0) >= 1.0) for sample in done]
-    tasks = [sample.task for sample in done]
-    answered = [sample for sample in done if sample.is_answered]
+    score, answered = _mean(done), [s for s in done if s.is_answered]
     not_used = sum(sample.outcome == NOT_USED for sample in samples)
+    has_tasks = len(set(map(_task, done))) > 1
     return Result(
         items=score.clusters,
         completions=len(done),
         score=score,
-        by_task=(
-            estimate([s.score or 0.0 for s in done], tasks)
-            if len(set(tasks)) > 1
-            else None
-        ),
-        right=estimate(rights, [sample.item for sample in done]),
-        best_of_k=_of_k(done, k, rights=False),
-        pass_at_k=_of_k(done, k, rights=True),
+        by_task=_mean(done, cluster=_task) if has_tasks else None,
+        right=_mean(done, _right),
+        best_of_k=_of_k(done, k, _score),
+        pass_at_k=_of_k(done, k, _right),
         answered=len(answered) / len(done),
-        of_answered=_mean(answered),
+        of_answered=_mean(answered) if answered else None,
         truncated=sum(sample.is_truncated for sample in done),
         failed=len(samples) - len(done) - not_used,
         not_used=not_used,
