@@ -206,7 +206,8 @@ class EvaluationItems:
             fault = await gold_fault(self._pool, task, params, entry, rules)
         if fault is not None:
             self._items.maker.leave_out(task, fault)
-        elif task in self._evaluated:
+            items, missing = [], [(spec, fault) for spec in self._specs[task]]
+        if task in self._evaluated:
             self._made[task], self._missing[task] = items, missing
             self._items.keep_for_evaluation({item.entry["question"] for item in items})
 

@@ -304,19 +304,21 @@ def test_a_preset_asks_the_published_items_with_the_published_prompt(tmp_path):
     async def run():
         async with vllm_server(reply) as url:
             given = {"eval_preset": "rg-hard", "eval_system_prompt": "published"}
-            return await evaluated(url, tmp_path, tasks=["aiw", "survo"], **given)
+            tasks = ["aiw", "game_of_life_halting", "survo"]
+            return await evaluated(url, tmp_path, tasks=tasks, **given)
 
     assert asyncio.run(run())[1] == 0
     params = load_preset("rg-hard").params["aiw"]
     dataset = reasoning_gym.create_dataset("aiw", seed=45, size=50, **params)
-    found = {row["index"]: row for row in samples(tmp_path)}
-    assert sorted(found) == list(range(50)) and {r["task"] for r in found.values()} == {
-        "aiw"
-    }
+    found = {r["index"]: r for r in samples(tmp_path) if r["task"] == "aiw"}
+    assert sorted(found) == list(range(50))
     asked = {i: row for i, row in found.items() if row["outcome"] != "not_used"}
     assert all(dataset[i]["question"] == row["question"] for i, row in asked.items())
     assert len(seen) == len(asked) == numbers(tmp_path)["eval/items"]
-    assert numbers(tmp_path)["eval/items_not_used"] == 50 - len(asked) > 0
+    not_used = numbers(tmp_path)["summary"]["not_used"]
+    # The boards of the other one are hidden, and survo was not published.
+    assert not_used == {"aiw": 50 - len(asked), "game_of_life_halting": 50}
+    assert not_used["aiw"] > 0
     prompt = reasoning_gym.utils.SYSTEM_PROMPTS["default"]
     assert all(r["messages"][0]["content"] == prompt for r in asked.values())
 
