@@ -89,6 +89,8 @@ from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
+from rg_env.evaluation.sample_rows import sample_of
+from rg_env.evaluation.summary import EvalSummary, summarise
 from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.request_settings import sampling_extra_of, template_kwargs_of
@@ -98,7 +100,6 @@ from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S
 from rg_env.items.run_items import prepare_items
 from rg_env.off_loop import off_loop
-from rg_env.reports.evaluation_summary import summarise
 from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
@@ -128,6 +129,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         eval_metrics: Name and value of each number of the newest evaluation.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
         shows_json: Whether `evaluate` prints JSON instead of a table.
+        shows_tasks: Whether its table has the tasks as well.
         n_groups_to_process: Rows that `process` writes.
         group_size_to_process: Rollouts of each.
     """
@@ -135,7 +137,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
-    shows_json = False
+    shows_json = shows_tasks = False
     n_groups_to_process: int
     group_size_to_process: int
     server_cls: Any
@@ -268,6 +270,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         await self._dumps.recover()
         self._items = await prepare_items(self._pool, self.config, self._feedback)
         self._scoring.versions["reasoning_gym"] = self._items.library.version
+        self._requests.take_published_prompt(self._items.library.system_prompt)
         if self._is_run:
             self._items.items.patience_s = PATIENCE_S
         else:
@@ -598,42 +601,54 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         began = time.time()
         made = self._made()
         await made.evaluation.finished()
-        items = self.test_items_with_scorers
-        settings = evaluation_run.settings_text(self.config, self.server.servers)
-        wanted = self.config.data_dir_to_save_evals
-        async with EvaluationFiles(wanted, settings, len(items)) as files:
-            results = await evaluation_run.evaluate_items(
-                items,
-                self._eval_rollout,
-                category_of=lambda task: made.library.tasks[task].category,
-                max_in_flight=self.config.max_eval_workers,
-                watch=self._watch,
-                keep=files.keep,
-            )
-            summary = summarise(results)
+        config, servers = self.config, self.server.servers
+        evaluation = evaluation_run.Evaluation(
+            self.test_items_with_scorers,
+            self._eval_rollout,
+            category_of=lambda task: made.library.tasks[task].category,
+            completions=config.eval_completions,
+            about=evaluation_run.about(config, servers[0].config),
+            has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
+            watch=self._watch,
+        )
+        async with EvaluationFiles(
+            config.data_dir_to_save_evals,
+            evaluation_run.settings_text(config, servers, self._scoring.versions),
+            len(evaluation.wanted),
+            resumes=self.process_mode,
+        ) as files:
+            rows = await evaluation.run(files.done, config.max_eval_workers, files.keep)
+            rows += evaluation.rows_not_used(made.evaluation.missing)
+            summary = summarise(list(map(sample_of, rows)))
             self.eval_metrics = list(summary.metrics().items())
-            evaluation_run.show(summary, as_json=self.shows_json)
+            evaluation_run.show(
+                summary, as_json=self.shows_json, with_tasks=self.shows_tasks
+            )
 
             async def write_numbers(folder: Path) -> None:
-                await self._write_numbers(folder, summary.metrics(), began)
+                await self._write_numbers(folder, summary, began)
 
-            is_kept = await files.finish(results, write_numbers)
-        gave_up = self._watch.gave_up.is_set()
-        if self.process_mode and (summary.overall is None or gave_up or not is_kept):
+            gave_up = self._watch.gave_up.is_set()
+            is_kept = await files.finish(rows, None if gave_up else write_numbers)
+        if self.process_mode and (summary.overall is None or not is_kept):
             self._lifetime.fail()
 
     async def _write_numbers(
-        self, folder: Path, metrics: dict[str, float], began: float
+        self, folder: Path, summary: EvalSummary, began: float
     ) -> None:
         sampling = {
             "temperature": self.config.eval_temperature,
+            "top_p": 1.0,
             "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
+            "completions": self.config.eval_completions,
+            **self._extra,
+            "versions": self._scoring.versions,
         }
         wanted = self.config.data_dir_to_save_evals
         self.config.data_dir_to_save_evals = str(folder)  # where the framework writes
         try:
             await self.evaluate_log(
-                metrics=metrics,
+                metrics={**summary.metrics(), "summary": summary.as_json()},
                 start_time=began,
                 end_time=time.time(),
                 generation_parameters=sampling,

@@ -19,6 +19,7 @@ FEWEST_WORKERS, MOST_WORKERS = 2, 8
 
 STREAM_FIELDS = (
     *("seed", "eval_seed", "num_eval_samples_per_task", "num_eval_tasks"),
+    *("eval_level", "eval_preset"),
     *("complexity_mode", "tasks", "categories", "exclude_tasks", "task_weights"),
     *("task_params", "mixture", "task_levels", "task_choice"),
     *("shard_index", "num_shards"),

@@ -23,6 +23,9 @@ from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 
 logger = logging.getLogger(__name__)
 
+PUBLISHED = "published"
+"""What `eval_system_prompt` is for that of the library's published evaluations."""
+
 SHORT_QUESTION = "What is 2 + 2?"
 
 
@@ -72,7 +75,11 @@ def build_rollout(
 
 
 class RolloutRequests:
-    """Queries the inference servers for rollouts."""
+    """Queries the inference servers for rollouts.
+
+    Attributes:
+        published_prompt: The system prompt of the library's published evaluations.
+    """
 
     def __init__(
         self,
@@ -90,10 +97,29 @@ class RolloutRequests:
         self._watch = watch
         self._template_kwargs = template_kwargs
         self._prompts = Prompts(tokenizer, template_kwargs)
+        self.published_prompt = ""
 
-    def messages(self, question: str) -> tuple[Message, Message]:
+    def take_published_prompt(self, prompt: str) -> None:
+        """Take the prompt of the installed library.
+
+        Raises:
+            SettingError: It is wanted, and the library has none.
+        """
+        if self._config.eval_system_prompt == PUBLISHED and not prompt:
+            raise SettingError(
+                "env.eval_system_prompt: found 'published'; the installed reasoning-gym"
+                " has no such prompt"
+            )
+        self.published_prompt = prompt
+
+    def messages(
+        self, question: str, *, evaluates: bool = False
+    ) -> tuple[Message, Message]:
         """Return the system and the user message of a question."""
         own = self._config.system_prompt or SYSTEM_PROMPT
+        if evaluates and self._config.eval_system_prompt is not None:
+            own = self._config.eval_system_prompt
+            own = self.published_prompt if own == PUBLISHED else own
         before = self._config.custom_thinking_prompt
         return build_messages(question, f"{before}\n\n{own}" if before else own)
 
@@ -177,7 +203,7 @@ class RolloutRequests:
         self, entry: Mapping[str, Any], dataset: Any
     ) -> dict[str, Any]:
         """Return one rollout of an evaluation item; raises as `for_training`."""
-        item = self.messages(entry["question"]), entry, dataset
+        item = self.messages(entry["question"], evaluates=True), entry, dataset
         limit = self._length.evaluation_tokens
         (rollout,) = await self._rollouts(item, "eval", limit)
         return rollout

@@ -32,6 +32,7 @@ from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
+from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.shards import from_launcher
 
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
@@ -178,6 +179,14 @@ class EvaluationSettings(CheckedModel):
     """Evaluate this many tasks, chosen by eval_seed; None means all"""
     eval_seed: int = Field(123, ge=0, le=MAX_SEED)
     """Decides every evaluation item"""
+    eval_level: float | None = Field(None, ge=0.0, le=1.0)
+    """Level of the evaluation items; None is the library's defaults"""
+    eval_preset: PresetName | None = None
+    """Evaluate on the items of the library's published evaluation"""
+    eval_completions: int = Field(1, ge=1, le=MAX_GROUP_SIZE)
+    """Completions of each evaluation item"""
+    eval_system_prompt: Text | None = None
+    """System prompt of evaluation; `published`: the library's; None: as in training"""
     eval_temperature: float = Field(0.0, ge=0.0, le=10.0)
     """Sampling temperature of evaluation"""
     eval_max_token_length: int | None = Field(None, ge=2, le=100_000_000)
@@ -189,7 +198,7 @@ class EvaluationSettings(CheckedModel):
     eval_limit_ratio: float = Field(0.5, ge=0.0, le=1.0)
     """Share of workers with LIMIT_TRAIN"""
     max_eval_workers: int = Field(16, ge=1, le=100_000)
-    """Evaluation items in flight"""
+    """Completions of an evaluation in flight"""
     data_dir_to_save_evals: FilePath | None = None
     """Folder for the results of an evaluation"""
 
@@ -295,6 +304,15 @@ class CheckedSettings(
             raise ValueError(
                 f"shard_index: found {self.shard_index}; allowed is a number below"
                 f" num_shards, which is {self.num_shards}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _evaluates_one_way(self) -> CheckedSettings:
+        if self.eval_preset is not None and self.eval_level is not None:
+            raise ValueError(
+                "eval_level: found beside eval_preset, which has parameters of its own;"
+                " keep one of them"
             )
         return self
 

@@ -111,6 +111,13 @@ def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) 
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")
         check_total(config.total_steps)
+    number, temperature = config.eval_completions, config.eval_temperature
+    if name == "evaluate" and number > 1 and temperature == 0:
+        logger.warning(
+            "env.eval_completions: the %d of an item will be the same text at"
+            " env.eval_temperature 0.0",
+            number,
+        )
 
 
 def check_total(total: int) -> None:

@@ -186,6 +186,8 @@ def evaluate(env_cls: Any) -> SettingsCommand:
     command = _command("evaluate", summary, env_cls, starts)
     text = "Print the results as one JSON document instead of a table"
     command.params.append(click.Option(["--json"], is_flag=True, help=text))
+    text = "Show the tasks in the table as well"
+    command.params.append(click.Option(["--tasks"], is_flag=True, help=text))
     return command
 
 
@@ -216,7 +218,9 @@ def _command(
             refuse_unlisted(given.build_env(start).model_dump())
         given.build_servers(start)
         env = _build(name, env_cls, given, starts)
-        return _run(name, env, as_json=values.get("json", False))
+        env.shows_json = values.get("json", False)
+        env.shows_tasks = values.get("tasks", False)
+        return _run(name, env)
 
     command = SettingsCommand(name, summary, start, run)
     return command
@@ -253,11 +257,10 @@ def _build(name: str, env_cls: Any, given: Given, starts: Mapping[str, Any]) -> 
     return env
 
 
-def _run(name: str, env: Any, *, as_json: bool) -> int:
+def _run(name: str, env: Any) -> int:
     if name == "serve":
         asyncio.run(env.env_manager())
     elif name == "evaluate":
-        env.shows_json = as_json
         asyncio.run(env._run_evaluate())
     else:
         _process(env)

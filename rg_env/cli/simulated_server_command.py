@@ -13,7 +13,7 @@ import asyncio
 import dataclasses
 import sys
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -55,6 +55,7 @@ from rg_env.items.installed_library import prepare_difficulty, read_library
 from rg_env.items.item_source import ItemSource
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -82,6 +83,8 @@ async def _run(pool: WorkerPool, options: SimpleNamespace) -> Run:
         options.seed,
         options.eval_seed,
         options.num_eval_samples_per_task,
+        options.eval_level,
+        options.eval_preset,
     )
 
 
@@ -125,6 +128,13 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     click.IntRange(1, MOST_ITEMS),
     5,
     "The environment's env.num_eval_samples_per_task",
+)
+@shown("--eval_level", Number(0.0, 1.0), None, "The environment's env.eval_level")
+@shown(
+    "--eval_preset",
+    click.Choice(get_args(PresetName)),
+    None,
+    "The environment's env.eval_preset",
 )
 @shown("--tasks", Names(), None, "The environment's env.tasks; all if not given")
 @shown(

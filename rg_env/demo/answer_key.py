@@ -23,7 +23,12 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.task_rules.table import solution
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.item_stream import ItemStream, evaluation_specs
+from rg_env.tasks.evaluation_specs import (
+    PresetName,
+    evaluation_specs,
+    load_preset,
+)
+from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolError
@@ -150,6 +155,8 @@ class Run:
         seed: The environment's `seed`.
         eval_seed: Its `eval_seed`.
         samples_per_task: Its `num_eval_samples_per_task`.
+        eval_level: Its `eval_level`.
+        eval_preset: Its `eval_preset`.
     """
 
     library: LibraryDescription
@@ -158,6 +165,8 @@ class Run:
     seed: int
     eval_seed: int
     samples_per_task: int
+    eval_level: float | None = None
+    eval_preset: PresetName | None = None
 
     def build_stream(self) -> ItemStream:
         """Return what the environment draws, from the beginning."""
@@ -193,12 +202,16 @@ async def sampled_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntr
 
 async def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
     """Yield the evaluation items of a run; those that fail are left out."""
-    specs = evaluation_specs(
-        run.choices, run.samples_per_task, run.eval_seed, run.difficulty
-    )
+    how = (run.samples_per_task, run.eval_seed, run.difficulty, run.eval_level)
+    specs = evaluation_specs(run.choices, *how)
+    if run.eval_preset is not None:
+        tasks = dict.fromkeys(choice.task for choice in run.choices)
+        specs = load_preset(run.eval_preset).specs(tasks)
     for spec in specs:
         for one in (spec, *spec.others):
-            call = (worker_jobs.make_entry, spec.task, dict(one.params), one.seed)
+            made_by = (True, one.published, one.place)
+            params = dict(one.params)
+            call = (worker_jobs.make_entry, spec.task, params, one.seed, *made_by)
             try:
                 made = await pool.run(*call, deadline_s=DEADLINE_S)
             except PoolError as error:

@@ -15,6 +15,7 @@ from rg_env.items.installed_library import DEADLINE_S
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting
+from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.selection import TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
@@ -42,6 +43,8 @@ class ItemSettings(Protocol):
     eval_seed: int
     num_eval_samples_per_task: int
     num_eval_tasks: int | None
+    eval_level: float | None
+    eval_preset: PresetName | None
     item_deadline_s: float
     scoring_deadline_s: float
     scorer_fixes: bool

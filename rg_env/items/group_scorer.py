@@ -47,7 +47,9 @@ class TaskHandle:
         task: The registered task that made the entry.
         params: Its dataset parameters that differ from the defaults.
         seed: The entry's seed, in [0, 2**32).
-        index: The draw's global index in its split, "train" or "evaluation".
+        index: The draw's global index in its split, "train" or "evaluation", or the
+            item's in its data set.
+        size: Of the data set that it is number `index` of; 1 where the seed is all.
         level: Difficulty in [0, 1], None for the library's defaults.
         baseline: What guessing scores at such items, in [0, 1); no reward has it.
         deadline_s: Seconds that scoring one answer may take.
@@ -57,6 +59,7 @@ class TaskHandle:
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     seed: int = 0
     index: int = 0
+    size: int = 1
     split: str = "train"
     level: float | None = None
     baseline: float = 0.0

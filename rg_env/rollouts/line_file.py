@@ -96,6 +96,23 @@ def _try_lock(file: BinaryIO) -> bool | None:
     return True
 
 
+def locked(path: Path) -> BinaryIO | None:
+    """Lock a file of lines, and cut off what a killed process left of a line.
+
+    Returns:
+        The file, which is locked until it is closed; None where another process has it.
+
+    Raises:
+        OSError: It cannot be read or written.
+    """
+    file = path.open("r+b")
+    if _try_lock(file) is False:
+        file.close()
+        return None
+    file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+    return file
+
+
 def _is_in_place(file: BinaryIO) -> bool:
     try:
         return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())

@@ -63,7 +63,7 @@ class RowWriter:
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
-        if not self.rows:
+        if not self._file.end:
             self._file.remove()
             for folder in self._made:
                 with contextlib.suppress(OSError):

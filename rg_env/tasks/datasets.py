@@ -28,12 +28,14 @@ MAX_KEPT_DATASETS = 100
 takes longest to build, 0.4 s."""
 
 
-def build_dataset(task: str, params: Mapping[str, Any], seed: int) -> Any:
-    """Build a dataset of one entry; SettingError for a task that is not registered."""
+def build_dataset(
+    task: str, params: Mapping[str, Any], seed: int, size: int = 1
+) -> Any:
+    """Build a dataset of `size` entries; SettingError for an unknown task."""
     factory = load_factory()
     if task not in factory.DATASETS:
         raise unknown_name("task", task, factory.DATASETS, "task")
-    return factory.create_dataset(task, seed=seed, size=1, **params)
+    return factory.create_dataset(task, seed=seed, size=size, **params)
 
 
 class DatasetCache:

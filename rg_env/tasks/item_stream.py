@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.sampler import (
-    MAX_ATTEMPTS,
-    Draw,
-    draw,
-    evaluation_seed,
-    training_seed,
-)
+from rg_env.tasks.sampler import Draw, draw, training_seed
 from rg_env.tasks.selection import TaskChoice
 
 
@@ -137,51 +131,3 @@ class ItemStream:
             return own
         seed = self.seed_of(spec, attempt)
         return self._difficulty.params_at(spec.task, spec.level, seed) | own
-
-
-@dataclasses.dataclass(frozen=True)
-class EvalSpec:
-    """An evaluation item before it is made.
-
-    Attributes:
-        number: Its number among those of its choice, from 0.
-        seed: The seed of its entry, in [2**31, 2**32).
-        others: What is made in its place, in turn, where an entry is faulty.
-    """
-
-    task: str
-    params: Mapping[str, Any]
-    level: float | None
-    number: int
-    seed: int
-    others: Sequence[EvalSpec] = ()
-
-
-def evaluation_specs(
-    choices: Sequence[TaskChoice],
-    samples_per_task: int,
-    eval_seed: int,
-    difficulty: Difficulty | None = None,
-) -> list[EvalSpec]:
-    """Return the evaluation items of some choices.
-
-    They are of the library's default parameters, so that runs whose levels move can be
-    compared; a task whose level is fixed is evaluated at that level.
-    """
-
-    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> EvalSpec:
-        task, params, level = choice.task, dict(choice.params), None
-        seed = evaluation_seed(eval_seed, task, params, number, attempt)
-        if difficulty is not None:
-            level = difficulty.fixed_level(task)
-            params = difficulty.params_at(task, level, seed) | params
-        return EvalSpec(task, params, level, number, seed)
-
-    specs = []
-    for choice in choices:
-        for number in range(samples_per_task):
-            first, *others = (
-                attempt_at(choice, number, attempt) for attempt in range(MAX_ATTEMPTS)
-            )
-            specs.append(dataclasses.replace(first, others=others))
-    return specs

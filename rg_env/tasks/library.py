@@ -30,6 +30,7 @@ from rg_env.tasks.library_import import (
     SUBMODULE,
     load_factory,
     not_readable,
+    published_system_prompt,
     without_tasks,
 )
 
@@ -73,12 +74,16 @@ class TaskInfo:
 
 @dataclasses.dataclass(frozen=True)
 class LibraryDescription:
-    """What is installed: the tasks by name, the version and where it was found."""
+    """What is installed: the tasks by name, the version and where it was found.
+
+    `system_prompt` is that of the published evaluations, "" if it is not there.
+    """
 
     tasks: Mapping[str, TaskInfo]
     version: str
     location: str
     from_submodule: bool
+    system_prompt: str = ""
 
 
 def _version(package_dir: Path) -> str:
@@ -135,6 +140,7 @@ def describe() -> LibraryDescription:
             version=_version(package_dir),
             location=str(package_dir),
             from_submodule=SUBMODULE.resolve() in package_dir.parents,
+            system_prompt=published_system_prompt(),
         )
     except Exception as error:  # the registry of another version may hold anything
         raise not_readable(error) from error
@@ -183,14 +189,16 @@ MAX_GOLD_CHARS = 20_000
 an entry that needs one, such as 32,767 moves of tower_of_hanoi, cannot be answered."""
 
 
-def _check_usable(task: str, entry: Mapping[str, Any], checked: bool) -> None:
+def _check_usable(
+    task: str, entry: Mapping[str, Any], checked: bool, published: bool
+) -> None:
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_GOLD_CHARS:
         raise UnusableEntry(
             task, f"its answer has more than {MAX_GOLD_CHARS} characters"
         )
     made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
-    fault = fault_of(made_by, entry, checked=checked)
+    fault = fault_of(made_by, entry, checked=checked, published=published)
     if fault is not None:
         raise UnusableEntry(task, f"its {fault}")
 
@@ -214,7 +222,12 @@ def _check_program(dataset: Any) -> None:
 
 
 def make_entry(
-    task: str, params: Mapping[str, Any], seed: int, checked: bool = True
+    task: str,
+    params: Mapping[str, Any],
+    seed: int,
+    checked: bool = True,
+    published: bool = False,
+    place: tuple[int, int] = (0, 1),
 ) -> dict[str, Any]:
     """Make the entry of a task that belongs to a seed.
 
@@ -224,6 +237,9 @@ def make_entry(
         seed: In [0, 2**32).
         checked: Whether faulty entries are rejected, or only those that are another one
             each time or that nobody can answer.
+        published: Whether it is an item of a published evaluation; see `fault_of`.
+        place: Its index in the dataset and the dataset's size, which are other than
+            0 and 1 for tasks of `REBUILT_PER_ENTRY` alone.
 
     Returns:
         The same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
@@ -233,15 +249,15 @@ def make_entry(
     """
     _reset_global_state(seed)
     if task in REBUILT_PER_ENTRY:
-        dataset = build_dataset(task, params, seed)
+        dataset = build_dataset(task, params, seed, size=place[1])
     else:
         dataset = CACHE.dataset(task, params)
         dataset.seed = seed
         if task == "codeio":
             _check_program(dataset)
         _reset_global_state(seed)
-    entry: dict[str, Any] = dataset[0]
-    _check_usable(task, entry, checked)
+    entry: dict[str, Any] = dataset[place[0]]
+    _check_usable(task, entry, checked, published)
     return entry
 
 

@@ -11,7 +11,7 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.item_stream import EvalSpec
+from rg_env.tasks.evaluation_specs import EvalSpec
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosed
 from rg_env.workers.worker_pool import WorkerPool

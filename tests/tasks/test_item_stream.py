@@ -8,7 +8,7 @@ import pytest
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, LevelRule
-from rg_env.tasks.item_stream import ItemStream, evaluation_specs
+from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice
@@ -153,26 +153,3 @@ def test_a_resumed_stream_continues_at_the_next_draw():
 def test_a_position_that_makes_no_sense_is_refused(position):
     with pytest.raises(ValueError, match="position must be at least 0"):
         stream().position = position
-
-
-# -- evaluation ------------------------------------------------------------------------
-
-
-def test_evaluation_keeps_the_defaults_where_levels_move():
-    for mode in ("random", "curriculum"):
-        found = evaluation_specs(CHOICES, 5, 123, difficulty(mode))
-        assert found == evaluation_specs(CHOICES, 5, 123)
-
-
-def test_no_two_attempts_at_evaluation_items_share_a_seed():
-    found = evaluation_specs(CHOICES, 50, 123)
-    seeds = [each.seed for spec in found for each in (spec, *spec.others)]
-    assert len(seeds) == len(found) * MAX_ATTEMPTS
-    assert len(set(seeds)) == len(seeds)
-
-
-def test_evaluation_is_at_the_level_that_is_fixed():
-    found = evaluation_specs(CHOICES, 4, 123, difficulty("fixed", 1.0, 1.0))
-    hardest = [s.params for s in found if s.task == "gcd"]
-    assert hardest == [SCALES["gcd"].steps[-1].params] * 4
-    assert {s.level for s in found} == {1.0}
