@@ -29,6 +29,8 @@ COMMANDS = {
     "serve": "feed a trainer through the Atropos API",
     "process": "write groups as JSONL and an HTML page",
     "evaluate": "measure a model on fixed items",
+    "rescore": "score saved completions again",
+    "compare": "results side by side, paired by item",
     "run-api": "the Atropos API, between environments and trainer",
     "simulated-server": "an inference server with a simulated model",
     "tasks": "list the tasks, what they ask for, their scales and costs",

@@ -71,6 +71,17 @@ def make_entry(
     return library.make_entry(task, params, seed, *how)
 
 
+def dataset_questions(task: str, config: str) -> list[str | None]:
+    """Return the questions of a whole dataset; see `library.dataset_entries`."""
+    entries = library.dataset_entries(task, config)
+    return [None if entry is None else entry["question"] for entry in entries]
+
+
+def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
+    """Return one entry of a dataset; see `library.dataset_entry`."""
+    return library.dataset_entry(task, config, index)
+
+
 def _score_all(
     task: str,
     dataset: Any,

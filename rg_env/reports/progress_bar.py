@@ -68,10 +68,10 @@ class WorkProgress:
         """Leave the bar as it is."""
         self._open.close()
 
-    def advance(self, note: str = "") -> None:
-        """Count one more as done; `note` is shown beside the bar."""
-        self._done += 1
-        self._bar.update(self._task, advance=1, note=note)
+    def advance(self, note: str = "", by: int = 1) -> None:
+        """Count so many more as done; `note` is shown beside the bar."""
+        self._done += by
+        self._bar.update(self._task, advance=by, note=note)
         now = time.monotonic()
         is_due = now - self._last_line >= LINE_EVERY_S or self._done == self._total
         if self._bar.disable and is_due:

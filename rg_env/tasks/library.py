@@ -15,6 +15,7 @@ import functools
 import hashlib
 import importlib.metadata
 import inspect
+import json
 import random
 import re
 import sys
@@ -211,12 +212,12 @@ _READS_MORE = re.compile(
 """The clock, the machine and true chance, which 24 of 3,002 programs of codeio read."""
 
 
-def _check_program(dataset: Any) -> None:
+def _check_program(dataset: Any, index: int = 0) -> None:
     """Refuse a program of codeio that would make another item each time.
 
     The library's code draws the program first, with a generator of the item's seed.
     """
-    program = random.Random(dataset.seed).choice(dataset._jsonl_data)
+    program = random.Random(dataset.seed + index).choice(dataset._jsonl_data)
     if _READS_MORE.search(f"{program['code_sample']}\n{program['input_generator']}"):
         raise UnusableEntry("codeio", "its program reads more than its input")
 
@@ -258,6 +259,49 @@ def make_entry(
         _reset_global_state(seed)
     entry: dict[str, Any] = dataset[place[0]]
     _check_usable(task, entry, checked, published)
+    return entry
+
+
+MOST_ENTRIES = 10_000
+
+
+@functools.lru_cache(maxsize=1)
+def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
+    """Return the entries of a whole dataset, `create_dataset(task, **config)[i]`.
+
+    Args:
+        task: A registered task.
+        config: All its parameters as JSON, `size` and `seed` among them.
+
+    Returns:
+        The entries, None for one that the library does not make.
+    """
+    params = json.loads(config)
+    _reset_global_state(params["seed"])
+    dataset = load_factory().create_dataset(task, **params)
+    if len(dataset) > MOST_ENTRIES:
+        raise ValueError(f"a dataset of more than {MOST_ENTRIES} entries")
+    entries: list[dict[str, Any] | None] = []
+    for index in range(len(dataset)):
+        try:
+            if task == "codeio":
+                _check_program(dataset, index)
+            entries.append(dataset[index])
+        except Exception:  # noqa: BLE001 - the library's generators raise anything
+            entries.append(None)
+    return entries
+
+
+def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
+    """Return an entry of a dataset as `dataset_entries` has it.
+
+    Raises:
+        UnusableEntry: Its reference answer is not right, or nobody can know it.
+    """
+    entry = dataset_entries(task, config)[index]
+    if entry is None:
+        raise UnusableEntry(task, "its item is not made")
+    _check_usable(task, entry, checked=True, published=True)
     return entry
 
 

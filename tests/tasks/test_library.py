@@ -107,6 +107,30 @@ def test_an_entry_does_not_depend_on_global_state(task):
     assert library.make_entry(task, {}, 5) == entry
 
 
+@pytest.mark.parametrize("task", SAMPLE)
+def test_a_dataset_has_the_entries_of_the_library(factory, task):
+    config = {"size": 3, "seed": 45}
+    made = factory.create_dataset(task, **config)
+    found = library.dataset_entries(task, json.dumps(config))
+    assert found == [made[index] for index in range(3)]
+
+
+def test_an_entry_of_a_dataset_that_is_not_sampled_is_refused():
+    config = json.dumps({"size": 40, "seed": 45})
+    refused = []
+    for index in range(40):
+        try:
+            library.dataset_entry("propositional_logic", config, index)
+        except UnusableEntry as error:
+            refused.append(error.reason)
+    assert 0 < len(refused) < 40
+
+
+def test_a_dataset_of_endless_size_is_not_made():
+    with pytest.raises(ValueError, match="more than 10000 entries"):
+        library.dataset_entries("gcd", json.dumps({"size": 10**12, "seed": 1}))
+
+
 def test_an_unknown_task_has_no_entry():
     with pytest.raises(SettingError, match="unknown task 'gcdd'; did you mean 'gcd'"):
         library.make_entry("gcdd", {}, 5)

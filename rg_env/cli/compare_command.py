@@ -1,0 +1,204 @@
+"""`compare`: results of evaluations side by side, paired by item."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from rg_env import ending
+from rg_env.cli.command import Command
+from rg_env.cli.printing import print_text, rendered
+from rg_env.errors import SettingError
+from rg_env.evaluation import inspect_log
+from rg_env.evaluation.comparison import WHOLE, Comparison
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.sources import Sources, files_of
+from rg_env.evaluation.statistics import Estimate
+from rg_env.items import worker_jobs
+from rg_env.items.installed_library import read_library
+from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal_text import on_one_line
+from rg_env.workers.worker_pool import WorkerPool
+
+NAME_WIDTH = 60
+Results = dict[str, list[Sample]]
+
+
+def _read(
+    paths: Sequence[str], score: str | None, with_texts: bool
+) -> tuple[Results, list[str]]:
+    """Return the samples of each path, or of each run in it, and what is unread.
+
+    Raises:
+        SettingError: A path holds none, or none with that score.
+    """
+    results: Results = {}
+    by_path = [Sources(files_of([path]), with_texts=with_texts) for path in paths]
+    total = sum(sources.total_kb for sources in by_path)
+    with WorkProgress("reading", total, "kB") as progress:
+        for number, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
+            found: Results = {}
+            for sample in sources.samples():
+                name = sample.row.get("run") or path
+                name += f" ({number + 1})" * (name in results)
+                found.setdefault(name, []).append(_with_score(sample, score, path))
+                if read := sources.kb_since_last():
+                    progress.advance(by=read)
+            if not found:
+                said = "; ".join([path, *sources.unread_said()])
+                raise SettingError(f"command line: no completion in {said}")
+            results |= found
+    return results, [line for sources in by_path for line in sources.unread_said()]
+
+
+def _with_score(sample: Sample, score: str | None, path: str) -> Sample:
+    """Return a sample of `rescore` with another one of its scores."""
+    if score is None or (sample.score is None and "scores" in sample.row):
+        return sample
+    value = (sample.row.get("scores") or {}).get(score)
+    if not isinstance(value, float) or not 0 <= value <= 1:
+        raise SettingError(f"--score {score}: {path} has a sample without it")
+    return dataclasses.replace(sample, score=value)
+
+
+def _with_categories(results: Results) -> Results:
+    """Return the samples with the library's category where their file says none."""
+    if all(sample.category for samples in results.values() for sample in samples):
+        return results
+    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    try:
+        tasks = ending.run(read_library(pool)).tasks
+    finally:
+        pool.close()
+    names = {task: info.category for task, info in tasks.items()}
+
+    def named(sample: Sample) -> Sample:
+        category = sample.category or names.get(sample.task, "other")
+        return dataclasses.replace(sample, category=category)
+
+    return {name: list(map(named, samples)) for name, samples in results.items()}
+
+
+def _estimate_cells(value: Estimate | None, *others: Estimate | None) -> list[str]:
+    """Return a mean and the intervals that it has."""
+    spans = [f"{each.low:.3f}..{each.high:.3f}" if each else "-" for each in others]
+    return [f"{value.mean:.3f}" if value else "-", *spans]
+
+
+def _table(title: str, first: str, others: Sequence[str]) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=0)
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _pair_name(pair: tuple[int, int]) -> str:
+    return f"{pair[1] + 1} - {pair[0] + 1}"
+
+
+def _part_table(found: Comparison, kind: str) -> Table:
+    """Return the scores of categories or tasks, with what differences have room."""
+    headings = [str(place + 1) for place in range(len(found.names))]
+    shown = found.pairs if len(found.pairs) < 3 else []
+    spans = ("by_item", "by_task")[: 3 - len(shown)]
+    for places in shown:
+        headings += [_pair_name(places), *(span.replace("_", " ") for span in spans)]
+    table = _table(f"Mean score by {kind}", kind, headings)
+    for part in found.parts(kind):
+        cells = [_estimate_cells(one.by_item)[0] for one in found.measured[part]]
+        for pair in found.paired[part][: len(shown)]:
+            values = [getattr(pair, span) for span in spans]
+            cells += _estimate_cells(pair.by_item, *values)
+        table.add_row(Text(on_one_line(part[1], NAME_WIDTH)), *cells)
+    return table
+
+
+def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
+    """Return what is printed."""
+    names = [
+        Text(f"{place + 1}  {on_one_line(name, NAME_WIDTH)}")
+        for place, name in enumerate(found.names)
+    ]
+    headings = ["items", "answers", "score", "by item", "by task"]
+    headings += ["answered", "of these", "cut", "no score"]
+    scores = _table("Mean score with 95 % intervals", "", headings)
+    for place, one in enumerate(found.measured[WHOLE]):
+        of_answered = "-" if one.of_answered is None else f"{one.of_answered:.3f}"
+        scores.add_row(
+            str(place + 1),
+            str(one.items),
+            str(one.by_item.samples if one.by_item else 0),
+            *_estimate_cells(one.by_item, one.by_item, one.by_task),
+            *(f"{one.answered:.1%}", of_answered),
+            *("-" if one.truncated is None else str(one.truncated),),
+            str(one.without_score),
+        )
+    headings = ["items", "difference", "by item", "by task", "only in one"]
+    pairs = _table("Differences, paired by item", "", headings)
+    for (a, b), pair in zip(found.pairs, found.paired[WHOLE], strict=True):
+        pairs.add_row(
+            _pair_name((a, b)),
+            str(pair.by_item.samples if pair.by_item else 0),
+            *_estimate_cells(pair.by_item, pair.by_item, pair.by_task),
+            f"{a + 1}: {pair.only_first}, {b + 1}: {pair.only_second}",
+        )
+    kinds = ("category", "task") if with_tasks else ("category",)
+    parts = [_part_table(found, kind) for kind in kinds]
+    return [*names, scores, *([pairs] if found.pairs else []), *parts]
+
+
+@click.command("compare", cls=Command, example="compare data/evaluate data/evaluate_1")
+@click.argument("paths", nargs=-1, required=True, metavar="RESULT...")
+@click.option("--tasks", is_flag=True, help="Show each task as well")
+@click.option(
+    "--pairs", is_flag=True, help="Pair every two results, not with the first"
+)
+@click.option(
+    "--score",
+    type=click.Choice(["saved", "library", "fixes", "ours"]),
+    help="Which score of a file of rescore; ours if not given",
+)
+@click.option(
+    "--inspect",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.eval",
+    help="Write the one result as a log of Inspect, where its package is installed",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+def compare(
+    paths: Sequence[str],
+    tasks: bool,
+    pairs: bool,
+    score: str | None,
+    inspect: Path | None,
+    as_json: bool,
+) -> int:
+    """Show results side by side, paired by item.
+
+    A result is a file or folder of samples of evaluate or rescore, of dumps, of rows
+    of process, or of published results of reasoning-gym, where each run is one.
+    """
+    if inspect is not None:
+        inspect_log.check_installed(inspect)
+    results, unread = _read(paths, score, inspect is not None)
+    results = _with_categories(results)
+    if inspect is not None:
+        if len(results) > 1:
+            raise SettingError(f"--inspect: it takes one result, not {len(results)}")
+        ((name, samples),) = results.items()
+        inspect_log.write(inspect, name, samples)
+    found = Comparison(results, all_pairs=pairs)
+    if as_json:
+        print_text(json.dumps(found.numbers() | {"unread": unread}, indent=2))
+    else:
+        print_text("\n".join([rendered(*_parts(found, tasks)), *unread]))
+    return 0

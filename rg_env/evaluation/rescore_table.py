@@ -1,0 +1,148 @@
+"""What came of scoring saved completions again: counts by task, and examples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from rg_env.evaluation.rescoring import CAUSES
+from rg_env.reports.terminal_text import on_one_line
+
+Row = Mapping[str, Any]
+SCORES = ("saved", "library", "fixes", "ours")
+NAME_WIDTH = 32
+TEXT_WIDTH = 100
+
+
+@dataclasses.dataclass
+class TaskCounts:
+    """The counts of one task, or of all.
+
+    Attributes:
+        items: Those that were made again, as hashes of their questions.
+        answers: Completions that have a score.
+        saved: Of these, those that had a score before.
+        sums: Names of `SCORES` to the sum of these scores.
+        changed: Of these, those that have another one now.
+        causes: Cause to the scores that it changed; several may change one.
+        unscored: Outcome and reason to the completions without a score.
+    """
+
+    items: set[int] = dataclasses.field(default_factory=set)
+    answers: int = 0
+    saved: int = 0
+    sums: Counter[str] = dataclasses.field(default_factory=Counter)
+    changed: int = 0
+    causes: Counter[str] = dataclasses.field(default_factory=Counter)
+    unscored: Counter[tuple[str, str]] = dataclasses.field(default_factory=Counter)
+
+    def add(self, row: Row) -> None:
+        """Count one line of the file of `rescore`."""
+        if row["score"] is None:
+            self.unscored[row["outcome"], row["reason"]] += 1
+            return
+        self.items.add(hash((row["task"], row["question"])))
+        self.answers += 1
+        self.saved += row["scores"]["saved"] is not None
+        self.sums.update({name: row["scores"][name] or 0.0 for name in SCORES})
+        self.changed += bool(row["changes"])
+        self.causes.update(row["changes"])
+
+    def mean(self, score: str) -> float | None:
+        """Return the mean of a score, None where there is none."""
+        number = self.saved if score == "saved" else self.answers
+        return self.sums[score] / number if number else None
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the counts as plain values."""
+        unscored: Counter[str] = Counter()
+        for (outcome, _), number in self.unscored.items():
+            unscored[outcome] += number
+        return {
+            "items": len(self.items),
+            "completions": self.answers,
+            "mean": {score: self.mean(score) for score in SCORES},
+            "changed": self.changed,
+            "causes": self.causes,
+            "without_score": unscored,
+        }
+
+    def cells(self) -> tuple[str, ...]:
+        """Return a row of the table."""
+        means = [self.mean(score) for score in ("saved", "library", "ours")]
+        shown = ("-" if mean is None else f"{mean:.3f}" for mean in means)
+        causes = [f"{cause} {n}" for cause in CAUSES if (n := self.causes[cause])]
+        why = f"{self.changed}: {', '.join(causes)}" if causes else "-"
+        return str(len(self.items)), str(self.answers), *shown, why
+
+
+class RescoreTally:
+    """Counts rescored samples as they come.
+
+    Args:
+        examples: Changed samples that are kept of each cause.
+
+    Attributes:
+        all: Of all tasks.
+        by_task: Task to its counts.
+        examples: Cause to the first samples that it changed.
+    """
+
+    def __init__(self, examples: int) -> None:
+        self._most = examples
+        self.all = TaskCounts()
+        self.by_task: defaultdict[str, TaskCounts] = defaultdict(TaskCounts)
+        self.examples: dict[str, list[Row]] = {cause: [] for cause in CAUSES}
+
+    def add(self, row: Row) -> None:
+        """Count one line of the file of `rescore`."""
+        self.all.add(row)
+        self.by_task[row["task"]].add(row)
+        for cause in row["changes"]:
+            if len(self.examples[cause]) < self._most:
+                self.examples[cause].append(row)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return all counts as plain values."""
+        tasks = {task: self.by_task[task].numbers() for task in sorted(self.by_task)}
+        return {"all": self.all.numbers(), "tasks": tasks, "examples": self.examples}
+
+    def table(self) -> Table:
+        """Return the counts as a table, all first."""
+        title = "Saved completions scored again (mean scores)"
+        table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        table.add_column("task", no_wrap=True)
+        for heading in ("items", "answers", "saved", "library", "ours"):
+            table.add_column(heading, justify="right")
+        table.add_column("changed, by")
+        table.add_row("all", *self.all.cells(), style="bold", end_section=True)
+        for task, counts in sorted(self.by_task.items()):
+            if counts.answers:
+                table.add_row(Text(on_one_line(task, NAME_WIDTH)), *counts.cells())
+        return table
+
+    def lines(self) -> list[str]:
+        """Return what has no score with the reasons, then the examples."""
+        lines = [
+            f"no score: {number} of {on_one_line(task, NAME_WIDTH)} are {outcome}:"
+            f" {on_one_line(reason, TEXT_WIDTH)}"
+            for task, counts in sorted(self.by_task.items())
+            for (outcome, reason), number in counts.unscored.most_common()
+        ]
+        for cause, rows in self.examples.items():
+            for row in rows:
+                task = on_one_line(row["task"], NAME_WIDTH)
+                scores = " -> ".join(f"{row['scores'][name]:.3f}" for name in SCORES)
+                where = on_one_line(f"{row['source']} {row['place']}", 10 * TEXT_WIDTH)
+                lines.append(f"{cause}: {task} {scores} ({row['outcome']}) {where}")
+                lines += [
+                    f"  {key:12} {on_one_line(str(row[key]), TEXT_WIDTH)}"
+                    for key in ("gold_answer", "answer", "saved_answer")
+                ]
+        return lines

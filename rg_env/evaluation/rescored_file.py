@@ -1,0 +1,82 @@
+"""The file of `rescore`: a line for each sample, continued where it ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rg_env.errors import SettingError, shown
+from rg_env.evaluation.samples import Sample
+from rg_env.rollouts.group_json import readable
+from rg_env.rollouts.part_files import append_line, open_part
+
+WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}
+WRITTEN |= {"outcome", "reasoning_gym"}
+
+
+class RescoredFile:
+    """Samples that were scored again; each is on disk when `write` returns.
+
+    Args:
+        path: The file; what it holds stays.
+        version: Of the installed library.
+
+    Raises:
+        OSError: The disk refuses it, or another process is writing it.
+    """
+
+    def __init__(self, path: Path, version: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path, self._version = path, version
+        self._file = open_part(path)
+        self._done: set[tuple[str, str]] = set()
+        self._end = 0
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield what it holds; to be read to its end before anything is written.
+
+        Raises:
+            SettingError: It holds something else, or was made with another library.
+        """
+        with self._path.open("rb") as lines:
+            for number, line in enumerate(lines):
+                if not line.endswith(b"\n"):
+                    return  # torn by a kill; the next line takes its place
+                try:
+                    row = json.loads(line)
+                    version = row.keys() >= WRITTEN and row["reasoning_gym"]
+                except (ValueError, RecursionError, AttributeError):
+                    version = None
+                if version != self._version:
+                    what = f"line {number + 1} of {shown(str(self._path))}"
+                    made = (
+                        f"of reasoning-gym {shown(version)}" if version else "foreign"
+                    )
+                    raise SettingError(f"--out: {what} is {made}; choose another file")
+                self._end += len(line)
+                self._done.add((row["source"], row["place"]))
+                yield row
+
+    def missing(self, samples: Iterable[Sample]) -> list[Sample]:
+        """Return the samples that it does not hold."""
+        return [
+            s for s in samples if (s.row["source"], s.row["place"]) not in self._done
+        ]
+
+    def write(self, samples: Iterable[Sample]) -> None:
+        """Append samples.
+
+        Raises:
+            OSError: The disk does not take them; no part of a line is in the file.
+        """
+        for sample in samples:
+            line = readable(sample.row) + b"\n"
+            self._end = append_line(self._file, line, self._end)
+
+    def close(self) -> None:
+        """Close the file; remove it if it holds nothing."""
+        if not self._file.closed and not self._path.stat().st_size:
+            self._path.unlink()
+        self._file.close()

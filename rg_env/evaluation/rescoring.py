@@ -1,0 +1,283 @@
+"""Saved completions scored again, with the items that the installed library makes.
+
+Each answer has three scores: of the library alone, with the fixes of its scorers, and
+with normalization as well, which is ours. All three are behind the guards. A completion
+whose item is not made again, or not used, has none, nor has one that took too long:
+
+    unmatched        the library makes another question there, or nothing
+    not_used         its reference answer is incorrect, or its board cannot be seen
+    timeout          scoring took too long, which says more of the machine
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.statistics import grouped
+from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import is_unusable
+from rg_env.items.group_scorer import GroupScorer, TaskHandle
+from rg_env.items.installed_library import read_library
+from rg_env.off_loop import off_loop
+from rg_env.scoring.extraction import extract_answer
+from rg_env.scoring.score import Score
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.workers.pool_errors import PoolClosed, PoolError, PreloadFailed
+from rg_env.workers.worker_pool import WorkerPool
+
+RULES = {
+    "library": ScoringRules(scorer_fixes=False, normalize_answers=False),
+    "fixes": ScoringRules(normalize_answers=False),
+    "ours": ScoringRules(),
+}
+"""Scores to how they come about, each with one step more than the one before."""
+
+CAUSES = ("version", "guard", "extraction", "fix", "normalization")
+"""Why a score is not the saved one: another library (or other rules, where the saved
+score is one of ours), then the steps of ours."""
+
+DATASET_DEADLINE_S = 300.0
+ITEM_DEADLINE_S = 60.0
+ANSWER_DEADLINE_S = 20.0
+"""Longer than in training, as nobody waits."""
+
+ITEMS_AT_ONCE = 16
+KEPT_DATASETS = 20
+LEAST_CHANGE = 1e-6
+KEPT = ("run", "model", "source", "place", "finish_reason", "level")
+ORIGIN = ("seed", "params", "dataset", "index")
+
+
+class _NoItem(Exception):
+    """A completion has no item to be scored with: the outcome, and the reason."""
+
+
+ANOTHER = ("unmatched", "the installed library makes another question")
+
+
+def _read(sample: Sample) -> tuple[str | None, str]:
+    """Return the answer of a completion, or None and why there is none."""
+    text = sample.row.get("completion")
+    if not isinstance(text, str):
+        return sample.row.get("answer"), sample.outcome
+    # The template had begun the thinking: the text alone does not say so.
+    is_open = sample.outcome == "unfinished_thinking"
+    found = extract_answer(text, thinking_open=is_open)
+    return found.answer, str(found.failure)
+
+
+class Rescoring:
+    """Scores samples again in workers.
+
+    Args:
+        pool: Its workers are forked with `worker_jobs.PRELOAD`.
+        library: What is installed.
+    """
+
+    def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
+        self._pool = pool
+        self._library = library
+        self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
+        self._questions: OrderedDict[tuple[str, str], asyncio.Future[Any]] = (
+            OrderedDict()
+        )
+
+    async def rescored(
+        self,
+        samples: Sequence[Sample],
+        take: Callable[[Sequence[Sample]], Awaitable[None]] | None = None,
+    ) -> list[Sample]:
+        """Score samples again, those of one item at once.
+
+        Args:
+            samples: As `Sources` reads them.
+            take: Given the new samples of each item, as they come.
+
+        Returns:
+            The new samples, in the order of the old ones. `row` says all three scores,
+            the saved one and what changed it.
+
+        Raises:
+            PoolError: The pool is closed or cannot start.
+            ScoringUnavailable: The same while answers were scored.
+        """
+        new: dict[int, Sample] = {}
+
+        async def one_item(numbers: Sequence[int]) -> None:
+            async with self._places:
+                found = await self._of_item([samples[number] for number in numbers])
+                new.update(zip(numbers, found, strict=True))
+                if take is not None:
+                    await take(found)
+
+        def item(number: int) -> str:
+            origin = [samples[number].row.get(key) for key in ORIGIN]
+            return json.dumps([samples[number].item, origin], sort_keys=True)
+
+        items = grouped(range(len(samples)), item).values()
+        work = [asyncio.ensure_future(one_item(numbers)) for numbers in items]
+        try:
+            await asyncio.gather(*work)
+        finally:
+            for task in work:
+                task.cancel()
+        return [new[number] for number in range(len(samples))]
+
+    async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
+        try:
+            entry, params = await self._item(samples[0])
+        except _NoItem as error:
+            outcome, reason = error.args
+            lost = Score(0.0, outcome, None)
+            return [self._new(s, lost, score=None, reason=reason) for s in samples]
+        read = await off_loop(lambda: list(map(_read, samples)))
+        own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
+        saved = {a for s in samples if (a := s.row.get("answer")) is not None}
+        handle = TaskHandle(task=samples[0].task, params=params)
+        scores: dict[str, dict[str | None, Score]] = {}
+        for name, rules in RULES.items():
+            answers = [*own, *sorted(saved - {*own})] if name == "library" else own
+            scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
+            found = await scorer.score_group(handle, entry, answers) if answers else []
+            scores[name] = dict(zip(answers, found, strict=True))
+        new = []
+        for sample, (answer, failure) in zip(samples, read, strict=True):
+            none = Score(0.0, failure, None)
+            is_there = answer is not None or sample.row.get("completion") is not None
+            if not is_there and sample.score is None:  # the request failed
+                new.append(self._new(sample, none, score=None, reason="no text"))
+                continue
+            mine = {name: found.get(answer, none) for name, found in scores.items()}
+            if any(score.outcome == "timeout" for score in mine.values()):
+                why = f"scoring it took longer than {ANSWER_DEADLINE_S:g} s"
+                late = Score(0.0, "timeout", answer)
+                new.append(self._new(sample, late, score=None, reason=why))
+                continue
+            of_saved = scores["library"].get(sample.row.get("answer"))
+            values = {name: score.value for name, score in mine.items()}
+            more = {
+                "question": entry["question"],
+                "gold_answer": entry["answer"],
+                "answer": answer,
+                "scores": {"saved": sample.score, **values},
+                "changes": _causes(sample, of_saved, mine),
+                "normalized": mine["ours"].normalized,
+            }
+            new.append(self._new(sample, mine["ours"], **more))
+        return new
+
+    def _new(self, sample: Sample, ours: Score, **more: Any) -> Sample:
+        task = self._library.tasks.get(sample.task)
+        row = {
+            "task": sample.task,
+            "category": task.category if task else sample.category,
+            "question": sample.question,
+            "answer": sample.row.get("answer"),
+            "saved_answer": sample.row.get("answer"),
+            "score": ours.value,
+            "outcome": ours.outcome,
+            "saved_outcome": sample.outcome,
+            "scores": {"saved": sample.score},
+            "changes": [],
+            **more,
+            **{key: sample.row[key] for key in KEPT + ORIGIN if key in sample.row},
+            "reasoning_gym": self._library.version,
+        }
+        same = {key: row[key] for key in ("category", "question", "score", "outcome")}
+        return dataclasses.replace(sample, **same, row=row)
+
+    async def _item(self, sample: Sample) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """Make the item of a sample again; return its entry and its parameters.
+
+        Raises:
+            _NoItem: It is not made, it is another one, or one that is not used.
+        """
+        task, row = sample.task, sample.row
+        if task not in self._library.tasks and task != MIXTURE:
+            raise _NoItem("unmatched", "no such task is installed")
+        params = row.get("params", row.get("dataset", {}))
+        try:
+            if "seed" in row:
+                job: Any = worker_jobs.make_entry
+                how = (row["seed"], True, True)  # as an item that was published
+                entry = await self._pool.run(
+                    job, task, params, *how, deadline_s=ITEM_DEADLINE_S
+                )
+                if entry["question"] not in (sample.question or entry["question"]):
+                    raise _NoItem(*ANOTHER)
+            else:
+                config = json.dumps(params, sort_keys=True)
+                index = await self._index(sample, config)
+                job = worker_jobs.dataset_entry
+                entry = await self._pool.run(
+                    job, task, config, index, deadline_s=DATASET_DEADLINE_S
+                )
+        except (PoolClosed, PreloadFailed):
+            raise
+        except PoolError as error:
+            kind = "not_used" if is_unusable(error) else "unmatched"
+            reason = getattr(error, "message", str(error)).partition("\n")[0]
+            raise _NoItem(kind, reason.removeprefix(f"{task}: ")) from error
+        return entry, {k: v for k, v in params.items() if k not in ("size", "seed")}
+
+    async def _index(self, sample: Sample, config: str) -> int:
+        """Return where a question stands in a dataset.
+
+        One that stands there several times is the one of the sample's own index; there
+        is none without, since its entries may differ.
+
+        Raises:
+            _NoItem: It is nowhere.
+        """
+        key = (sample.task, config)
+        if key not in self._questions:
+            made = self._pool.run(
+                worker_jobs.dataset_questions, *key, deadline_s=DATASET_DEADLINE_S
+            )
+            self._questions[key] = asyncio.ensure_future(made)
+            if len(self._questions) > KEPT_DATASETS:
+                self._questions.popitem(last=False)
+        questions = await asyncio.shield(self._questions[key])
+        places = [i for i, asked in enumerate(questions) if asked == sample.question]
+        own = sample.row.get("index")
+        if own not in places and len(places) != 1:
+            raise _NoItem(*ANOTHER)
+        return own if own in places else places[0]
+
+
+def _causes(
+    sample: Sample, of_saved: Score | None, mine: Mapping[str, Score]
+) -> list[str]:
+    """Return the causes for which a score is not the saved one, [] if it is."""
+    saved, ours = sample.score, mine["ours"]
+    if saved is None or abs(ours.value - saved) < LEAST_CHANGE:
+        return []
+    if sample.row.get("outcome") not in (None, "scorer_error"):  # its score is of ours
+        other = "guard" if ours.outcome == "rejected" else "version"
+        return [other if ours.answer == sample.row.get("answer") else "extraction"]
+    steps = [
+        ("extraction", mine["library"].value),
+        ("fix", mine["fixes"].value),
+        ("normalization", ours.value),
+    ]
+    if of_saved is not None:
+        first = "guard" if of_saved.outcome == "rejected" else "version"
+        steps.insert(0, (first, of_saved.value))
+    before = [saved, *(value for _, value in steps)]
+    return [
+        cause
+        for (cause, value), was in zip(steps, before, strict=False)
+        if abs(value - was) >= LEAST_CHANGE
+    ]
+
+
+async def rescored(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:
+    """Score samples again, those of one task for example; see `Rescoring.rescored`."""
+    return await Rescoring(pool, await read_library(pool)).rescored(samples)

@@ -1,0 +1,286 @@
+"""Saved completions as samples, from files whose kind is told by their content.
+
+    lines       dump files, rows of `process`, samples of `evaluate`, of `rescore`, and
+                any other with `task`, what makes or finds the item, and the text
+    documents   TASK.json of the published results of reasoning-gym, in RUN/CATEGORY/
+
+A sample's `row` has the keys of `samples.jsonl`, whichever file it comes from: what
+makes the item again is `seed` and `params`, or the `index` of a `dataset` with its own
+size and seed; `source` and `place` say where it stands. What cannot be read is counted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rg_env.errors import SettingError, printable, shown
+from rg_env.evaluation.samples import TRUNCATED, Sample
+from rg_env.scoring.score import outcome_of
+
+SUFFIXES = (".json", ".jsonl", ".jsonl.part")
+"""Of the files that are looked at in a folder; a file that is named is read anyway."""
+
+BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
+"""What lies beside the samples of an evaluation, ours or a published one."""
+
+KB = 1024
+MAX_BYTES = 2**28
+"""Of a line or a document; the longest published one has 5 MB."""
+
+TEXT_KEYS = ("completion", "text", "response", "full_model_response", "output")
+PUBLISHED = {"size": 50, "seed": 45}
+"""Of every published dataset; a question without a seed is sought in that of these."""
+
+KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
+KEPT += ["level"]
+Row = dict[str, Any]
+
+
+class Unreadable(ValueError):
+    """A line or document is damaged or foreign; its text says which."""
+
+
+def _parsed(text: bytes) -> Any:
+    """Return the value of a JSON text, `Unreadable` for what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return Unreadable("damaged")
+
+
+def _text(row: Mapping[str, Any], *keys: str) -> str | None:
+    """Return the first text at one of the keys."""
+    return next((row[key] for key in keys if isinstance(row.get(key), str)), None)
+
+
+def _score(value: object) -> float | None:
+    """Return a score in [0, 1]; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    # Sums of shares end a little above 1.
+    is_one = math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6
+    return min(1.0, max(0.0, float(value))) if is_one else None
+
+
+def _said(messages: object, role: str) -> str | None:
+    """Return the last message of a role."""
+    talk = messages if isinstance(messages, list) else []
+    spoken = [m for m in talk if isinstance(m, dict) and m.get("role") == role]
+    return _text(spoken[-1], "content") if spoken else None
+
+
+def _origin(row: Row) -> Row:
+    """Return what makes the item of a line again, {} where nothing does."""
+    params = row.get("params", row.get("parameters", {}))
+    seed, size, index = row.get("seed"), row.get("size"), row.get("index")
+    dataset = row.get("dataset", row.get("config"))
+    if not isinstance(dataset, dict):
+        if not isinstance(params, dict):
+            return {}
+        if type(seed) is int and type(size) is not int:
+            return {"seed": seed, "params": params}
+        # Of a preset: some items are what they are in their dataset alone.
+        dataset = (
+            params if type(seed) is not int else {"size": size, "seed": seed, **params}
+        )
+    return {
+        "dataset": PUBLISHED | dataset,
+        "index": index if type(index) is int else None,
+    }
+
+
+def _of_published(document: Row, run: str) -> Iterator[Row]:
+    for index, result in enumerate(document["results"]):
+        for number, completion in enumerate(result["completions"]):
+            yield {
+                "run": run,
+                "place": f"{index + 1}.{number + 1}",
+                "task": document.get("name"),
+                "category": document.get("category"),
+                "dataset": PUBLISHED | document["config"],
+                "index": index,
+                "question": result["question"],
+                "gold_answer": result.get("expected_answer"),
+                "completion": completion.get("full_model_response"),
+                "answer": completion.get("model_answer"),
+                "score": completion.get("score"),
+                # The scorer's error, on this answer.
+                "outcome": "scorer_error" if "error" in completion else None,
+            }
+
+
+def _of_group(group: Row) -> Iterator[Row]:
+    """Yield the rollouts of a dumped group, or of a row of `process`."""
+    rollouts = group.get("rollouts")
+    if rollouts is None:
+        names = ("score", "outcome", "answer", "conversation")
+        # Rewards, which are the scores where nothing was taken off.
+        lists = [group[f"{name}s"] for name in names[:3]]
+        lists.append(group.get("messages") or [None] * len(lists[0]))
+        rollouts = [
+            dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)
+        ]
+    for number, rollout in enumerate(rollouts):
+        yield {
+            **_origin(group),
+            # The original's lines have it as `item_id` alone.
+            "task": group.get("task", group.get("item_id")),
+            "level": group.get("level"),
+            "gold_answer": group.get("gold_answer"),
+            **{key: rollout[key] for key in KEPT if key in rollout},
+            "place": str(number + 1),
+            "question": _said(rollout.get("conversation"), "user"),
+            "completion": _said(rollout.get("conversation"), "assistant"),
+            **({"score": 1.0} if rollout.get("outcome") == "right" else {}),
+        }
+
+
+def _of_line(line: Row) -> Iterator[Row]:
+    talk = line.get("messages")
+    row = {
+        **{key: line[key] for key in KEPT if key in line},
+        **_origin(line),
+        "question": _text(line, "question") or _said(talk, "user"),
+        "gold_answer": line.get("gold_answer", line.get("expected_answer")),
+        "completion": _text(line, *TEXT_KEYS) or _said(talk, "assistant"),
+    }
+    if "model_answer" in line:
+        row["answer"] = line["model_answer"]
+    if isinstance(line.get("scores"), dict):  # of `rescore`: it says where it was
+        places = {key: _text(line, key) for key in ("source", "place", "run")}
+        row |= {"scores": line["scores"], **places}
+    yield row
+
+
+def _rows(value: Any, run: str) -> Iterator[Row]:
+    if isinstance(value.get("results"), list):
+        return _of_published(value, run)
+    is_group = "rollouts" in value or "outcomes" in value
+    return _of_group(value) if is_group else _of_line(value)
+
+
+def _sample(row: Row) -> Sample:
+    """Return the sample of a row.
+
+    Raises:
+        Unreadable: It has no task, or nothing of an answer.
+    """
+    task, score, word = row.get("task"), _score(row.get("score")), _text(row, "outcome")
+    is_answered = _text(row, "completion", "answer") is not None
+    if not isinstance(task, str) or not (is_answered or word or score is not None):
+        raise Unreadable("foreign")
+    if word is None:
+        word = "unscored" if score is None else outcome_of(score)
+        word = "no_answer" if row.get("answer", "") is None else word
+    row["answer"] = _text(row, "answer")
+    category, question = _text(row, "category") or "", _text(row, "question") or ""
+    item = (sys.intern(task), sys.intern(category), sys.intern(question))
+    is_truncated = _text(row, "finish_reason") in TRUNCATED
+    return Sample(*item, score, word, is_truncated, row)
+
+
+def files_of(paths: Iterable[str]) -> list[Path]:
+    """Return the files at paths, those of one name one after the other.
+
+    That brings the published files of one task together, which have the same items.
+
+    Raises:
+        SettingError: A path leads nowhere, or to a folder without such files.
+    """
+    found: set[Path] = set()
+    for path in map(Path, paths):
+        inside = [p for p in path.rglob("*") if p.name.endswith(SUFFIXES)]
+        looked = (
+            [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
+        )
+        files = {p for p in looked if p.is_file()}
+        if not files:
+            kind = "no file *.json or *.jsonl" if path.is_dir() else "no such file"
+            raise SettingError(f"command line: {shown(str(path))}: {kind}")
+        found |= files
+    return sorted(found, key=lambda file: (file.name, file))
+
+
+class Sources:
+    """Reads the samples of files, one file at a time.
+
+    Args:
+        files: Read in this order.
+        with_texts: Whether the completions are kept, which are nearly all there is.
+
+    Attributes:
+        unread: "damaged" and "foreign" to how many lines or documents are.
+        total_kb: Size of all files.
+    """
+
+    def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:
+        self._files, self._with_texts = files, with_texts
+        self._first_unread: dict[str, str] = {}
+        self._bytes = self._said_kb = 0
+        self.unread: Counter[str] = Counter()
+        self.total_kb = sum(file.stat().st_size for file in files) // KB
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples.
+
+        Raises:
+            OSError: A file cannot be read.
+        """
+        for file in self._files:
+            run = file.resolve().parent.parent.name
+            for number, size, value in _values(file):
+                self._bytes += size
+                try:
+                    if isinstance(value, Unreadable):
+                        raise value
+                    for row in _rows(value, run):
+                        yield self._placed(_sample(row), file, number)
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
+                    kind = str(error) if isinstance(error, Unreadable) else "foreign"
+                    self.unread[kind] += 1
+                    place = f"{file}, line {number}" if number else str(file)
+                    self._first_unread.setdefault(kind, printable(place))
+
+    def _placed(self, sample: Sample, file: Path, number: int) -> Sample:
+        row = dict(sample.row)
+        if not (row.get("source") and row.get("place")):
+            parts = [str(part) for part in (number, row.get("place")) if part]
+            row |= {"source": str(file), "place": ".".join(parts)}
+        if not self._with_texts:
+            row.pop("completion", None)
+        return dataclasses.replace(sample, row=row)
+
+    def kb_since_last(self) -> int:
+        """Return how much was read since the last call."""
+        since = self._bytes // KB - self._said_kb
+        self._said_kb += since
+        return since
+
+    def unread_said(self) -> list[str]:
+        """Return what could not be read, each kind with its first place."""
+        return [
+            f"{number} {kind} lines or files, the first: {self._first_unread[kind]}"
+            for kind, number in self.unread.items()
+        ]
+
+
+def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
+    """Yield number, bytes and value of each line; of one document the number is 0."""
+    with file.open("rb") as opened:
+        if isinstance(_parsed(opened.readline(MAX_BYTES)), Unreadable):
+            opened.seek(0)
+            value = _parsed(opened.read(MAX_BYTES))
+            if isinstance(value, dict):
+                yield 0, opened.tell(), value
+                return
+        opened.seek(0)
+        for number, line in enumerate(iter(lambda: opened.readline(MAX_BYTES), b"")):
+            if line.strip():
+                yield number + 1, len(line), _parsed(line)

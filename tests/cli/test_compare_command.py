@@ -1,0 +1,195 @@
+"""`compare`: results of any kind side by side, and the published mean made anew."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rg_env.cli.main import main
+from rg_env.evaluation import inspect_log
+from tests.support import published
+
+ENTRIES = [{"question": f"{n} + {n}?", "answer": str(2 * n)} for n in range(10)]
+
+
+def sums(folder, run, ways, task="chain_sum", entries=ENTRIES):
+    document = published.document(
+        task, "arithmetic", published.config_of(), entries, ways
+    )
+    published.write(folder, run, document)
+    return document
+
+
+def compared(capsys, *argv):
+    assert main(None, ["compare", *map(str, argv)]) == 0
+    return capsys.readouterr().out
+
+
+def numbers(capsys, *argv):
+    return json.loads(compared(capsys, *argv, "--json"))
+
+
+def samples_file(path, *scores, **more):
+    """Write samples of `evaluate` to the items of `ENTRIES`."""
+    rows = [
+        {
+            "task": "chain_sum",
+            "category": "arithmetic",
+            "question": ENTRIES[place]["question"],
+            "answer": "4",
+            "score": score,
+            "outcome": "right" if score == 1.0 else "wrong",
+            "finish_reason": "stop",
+            **more,
+        }
+        for place, score in enumerate(scores)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def test_a_published_mean_is_recomputed_from_its_completions(capsys, tmp_path):
+    written = ["right", "formatted", "twice", "empty"]
+    means = {}
+    for task, steps in (("chain_sum", (1, 2, 3)), ("gcd", (3, 5, 6))):
+
+        def ways(place, steps=steps):
+            return [written[place * step % 4] for step in steps]
+
+        document = sums(tmp_path, "run", ways, task)
+        means[task] = document["average_mean_score"]
+    (result,) = numbers(capsys, tmp_path / "run")["results"]
+    for task, mean in means.items():
+        assert result["task"][task]["by_item"]["mean"] == pytest.approx(mean, abs=5e-5)
+    whole = sum(means.values()) / 2
+    assert result["all"]["by_item"]["mean"] == pytest.approx(whole, abs=5e-5)
+
+
+def test_each_run_of_a_folder_is_a_result_and_is_paired_with_the_first(
+    capsys, tmp_path
+):
+    sums(tmp_path, "model_a", lambda n: ["right"])
+    sums(tmp_path, "model_b", lambda n: ["right" if n < 5 else "wrong"])
+    found = numbers(capsys, tmp_path)
+    assert [each["name"] for each in found["results"]] == ["model_a", "model_b"]
+    (difference,) = found["differences"]
+    assert (difference["of"], difference["less"]) == ("model_b", "model_a")
+    assert difference["all"]["by_item"]["mean"] == -0.5
+    assert difference["all"]["by_item"]["samples"] == 10
+
+
+def test_a_result_of_ours_is_paired_with_a_published_one_by_the_questions(
+    capsys, tmp_path
+):
+    sums(tmp_path / "published", "model", lambda n: ["wrong"])
+    ours = samples_file(tmp_path / "samples.jsonl", 1.0, 1.0, 0.0, None)
+    (difference,) = numbers(capsys, tmp_path / "published", ours)["differences"]
+    assert difference["all"]["by_item"]["mean"] == pytest.approx(2 / 3)
+    assert (difference["all"]["only_first"], difference["all"]["only_second"]) == (7, 0)
+
+
+def test_the_table_has_all_first_then_categories_and_tasks_on_request(capsys, tmp_path):
+    a = samples_file(tmp_path / "a.jsonl", 1.0, 0.0, None)
+    b = samples_file(tmp_path / "b.jsonl", 1.0, 1.0, 1.0, finish_reason="length")
+    said = compared(capsys, a, b).splitlines()
+    rows = [line.split() for line in said]
+    first = next(row for row in rows if row[:2] == ["1", "2"])
+    assert (first[3], first[6], first[-2:]) == ("0.500", "100.0%", ["0", "1"])
+    assert next(row for row in rows if row[:2] == ["2", "3"])[-2:] == ["3", "0"]
+    assert any(row[:5] == ["2", "-", "1", "2", "0.500"] for row in rows)
+    assert any(row[:3] == ["arithmetic", "0.500", "1.000"] for row in rows)
+    assert "chain_sum" not in "\n".join(said)
+    assert "chain_sum" in compared(capsys, a, b, "--tasks")
+
+
+def test_what_cannot_be_read_is_named_beside_the_results(capsys, tmp_path):
+    path = samples_file(tmp_path / "a.jsonl", 1.0)
+    path.write_text(path.read_text() + "{torn")
+    said = f"1 damaged lines or files, the first: {path}, line 2"
+    assert compared(capsys, path).splitlines()[-1] == said
+    assert numbers(capsys, path)["unread"] == [said]
+
+
+def test_every_two_results_are_paired_on_request(capsys, tmp_path):
+    files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
+    assert len(numbers(capsys, *files)["differences"]) == 2
+    assert len(numbers(capsys, *files, "--pairs")["differences"]) == 3
+
+
+def test_one_path_given_twice_is_two_results(capsys, tmp_path):
+    path = samples_file(tmp_path / "a.jsonl", 1.0, 0.0)
+    found = numbers(capsys, path, path, path)
+    assert len({each["name"] for each in found["results"]}) == 3
+
+
+def rescored_file(path):
+    scores = {"saved": 1.0, "library": 0.5, "fixes": 0.25, "ours": 0.0}
+    return samples_file(
+        path, 0.0, 0.0, None, scores=scores, run="model", source="f", place="1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "mean"), [("saved", 1.0), ("library", 0.5), ("ours", 0.0), (None, 0.0)]
+)
+def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
+    capsys, tmp_path, score, mean
+):
+    options = [] if score is None else ["--score", score]
+    path = rescored_file(tmp_path / "out.jsonl")
+    (result,) = numbers(capsys, path, *options)["results"]
+    assert (result["name"], result["all"]["by_item"]["mean"]) == ("model", mean)
+    assert result["all"]["without_score"] == 1
+
+
+@pytest.mark.processes
+def test_a_task_without_a_category_has_the_librarys(capsys, tmp_path):
+    path = samples_file(tmp_path / "a.jsonl", 1.0, category=None)
+    (result,) = numbers(capsys, path)["results"]
+    assert list(result["category"]) == ["arithmetic"]
+
+
+def test_hostile_names_do_not_steer_the_terminal(capsys, tmp_path):
+    name = "\x1b[2J[bold]\u202e"
+    path = samples_file(tmp_path / "a.jsonl", 1.0, task=name, category=name)
+    said = compared(capsys, path, "--tasks")
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "[bold]" in said
+
+
+def test_one_result_is_written_for_inspect(capsys, tmp_path, monkeypatch):
+    taken = []
+    monkeypatch.setattr(inspect_log, "check_installed", lambda path: None)
+    monkeypatch.setattr(inspect_log, "write", lambda *given: taken.append(given))
+    path = samples_file(tmp_path / "a.jsonl", 1.0, 0.0, completion="<answer>4</answer>")
+    compared(capsys, path, "--inspect", tmp_path / "x.eval")
+    ((_, name, samples),) = taken
+    assert (name, len(samples)) == (str(path), 2)
+    assert samples[0].row["completion"] == "<answer>4</answer>"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["nowhere"], "no such file"),
+        (["foreign.json"], "no completion in foreign.json; 1 foreign lines or files"),
+        (
+            ["a.jsonl", "--score", "saved"],
+            "saved: a.jsonl has a sample without it",
+        ),
+        (["a.jsonl", "a.jsonl", "--inspect", "x.eval"], "it takes one result, not 2"),
+    ],
+)
+def test_wrong_input_ends_with_status_2_and_a_sentence(
+    capsys, tmp_path, monkeypatch, argv, said
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inspect_log, "check_installed", lambda path: None)
+    samples_file(tmp_path / "a.jsonl", 1.0)
+    (tmp_path / "foreign.json").write_text('{"model": "m"}')
+    assert main(None, ["compare", *argv]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert said in found.err.splitlines()[-1]

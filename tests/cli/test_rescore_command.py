@@ -1,0 +1,143 @@
+"""`rescore`: what it says of saved completions, and how it is continued."""
+
+from __future__ import annotations
+
+import collections
+import json
+import signal
+import time
+
+import pytest
+
+from rg_env.items import worker_jobs
+from tests.support import published
+from tests.support.parts import GUARD_S, descendants, left_alive, run_main, start_entry
+
+pytestmark = pytest.mark.processes
+
+GCD = published.config_of(size=20)
+WAYS = ["right", "formatted", "twice", "untagged", "wrong"]
+
+
+@pytest.fixture(scope="module")
+def corpus(pool, tmp_path_factory):
+    """Two runs of two tasks, two hundred completions."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for task in ("gcd", "lcm"):
+        entries = [
+            pool.call(
+                worker_jobs.dataset_entry,
+                *(task, json.dumps(GCD), index),
+                deadline_s=GUARD_S,
+            )
+            for index in range(10)
+        ]
+        for run in ("one", "two"):
+            ways = WAYS if run == "one" else ["right"] * 5
+            document = published.document(
+                task, "arithmetic", GCD, entries, lambda place, ways=ways: ways
+            )
+            published.write(folder, run, document)
+    return folder
+
+
+def rescored(capsys, *argv):
+    assert run_main(["rescore", "--workers", "2", *map(str, argv)]) == 0
+    return capsys.readouterr().out
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_folder_of_runs_has_a_row_for_each_task_and_examples(corpus, capsys):
+    said = rescored(capsys, corpus, "--examples", "1")
+    shown = [line.split() for line in said.splitlines()]
+    (whole,) = [line for line in shown if line[:1] == ["all"]]
+    assert whole[1:3] == ["20", "200"]
+    assert [line[1:3] for line in shown if line[:1] == ["lcm"]] == [["10", "100"]]
+    assert " 40: extraction 20, normalization 20" in " ".join(said.split())
+    assert sum(line.startswith("normalization: ") for line in said.splitlines()) == 1
+
+
+def test_json_is_one_document_with_all_counts(corpus, capsys):
+    found = json.loads(rescored(capsys, corpus, "--json"))
+    assert found["all"]["completions"] == 200
+    assert found["tasks"]["gcd"]["causes"] == {"extraction": 10, "normalization": 10}
+    assert found["unread"] == {}
+
+
+def test_an_answer_is_scored_once_however_often_the_command_is_given(
+    corpus, capsys, tmp_path
+):
+    out = tmp_path / "out.jsonl"
+    first = rescored(capsys, corpus / "one", "--out", out)
+    assert len(rows_of(out)) == 100
+    again = rescored(capsys, corpus / "one", "--out", out)
+    assert again.startswith(first)
+    assert f"100 of these completions were in {out} already" in again
+    rescored(capsys, corpus, "--out", out)
+    places = collections.Counter((row["source"], row["place"]) for row in rows_of(out))
+    assert (len(places), max(places.values())) == (200, 1)
+
+
+def test_a_file_of_rescore_beside_its_sources_is_none_of_them(pool, capsys, tmp_path):
+    entry = pool.call(worker_jobs.make_entry, "gcd", {}, 3, deadline_s=GUARD_S)
+    line = {"task": "gcd", "seed": 3, "text": f"<answer>{entry['answer']}</answer>"}
+    (tmp_path / "own.jsonl").write_text(json.dumps(line) + "\n")
+    out = tmp_path / "out.jsonl"
+    for _ in range(2):
+        found = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
+        assert (found["all"]["completions"], found["unread"]) == (1, {})
+
+
+def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
+    corpus, capsys, tmp_path
+):
+    out = tmp_path / "out.jsonl"
+    process = start_entry("rescore", str(corpus), "--out", str(out))
+    deadline = time.monotonic() + GUARD_S
+    while not (out.exists() and out.stat().st_size) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    children = descendants(process.pid)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=GUARD_S)
+    assert process.returncode in (0, 128 + signal.SIGTERM)
+    assert left_alive(children) == []
+    with out.open("ab") as file:
+        file.write(b'{"task": "gcd", "sco')  # as a kill would leave it
+    found = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
+    assert found["all"]["completions"] == len(rows_of(out)) == 200
+
+
+def test_what_cannot_be_read_is_named_beside_the_table(pool, capsys, tmp_path):
+    line = {"task": "gcd", "seed": 3, "text": "<answer>1</answer>"}
+    lines = [json.dumps(line), "{", "[]", '{"task": "gcd", "seed"']
+    (tmp_path / "own.jsonl").write_text("\n".join(lines))
+    said = rescored(capsys, tmp_path)
+    assert f"2 damaged lines or files, the first: {tmp_path}/own.jsonl, line 2" in said
+    assert "1 foreign lines or files" in said
+
+
+@pytest.mark.parametrize(
+    ("make", "argv", "said"),
+    [
+        (None, ["nowhere"], "no such file"),
+        (None, [], "no file *.json or *.jsonl"),
+        ("{}", [], "no completion in"),
+        ("", [], "they are empty"),
+        ('{"task": "gcd", "text": "x"}', ["--out", "own.jsonl"], "they are empty"),
+    ],
+)
+def test_input_without_completions_ends_with_status_2_and_a_sentence(
+    capsys, tmp_path, monkeypatch, make, argv, said
+):
+    monkeypatch.chdir(tmp_path)
+    if make is not None:
+        (tmp_path / "own.jsonl").write_text(make)
+    before = [path.read_bytes() for path in tmp_path.iterdir()]
+    paths = [] if argv == ["nowhere"] else ["."]
+    assert run_main(["rescore", *paths, *argv]) == 2
+    assert said in capsys.readouterr().err.splitlines()[-1] or make
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == before

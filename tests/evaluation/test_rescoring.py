@@ -1,0 +1,317 @@
+"""Saved completions are scored again with their own items, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from rg_env.evaluation.rescoring import rescored
+from rg_env.evaluation.sources import Sources, files_of
+from rg_env.items import worker_jobs
+from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.scoring.extraction import extract_answer
+from rg_env.workers.pool_errors import JobFailed
+from tests.support import published
+from tests.support.hostile_texts import HOSTILE, armed
+
+pytestmark = pytest.mark.processes
+
+GCD = published.config_of(min_numbers=3, max_numbers=3)
+DEADLINE_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def entry_of(pool):
+    def made(task, config, index):
+        job = worker_jobs.dataset_entry
+        return pool.call(job, task, json.dumps(config), index, deadline_s=DEADLINE_S)
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def gcd(entry_of):
+    """The first items of a dataset."""
+    return [entry_of("gcd", GCD, index) for index in range(4)]
+
+
+def scored_again(pool, path):
+    samples = list(Sources(files_of([str(path)])).samples())
+    new = asyncio.run(rescored(pool, samples))
+    assert len(new) == len(samples)
+    return new
+
+
+def of_lines(pool, tmp_path, *lines):
+    path = tmp_path / "lines.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return scored_again(pool, path)
+
+
+def line_of(make_entry, task, answer, seed=3, params=None, **more):
+    entry = make_entry(task, params or {}, seed)
+    text = f"<answer>{entry['answer'] if answer is None else answer}</answer>"
+    line = {"task": task, "seed": seed, "params": params or {}, "text": text}
+    return line | {"question": entry["question"]} | more
+
+
+# -- what a score becomes, and why -----------------------------------------------------
+
+SCORES = {
+    "right": ((1.0, 1.0, 1.0), [], "right"),
+    "formatted": (("saved", "saved", 1.0), ["normalization"], "right"),
+    "wrong": ((0.0, 0.0, 0.0), [], "wrong"),
+    "twice": ((0.0, 0.0, 0.0), ["extraction"], "several_answers"),
+    "untagged": ((0.0, 0.0, 0.0), [], "no_answer"),
+    "empty": ((0.0, 0.0, 0.0), [], "no_answer"),
+}
+
+
+@pytest.mark.parametrize("way", SCORES)
+def test_a_published_completion_has_three_scores_and_the_cause_of_a_change(
+    pool, gcd, tmp_path, way
+):
+    found = published.document("gcd", "arithmetic", GCD, gcd, lambda place: [way])
+    new = scored_again(pool, published.write(tmp_path, "run", found))
+    values, causes, outcome = SCORES[way]
+    for sample, entry in zip(new, gcd, strict=True):
+        assert sample.outcome == outcome
+        assert sample.score == values[-1]
+        assert sample.row["changes"] == causes
+        saved = published.WAYS[way](entry["answer"])[2]
+        expected = [saved, *(saved if v == "saved" else v for v in values)]
+        assert list(sample.row["scores"].values()) == pytest.approx(expected)
+        assert sample.row["gold_answer"] == entry["answer"]
+
+
+def test_what_a_fix_takes_from_a_wrong_answer_is_named(pool, make_entry, tmp_path):
+    task = "game_of_life_halting"
+    seed = next(s for s in range(20) if make_entry(task, {}, s)["answer"] == "True")
+    line = line_of(make_entry, task, "perhaps", seed=seed)
+    line["config"] = {"size": 1, "seed": line.pop("seed")}
+    (new,) = of_lines(pool, tmp_path, line | {"score": 1.0})
+    assert (new.row["scores"]["library"], new.score) == (1.0, 0.0)
+    assert new.row["changes"] == ["fix"]
+
+
+def test_what_another_library_scored_otherwise_is_named(pool, gcd, tmp_path):
+    found = published.document("gcd", "arithmetic", GCD, gcd[:1], lambda p: ["right"])
+    found["results"][0]["completions"][0]["score"] = 0.25
+    (new,) = scored_again(pool, published.write(tmp_path, "run", found))
+    assert (new.score, new.row["changes"]) == (1.0, ["version"])
+
+
+def test_a_score_of_ours_that_stays_is_no_change(pool, make_entry, tmp_path):
+    line = line_of(make_entry, "gcd", None, score=1.0, outcome="right")
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.row["changes"]) == (1.0, [])
+
+
+OF_OURS = {
+    "version": (None, {"score": 0.5, "outcome": "partial"}),
+    "extraction": (None, {"answer": None, "score": 0.0, "outcome": "no_answer"}),
+    "guard": ("x" * 20_001, {"score": 0.5, "outcome": "partial"}),
+}
+"""Cause to an answer, the right one if None, and what its line says of it."""
+
+
+@pytest.mark.parametrize("cause", OF_OURS)
+def test_a_score_of_ours_that_is_another_one_now_has_one_cause(
+    pool, make_entry, tmp_path, cause
+):
+    gold = make_entry("gcd", {}, 3)["answer"]
+    answer, saved = OF_OURS[cause]
+    answer = answer or gold
+    line = line_of(make_entry, "gcd", answer) | {"answer": answer, **saved}
+    (new,) = of_lines(pool, tmp_path, line)
+    assert new.row["changes"] == [cause]
+
+
+def test_without_a_saved_score_nothing_has_changed(pool, make_entry, tmp_path):
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "gcd", None))
+    assert (new.score, new.row["changes"]) == (1.0, [])
+
+
+def test_a_request_that_failed_has_no_score(pool, make_entry, tmp_path):
+    line = line_of(make_entry, "gcd", None, outcome="request_failed")
+    del line["text"]
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "request_failed")
+
+
+def test_an_answer_whose_scoring_takes_too_long_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rg_env.evaluation.rescoring.ANSWER_DEADLINE_S", 1e-4)
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "simple_integration", "x"))
+    assert (new.score, new.outcome) == (None, "timeout")
+    assert "longer than 0.0001 s" in new.row["reason"]
+
+
+def test_an_item_of_a_preset_is_made_in_its_dataset(pool, entry_of, tmp_path):
+    entry = entry_of("gsm_symbolic", {"size": 9, "seed": 45}, 7)
+    line = {"task": "gsm_symbolic", "seed": 45, "index": 7, "size": 9, "params": {}}
+    line |= {
+        "question": entry["question"],
+        "text": f"<answer>{entry['answer']}</answer>",
+    }
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.row["index"]) == (1.0, 7)
+
+
+def test_thinking_that_the_template_began_and_nobody_ended_holds_no_answer(
+    pool, make_entry, tmp_path
+):
+    line = line_of(make_entry, "gcd", None, score=0.0, outcome="unfinished_thinking")
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.outcome, new.row["changes"]) == ("unfinished_thinking", [])
+
+
+def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_path):
+    entry = make_entry("gcd", {"max_numbers": 3}, 11)
+    asked = {"role": "user", "content": f"Here it is:\n{entry['question']}"}
+    texts = [f"<answer>{entry['answer']}</answer>", "<answer>x</answer>", "none"]
+    rollouts = [
+        RolloutRecord(
+            conversation=[asked, {"role": "assistant", "content": text}],
+            score=score,
+            reward=0.0,
+            outcome=outcome,
+            answer=extract_answer(text).answer,
+            finish_reason="stop",
+            prompt_tokens=1,
+            completion_tokens=1,
+        )
+        for text, score, outcome in zip(
+            texts, [1.0, 0.0, 0.0], ["right", "wrong", "no_answer"], strict=True
+        )
+    ]
+    made = Provenance("train", 5, 11, None, {"max_numbers": 3})
+    line = GroupRecord("gcd", rollouts, entry["answer"], made).line({}, "now")
+    new = of_lines(pool, tmp_path, line, "damaged", line | {"rollouts": "hostile"})
+    assert [sample.score for sample in new] == [1.0, 0.0, 0.0]
+    assert [sample.outcome for sample in new] == ["right", "wrong", "no_answer"]
+    assert not any(sample.row["changes"] for sample in new)
+
+
+def test_samples_keep_their_order_and_those_of_an_item_are_scored_together(
+    pool, make_entry, tmp_path
+):
+    lines = [
+        line_of(make_entry, task, answer, n=n)
+        for n, (task, answer) in enumerate(
+            [("gcd", None), ("lcm", "x"), ("gcd", "x"), ("lcm", None)]
+        )
+    ]
+    new = of_lines(pool, tmp_path, *lines)
+    assert [s.score for s in new] == [1.0, 0.0, 0.0, 1.0]
+    assert [s.task for s in new] == ["gcd", "lcm", "gcd", "lcm"]
+    assert {s.category for s in new} == {"arithmetic"}
+
+
+# -- which item it is ------------------------------------------------------------------
+
+
+def test_an_item_that_has_moved_in_its_dataset_is_found_by_its_question(
+    pool, gcd, tmp_path
+):
+    found = published.document("gcd", "c", GCD, gcd[::-1], lambda place: ["right"])
+    new = scored_again(pool, published.write(tmp_path, "run", found))
+    assert [sample.score for sample in new] == [1.0] * len(gcd)
+
+
+def test_items_with_one_question_are_told_apart_by_their_index(
+    pool, entry_of, tmp_path
+):
+    task, config = "puzzle24", {"size": 30, "seed": 45, "max_value": 4}
+    entries = [entry_of(task, config, index) for index in range(30)]
+    asked = [entry["question"] for entry in entries]
+    golds = [entry["answer"] for entry in entries]
+    assert len(set(asked)) < len(set(zip(asked, golds, strict=True)))
+    found = published.document(task, "c", config, entries, lambda place: ["right"])
+    new = scored_again(pool, published.write(tmp_path, "run", found))
+    assert [sample.row["gold_answer"] for sample in new] == golds
+    assert {sample.score for sample in new} == {1.0}
+    line = {"task": task, "config": config, "text": "x"}
+    new = of_lines(pool, tmp_path, *(line | {"question": q} for q in asked))
+    for sample, question in zip(new, asked, strict=True):
+        assert (sample.score is None) == (asked.count(question) > 1)
+
+
+def test_a_question_of_the_published_dataset_needs_no_parameters(
+    pool, entry_of, tmp_path
+):
+    entry = entry_of("gcd", published.config_of(), 7)
+    text = f"<answer>{entry['answer']}</answer>"
+    line = {"task": "gcd", "question": entry["question"], "text": text}
+    (new,) = of_lines(pool, tmp_path, line)
+    assert new.score == 1.0
+
+
+UNMATCHED = {
+    "another question": {"question": "What is the gcd of 1 and 2?"},
+    "another seed": {"seed": 4},
+    "unknown task": {"task": "gdc"},
+    "unknown parameter": {"params": {"size": 3}},
+    "wrong parameter": {"params": {"min_numbers": -1}},
+    "hostile parameter": {"params": {"min_numbers": 10**9, "max_numbers": 10**9}},
+    "endless dataset": {"config": {"size": 10**12, "seed": 1}},
+    "wrong seed": {"seed": -1},
+}
+
+
+@pytest.mark.parametrize("case", UNMATCHED)
+def test_a_completion_without_its_item_has_no_score(
+    pool, make_entry, tmp_path, monkeypatch, case
+):
+    monkeypatch.setattr("rg_env.evaluation.rescoring.ITEM_DEADLINE_S", 3.0)
+    line = line_of(make_entry, "gcd", None, score=1.0) | UNMATCHED[case]
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "unmatched")
+    assert new.row["scores"] == {"saved": 1.0}
+    assert new.row["reason"]
+
+
+def first_unusable(pool, task):
+    for seed in range(100):
+        try:
+            pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=DEADLINE_S)
+        except JobFailed as error:
+            if error.kind == "UnusableEntry":
+                return seed
+    raise AssertionError("all can be used")
+
+
+def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path
+):
+    task = "propositional_logic"
+    seed = first_unusable(pool, task)
+    job = (worker_jobs.make_entry, task, {}, seed, False)
+    entry = pool.call(*job, deadline_s=DEADLINE_S)
+    line = {"task": task, "seed": seed, "question": entry["question"], "text": "x"}
+    as_dataset = {k: v for k, v in line.items() if k != "seed"}
+    as_dataset["config"] = {"size": 1, "seed": seed}
+    for new in of_lines(pool, tmp_path, line, as_dataset):
+        assert (new.score, new.outcome) == (None, "not_used")
+        assert "premises" in new.row["reason"]
+
+
+# -- what a completion may do ----------------------------------------------------------
+
+
+def test_no_answer_is_executed_and_each_has_a_score(pool, make_entry, tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    texts = [armed(h.text, str(folder), 9) for h in HOSTILE if h.kind == "code"][:40]
+    lines = [
+        line_of(make_entry, task, text, score=0.0)
+        for task in ("countdown", "polynomial_equations")
+        for text in texts
+    ]
+    new = of_lines(pool, tmp_path, *lines)
+    assert all(sample.score is not None for sample in new)
+    assert max(sample.score for sample in new) < 0.5
+    assert list(folder.iterdir()) == []

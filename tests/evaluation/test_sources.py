@@ -1,0 +1,236 @@
+"""Saved completions are read from files of every kind, and from damaged ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rg_env.errors import SettingError
+from rg_env.evaluation.sources import Sources, files_of
+from tests.support import published
+
+ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]
+TALK = [*ASKED, {"role": "assistant", "content": "<answer>4</answer>"}]
+ORIGIN = {"task": "sums", "seed": 7, "level": None, "params": {"a": 1}}
+
+DUMPED = {
+    "item_id": "sums",
+    **ORIGIN,
+    "gold_answer": "4",
+    "rollouts": [
+        {
+            "conversation": TALK,
+            "score": 1.0,
+            "reward": 0.5,
+            "outcome": "right",
+            "answer": "4",
+            "finish_reason": "length",
+        }
+    ]
+    * 2,
+}
+ROW = {
+    **ORIGIN,
+    "gold_answer": "4",
+    "tokens": [[1]],
+    "scores": [0.5],
+    "outcomes": ["right"],
+    "answers": ["4"],
+    "messages": [TALK],
+}
+EVALUATED = {
+    **ORIGIN,
+    "question": "2 + 2?",
+    "gold_answer": "4",
+    "answer": "4",
+    "score": 1.0,
+    "outcome": "right",
+    "finish_reason": "stop",
+    "messages": TALK,
+}
+OWN = {"task": "sums", "seed": 7, "parameters": {"a": 1}, "text": "<answer>4</answer>"}
+
+
+def read(path, **how):
+    sources = Sources(files_of([str(path)]), **how)
+    return list(sources.samples()), sources
+
+
+def lines(path, *values):
+    texts = [v if isinstance(v, str) else json.dumps(v) for v in values]
+    path.write_text("\n".join(texts) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("line", [DUMPED, ROW, EVALUATED])
+def test_lines_of_ours_are_read_with_item_text_and_score(tmp_path, line):
+    samples, _ = read(lines(tmp_path / "x.jsonl", line))
+    for sample in samples:
+        assert sample.item == ("sums", "2 + 2?")
+        assert (sample.score, sample.outcome) == (1.0, "right")
+        row = sample.row
+        assert (row["seed"], row["params"], row["answer"]) == (7, {"a": 1}, "4")
+        assert row["completion"] == "<answer>4</answer>"
+
+
+def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
+    samples, _ = read(lines(tmp_path / "x.jsonl", DUMPED, "", DUMPED))
+    places = [sample.row["place"] for sample in samples]
+    assert places == ["1.1", "1.2", "3.1", "3.2"]
+    assert all(sample.is_truncated for sample in samples)
+
+
+def test_a_line_of_the_original_names_its_task_as_the_item(tmp_path):
+    line = {"item_id": "sums", "rollouts": [{"conversation": TALK, "score": 1.0}]}
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", line))
+    assert (sample.item, sample.score) == (("sums", "2 + 2?"), 1.0)
+    assert sample.row["dataset"] == {"size": 50, "seed": 45}
+
+
+def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_path):
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", OWN))
+    assert (sample.score, sample.row["params"]) == (None, {"a": 1})
+
+
+def test_a_question_without_a_seed_is_sought_in_the_published_dataset(tmp_path):
+    line = {"task": "sums", "question": "2 + 2?", "text": "4", "params": {"a": 1}}
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", line))
+    assert sample.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
+
+
+def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
+    entries = [{"question": "q", "answer": "4"}, {"question": "r", "answer": "5"}]
+    found = published.document(
+        "sums", "arithmetic", {"a": 1}, entries, lambda place: ["right", "untagged"]
+    )
+    path = published.write(tmp_path, "model_1", found)
+    samples, _ = read(path)
+    assert [s.score for s in samples] == [1.0, 0.0] * 2
+    assert [s.outcome for s in samples] == ["right", "no_answer"] * 2
+    assert {s.category for s in samples} == {"arithmetic"}
+    assert [s.row["index"] for s in samples] == [0, 0, 1, 1]
+    assert samples[0].row["dataset"] == {"size": 50, "seed": 45, "a": 1}
+    assert samples[0].row["run"] == "model_1"
+    in_one_line = lines(tmp_path / "anything", found)
+    assert len(read(in_one_line)[0]) == 4
+
+
+def test_an_error_of_the_published_scorer_is_an_answer_without_score(tmp_path):
+    entries = [{"question": "q", "answer": "4"}]
+    found = published.document("s", "c", {}, entries, lambda place: ["wrong"])
+    found["results"][0]["completions"][0]["error"] = "ord() expected a character"
+    (sample,), _ = read(published.write(tmp_path, "m", found))
+    assert (sample.score, sample.outcome) == (0.0, "scorer_error")
+    assert sample.is_answered
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+DAMAGED = ['{"task": "sums", "tex', "\x00\x01", DEEP, '{"seed": ' + "9" * 5000 + "}"]
+FOREIGN = [
+    [1, 2],
+    "3",
+    {"task": 5, "text": "4"},
+    {"task": "sums"},
+    {"results": [{"question": "q"}]},
+    {"results": [], "rollouts": 3} | {"results": 4},
+    {"task": "sums", "rollouts": [None]},
+    {**ROW, "scores": [1.0, 2.0]},
+    {**ROW, "answers": 5},
+]
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_damaged_and_foreign_lines_are_counted_and_named_once(tmp_path, place):
+    bad = [*DAMAGED, *FOREIGN]
+    both = [*bad, OWN] if place == "first" else [OWN, *bad]
+    path = lines(tmp_path / "x.jsonl", *both)
+    samples, sources = read(path)
+    assert len(samples) == 1
+    assert sources.unread == {"damaged": len(DAMAGED), "foreign": len(FOREIGN)}
+    first = 1 if place == "first" else 2
+    assert sources.unread_said() == [
+        f"4 damaged lines or files, the first: {path}, line {first}",
+        f"9 foreign lines or files, the first: {path}, line {first + 4}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "score", ["NaN", "Infinity", "-1", "59.42", '"1"', "true", "null", "[1]"]
+)
+def test_a_score_that_is_none_is_no_score(tmp_path, score):
+    text = json.dumps(EVALUATED).replace('"score": 1.0', f'"score": {score}')
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", text))
+    assert sample.score is None
+
+
+def test_a_sum_of_shares_a_little_above_one_is_one(tmp_path):
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", EVALUATED | {"score": 1 + 2e-16}))
+    assert sample.score == 1.0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"params": [1]},
+        {"params": None},
+        {"seed": "7"},
+        {"seed": None, "params": {"size": "many"}},
+        {"messages": "none"},
+        {"messages": [None, {"role": "user"}]},
+        {"category": 5, "model": {"a": 1}, "finish_reason": {}},
+        {"question": "\ud800 \x1b[2J"},
+        {"answer": [4], "model_answer": {"a": 1}},
+        {"scores": {}, "source": 5, "place": None, "run": ["a"]},
+    ],
+)
+def test_a_field_of_another_kind_costs_no_other_field(tmp_path, change):
+    (sample,), sources = read(lines(tmp_path / "x.jsonl", EVALUATED | change))
+    assert (sample.task, sample.score) == ("sums", 1.0)
+    assert sample.row["place"] == "1"
+    assert isinstance(sample.row["answer"], (str, type(None)))
+    assert not sources.unread
+
+
+def test_a_torn_line_at_the_end_of_a_file_being_written_costs_itself(tmp_path):
+    path = tmp_path / "rollouts.jsonl.part"
+    path.write_text(json.dumps(DUMPED) + "\n" + json.dumps(DUMPED)[:50])
+    samples, sources = read(tmp_path)
+    assert len(samples) == 2
+    assert sources.unread == {"damaged": 1}
+
+
+def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
+    for run in ("a", "b"):
+        for task in ("x", "y"):
+            found = published.document(
+                task,
+                "c",
+                {},
+                [{"question": "q", "answer": "4"}],
+                lambda place: ["right"],
+            )
+            published.write(tmp_path, run, found)
+    for name in ("summary.json", "checkpoint.json", "metrics.json", "other.json"):
+        (tmp_path / "a" / name).write_text('{"model": "m"}')
+    (tmp_path / "notes.txt").write_text("no results")
+    samples, sources = read(tmp_path)
+    assert [(s.task, s.row["run"]) for s in samples] == [
+        ("x", "a"),
+        ("x", "b"),
+        ("y", "a"),
+        ("y", "b"),
+    ]
+    assert sources.unread == {"foreign": 1}
+
+
+def test_texts_can_be_left_out(tmp_path):
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", OWN), with_texts=False)
+    assert "completion" not in sample.row
+
+
+@pytest.mark.parametrize("name", ["missing", "empty"])
+def test_a_path_without_files_is_refused(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SettingError, match=name):
+        files_of([str(tmp_path / name)])

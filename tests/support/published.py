@@ -1,0 +1,83 @@
+"""Results in the layout of the published ones, with completions of our own.
+
+    FOLDER/RUN/CATEGORY/TASK.json
+
+The items are the library's; each completion is written here in one of a few ways.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SIZE, SEED = 50, 45
+WAYS: dict[str, Callable[[str], tuple[str, str | None, float]]] = {
+    "right": lambda gold: (f"So <answer>{gold}</answer>", gold, 1.0),
+    "formatted": lambda gold: (
+        f"<answer>**{gold}**</answer>",
+        f"**{gold}**",
+        len(gold) / (len(gold) + 4),
+    ),
+    "wrong": lambda gold: ("<answer>x</answer>", "x", 0.0),
+    "twice": lambda gold: (f"<answer>{gold}</answer>" * 2, gold, 1.0),
+    "untagged": lambda gold: (f"It is {gold}.", None, 0.0),
+    "empty": lambda gold: ("", None, 0.0),
+}
+"""Way to what a completion of it is, from the gold answer: text, what the published
+extraction takes of it, and a score of then."""
+
+
+def config_of(**params: Any) -> dict[str, Any]:
+    return {"size": SIZE, "seed": SEED, **params}
+
+
+def document(
+    task: str,
+    category: str,
+    config: Mapping[str, Any],
+    entries: Sequence[Mapping[str, Any]],
+    ways: Callable[[int], Sequence[str]],
+) -> dict[str, Any]:
+    """Return one TASK.json; `ways` says how the completions of an item are written."""
+    results = []
+    for place, entry in enumerate(entries):
+        rows = [WAYS[way](entry["answer"]) for way in ways(place)]
+        completions = [
+            {"model_answer": answer, "full_model_response": text, "score": score}
+            for text, answer, score in rows
+        ]
+        scores = [score for _, _, score in rows]
+        results.append(
+            {
+                "question": entry["question"],
+                "expected_answer": entry["answer"],
+                "best_score": max(scores),
+                "mean_score": math.fsum(scores) / len(scores),
+                "completions": completions,
+            }
+        )
+    return {
+        "name": task,
+        "category": category,
+        "average_mean_score": mean(r["mean_score"] for r in results),
+        "total_examples": len(results),
+        "config": dict(config),
+        "completions_per_prompt": len(results[0]["completions"]),
+        "results": results,
+    }
+
+
+def mean(values: Any) -> float:
+    found = list(values)
+    return math.fsum(found) / len(found)
+
+
+def write(folder: Path, run: str, found: Mapping[str, Any]) -> Path:
+    """Write one TASK.json where the published results have it."""
+    path = folder / run / found["category"] / f"{found['name']}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=2))
+    return path
