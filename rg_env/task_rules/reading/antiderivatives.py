@@ -126,15 +126,34 @@ _CONSTANT = (
 _CONSTANT_LAST = re.compile(rf"(?<=[\s\w)])\s*\+\s*\(?{_CONSTANT}\)?$", re.IGNORECASE)
 _CONSTANT_FIRST = re.compile(rf"^{_CONSTANT}\s*\+\s*", re.IGNORECASE)
 _FUNCTION_OF = re.compile(r"[A-Za-z]\(\w\)\s*=\s*")
+_NESTED = r"\((?:[^()]|\([^()]*\))*\)"
+_RAISED_NAME = re.compile(
+    rf"\b((?:sin|cos|tan|cot|sec|csc|sinh|cosh|tanh))\s?(?:\*\*|\^)\s?(\d)\s?({_NESTED})"
+)
+_LOG_OF_BARS = re.compile(r"\b(log|ln)\s?\|([^|]*)\|")
 _LONG_NAMES = re.compile(r"\barc(?=(?:sin|cos|tan|cot|sec|csc)h?\()")
+
+
+def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
+    """Write `x` for `X`, as the question's own examples do, unless it minds."""
+    other = variable.swapcase()
+    names = set(_NAME.findall(text))
+    if other not in names or variable in names or "ame variable symbol" in question:
+        return text
+    return re.sub(rf"\b{other}\b", variable, text)
 
 
 @of_short_text
 def as_antiderivative(answer: str, entry: Entry) -> str:
-    """Name the constant of integration `C`, and inverse functions as sympy does."""
+    """Name the constant of integration `C`, and functions as sympy does.
+
+    `sin**2(x)` is `sin(x)**2`, and `ln|x|` is `ln(abs(x))`.
+    """
     variable = str(entry.get("metadata", {}).get("variable", "x"))
     text = _FUNCTION_OF.sub("", answer, count=1)
-    text = _LONG_NAMES.sub("a", text)
+    text = _LONG_NAMES.sub("a", text.replace("\u221a(", "sqrt("))
+    text = _LOG_OF_BARS.sub(r"\1(abs(\2))", _RAISED_NAME.sub(r"\1\3**\2", text))
+    text = _in_the_questions_variable(text, variable, entry.get("question", ""))
     match = _CONSTANT_LAST.search(text)
     if match and match[0].strip("+ \t") == "C":
         return text
