@@ -75,3 +75,36 @@ def test_an_antiderivative_of_elementary_functions_is_right(
 def test_the_absolute_value_of_a_part_of_a_logarithm_stays() -> None:
     entry = {"metadata": {"variable": "x", "integrand": "1/(x + 1)"}}
     assert fixed_score("simple_integration", entry, "log(abs(x) + 1)") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("2*(6*z**3 - z**2 - 12*z + 2)", 1.0),
+        ("12*z**3 - 2*z**2 - 24*z + 4", 1.0),
+        ("2*(6*z**3 - z**2 - 12*z + 3)", 0.0),
+        ("2*(z**2 - 2)*(6*z - 1)", 0.0),
+        ("-2*(6*z - 1)*(2 - z**2)", 0.0),
+    ],
+)
+def test_a_number_may_stand_before_a_product_that_is_multiplied_out(
+    answer: str, fixed: float
+) -> None:
+    product = "12*z**3 - 2*z**2 - 24*z + 4"
+    question = "Calculate the following: (2*z**2 - 4)*(6*z - 1)"
+    entry = {
+        "question": question,
+        "answer": product,
+        "metadata": {"result": product, "variables": ["z"]},
+    }
+    assert fixed_score("polynomial_multiplication", entry, answer) == fixed
+
+
+def test_a_number_before_a_sum_of_the_question_is_not_multiplied_out() -> None:
+    question = "Calculate the following: 8*(3*z + 2)"
+    entry = {
+        "question": question,
+        "answer": "24*z + 16",
+        "metadata": {"result": "24*z + 16", "variables": ["z"]},
+    }
+    assert fixed_score("polynomial_multiplication", entry, "8*(3*z + 2)") == 0.0
