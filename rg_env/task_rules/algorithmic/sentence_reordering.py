@@ -7,11 +7,11 @@ import re
 from rg_env.task_rules.reading.values import read_list
 from rg_env.task_rules.rules import Entry, TaskRules
 
-_PUNCTUATION = re.compile(r"[^\w\s]|_")
+_AROUND_WORDS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)|(?<!\w)_+|_+(?!\w)")
 
 
 def _words(text: str) -> list[str]:
-    return _PUNCTUATION.sub("", text).split()
+    return _AROUND_WORDS.sub("", text.replace("\u2019", "'")).split()
 
 
 def _as_sentence(answer: str, entry: Entry) -> str:

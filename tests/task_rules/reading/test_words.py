@@ -131,6 +131,7 @@ def test_a_sentence_in_its_order_is_right_whatever_its_punctuation(answer):
     "answer",
     [
         *("Ann said Come in to-day", "Come in, said Ann", "Come in said Ann to day"),
+        *("Come in, said Ann to+day", "Come in, said Ann today"),
         *("Come in said Ann to-day or not", "come in said Ann to-day"),
     ],
 )
