@@ -108,3 +108,22 @@ def test_a_number_before_a_sum_of_the_question_is_not_multiplied_out() -> None:
         "metadata": {"result": "24*z + 16", "variables": ["z"]},
     }
     assert fixed_score("polynomial_multiplication", entry, "8*(3*z + 2)") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "integrand", "fixed"),
+    [
+        ("cos(10*x - 8)/4 + C", "-5*sin(5*x - 4)*cos(5*x - 4)", 1.0),
+        ("2*(5*x + 1)**1.5 + C", "15*sqrt(5*x + 1)", 1.0),
+        ("2*sqrt((5*x + 1)**3) + C", "15*sqrt(5*x + 1)", 1.0),
+        ("1.4*x**5 - 0.6*x + C", "7*x**4 - 3/5", 1.0),
+        ("1.3333*x**3 + C", "4*x**2", 0.0),
+        ("cos(10*x - 8)/5 + C", "-5*sin(5*x - 4)*cos(5*x - 4)", 0.0),
+        ("2*(5*x + 1)**1.5 + x/10**15 + C", "15*sqrt(5*x + 1)", 0.0),
+    ],
+)
+def test_an_integral_that_the_library_cannot_simplify_is_right_by_its_slope(
+    answer: str, integrand: str, fixed: float
+) -> None:
+    entry = {"metadata": {"variable": "x", "integrand": integrand}}
+    assert fixed_score("intermediate_integration", entry, answer) == fixed
