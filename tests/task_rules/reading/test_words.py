@@ -153,3 +153,18 @@ def test_a_decrypted_text_may_have_punctuation(answer):
 def test_a_decrypted_text_has_the_words_of_the_encrypted_one(answer):
     entry = {"answer": "WHEN IT RAINS WE STAY"}
     assert rules_of("caesar_cipher").notation(answer, entry) != entry["answer"]
+
+
+@pytest.mark.parametrize(
+    "answer", ['"Come home', "Come home", '"Come home."', "'Come home.'"]
+)
+def test_a_hidden_sentence_is_found_with_its_quotes_or_without(answer):
+    entry = {"answer": '"Come home.'}
+    assert rules_of("emoji_mystery").notation(answer, entry) == entry["answer"]
+
+
+@pytest.mark.parametrize("answer", ['"Come, home.', "come home.", "Come home. Now", ""])
+def test_a_hidden_sentence_is_found_to_the_letter(answer):
+    assert (
+        rules_of("emoji_mystery").notation(answer, {"answer": '"Come home.'}) == answer
+    )
