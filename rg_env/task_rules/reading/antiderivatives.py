@@ -110,6 +110,7 @@ def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
         variable: Of both.
     """
     import sympy
+    from sympy.parsing.sympy_parser import rationalize, standard_transformations
 
     symbol = sympy.Symbol(variable)
     names = {variable: symbol, "C": sympy.Symbol("C")}
