@@ -114,11 +114,10 @@ def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
 
     symbol = sympy.Symbol(variable)
     names = {variable: symbol, "C": sympy.Symbol("C")}
+    exactly = (*standard_transformations, rationalize)
     places = [sympy.Rational(*pair) for pair in (*PLACES, *MORE_PLACES)]
     try:
-        read = sympy.nsimplify(
-            sympy.parse_expr(answer, local_dict=names), rational=True
-        )
+        read = sympy.parse_expr(answer, names, exactly)
         wanted = sympy.parse_expr(integrand, local_dict={variable: symbol})
         off = sympy.diff(read, symbol) - wanted
         for place in places:
