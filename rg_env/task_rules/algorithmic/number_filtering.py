@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from fractions import Fraction
+from decimal import Decimal
 
 from rg_env.task_rules.reading.lists import in_quotes, list_of, or_empty
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
@@ -23,8 +23,8 @@ def _keeps_another_notation(entry: Entry) -> bool:
 _LISTED = or_empty(list_of(_NUMBER, in_quotes))
 
 
-def _values(text: str) -> list[Fraction]:
-    return [Fraction(number[0]) for number in _NUMBER.finditer(text)]
+def _values(text: str) -> list[Decimal]:
+    return [Decimal(number[0]) for number in _NUMBER.finditer(text)]
 
 
 def _as_listed(answer: str, entry: Entry) -> str:
