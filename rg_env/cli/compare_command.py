@@ -15,7 +15,7 @@ from rich.text import Text
 
 from rg_env import ending
 from rg_env.cli.command import Command
-from rg_env.cli.printing import print_text, rendered
+from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation import inspect_log
 from rg_env.evaluation.comparison import WHOLE, Comparison

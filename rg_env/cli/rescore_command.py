@@ -15,7 +15,7 @@ import click
 
 from rg_env import ending, logs
 from rg_env.cli.command import Command, shown
-from rg_env.cli.printing import print_text, rendered
+from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation.rescore_table import RescoreTally
 from rg_env.evaluation.rescored_file import RescoredFile
