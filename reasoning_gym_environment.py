@@ -641,7 +641,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             "top_p": 1.0,
             "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
             "completions": self.config.eval_completions,
-            **self._extra,
+            **sampling_extra_of(self.server.servers[0].config),
             "versions": self._scoring.versions,
         }
         wanted = self.config.data_dir_to_save_evals
