@@ -53,12 +53,10 @@ if __name__ == "__main__":
 
     # Imported once a command needs it, which takes seconds.
     run_and_exit(_by_its_name, sys.argv[1:])
+from rg_env.atropos import wandb_run  # before all that import W&B
+
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-
-from rg_env.atropos import wandb_folders
-
-wandb_folders.import_wandb()
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from atroposlib.envs.server_handling.server_manager import (
@@ -66,44 +64,42 @@ from atroposlib.envs.server_handling.server_manager import (
     ServerBaseline,
 )
 
-from rg_env import logs, patience
+from rg_env import logs
 from rg_env.atropos import (
-    defaults,
     evaluation_run,
     process_run,
+    server_settings,
+    settings,
     start_checks,
     tokenizer_checks,
-    wandb_run,
 )
 from rg_env.atropos.api_client import ApiClient
 from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
 from rg_env.atropos.checkpoint_files import Stateful, collect, has_checkpoints, write
-from rg_env.atropos.checkpoint_lineage import Lineage
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.delivery import GroupDelivery
+from rg_env.atropos.delivery import GroupDelivery, listed
 from rg_env.atropos.evaluation_files import EvaluationFiles
-from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
-from rg_env.atropos.old_names import OldNames
+from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
-from rg_env.atropos.serve_loop import ServeLoop
-from rg_env.atropos.server_settings import server_list
-from rg_env.atropos.steps_due import steps_due
+from rg_env.atropos.serve_loop import ServeLoop, passed
+from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
-from rg_env.inference.clients import client_of, close_clients
-from rg_env.inference.extras import sampling_extra_of, template_kwargs_of
+from rg_env.evaluation.sample_rows import sample_of
+from rg_env.evaluation.summary import EvalSummary, summarise
 from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
+from rg_env.inference.request_settings import sampling_extra_of, template_kwargs_of
+from rg_env.inference.server_types import client_of, close_clients
 from rg_env.inference.start_probe import StartProbe
 from rg_env.items import worker_jobs
-from rg_env.items.item_source import PATIENCE_S, NoItems
+from rg_env.items.item_source import PATIENCE_S
 from rg_env.items.run_items import prepare_items
 from rg_env.off_loop import off_loop
-from rg_env.reports.evaluation_summary import summarise
 from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
@@ -122,7 +118,7 @@ SUMMARY_EVERY_S = 30.0
 
 
 class ReasoningGymEnv(OldNames, BaseEnv):
-    """Asks a model the tasks of reasoning-gym and scores what it answers.
+    """Queries a model with the tasks of reasoning-gym and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
     library's entry, and an object with `score_answer(answer, entry) -> float`.
@@ -133,6 +129,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         eval_metrics: Name and value of each number of the newest evaluation.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
         shows_json: Whether `evaluate` prints JSON instead of a table.
+        shows_tasks: Whether its table has the tasks as well.
         n_groups_to_process: Rows that `process` writes.
         group_size_to_process: Rollouts of each.
     """
@@ -140,7 +137,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
-    shows_json = False
+    shows_json = shows_tasks = False
     n_groups_to_process: int
     group_size_to_process: int
     server_cls: Any
@@ -154,7 +151,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         slurm: bool = False,
         testing: bool = False,
     ) -> None:
-        """Build the environment; starts no process and asks no server.
+        """Build the environment; starts no process and queries no server.
 
         Raises:
             SettingError: A setting cannot be used; nothing was begun.
@@ -162,10 +159,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
         # No subclass names a client of its own, nor does one that is built by hand.
         has_our_clients = self.server_cls is BaseEnv.server_cls
-        given, has_tokenizer = (
-            config,
-            config.tokenizer_name != start_checks.NO_TOKENIZER,
-        )
+        has_tokenizer = config.tokenizer_name != start_checks.NO_TOKENIZER
+        given = config
         if not has_tokenizer:  # one to count with, since the framework loads one
             stand_in = {"tokenizer_name": str(TOKENIZER_FOLDER)}
             config = config.model_copy(update=stand_in)
@@ -179,83 +174,62 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         start_checks.check_texts_do(given, self._server_types, trains=False)
         start_checks.check_paths(config)
         start_checks.check_network_variables()
-        missing = process_run.missing_folders(config)
         if has_our_clients:
             self.server_cls = client_of
-        rows = config.data_path_to_save_groups
         loaded = {
             server.tokenizer_name: "openai.tokenizer_name"
             for server in servers
             if server.server_type != "openai"  # whose client loads none
         } | {config.tokenizer_name: "env.tokenizer_name"}
         self._length = LengthLimit(config)
-        with tokenizer_checks.refusing_bad_tokenizer(loaded):
+        refusing = tokenizer_checks.refusing_bad_tokenizer(loaded)
+        rows = process_run.taking_over_rows(self, config, with_tokens=has_tokenizer)
+        with refusing, rows:
             super().__init__(config, servers, slurm=False, testing=testing)
-        self.jsonl_writer: Any = process_run.take_over(
-            self.jsonl_writer, config, missing
-        )
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
-            if self.jsonl_writer is not None:
-                self.jsonl_writer.with_tokens = False
-        if config.data_path_to_save_groups != rows:
-            logger.info(
-                "%s exists: rows go to %s", rows, config.data_path_to_save_groups
-            )
-        self._extra = sampling_extra_of(servers[0])
-        self._template_kwargs = template_kwargs_of(servers[0])
-        self._build_collaborators(servers[0].server_type)
+        self._build_collaborators(servers[0])
 
-    def _build_collaborators(self, server_type: str) -> None:
+    def _build_collaborators(self, server: APIServerConfig) -> None:
         """Build what the hooks call, from what knows least to what knows most."""
-        config = self.config
+        config, length, clients = self.config, self._length, self.server.servers
         self._lifetime = Lifetime()
         self._api = ApiClient(config.rollout_server_url)
         self._session = ApiSession(self._api)
-        self._watch = OutageWatch(self.server.servers)
-        self._start_probe = StartProbe(self.server.servers, self._watch)
+        self._watch = watch = OutageWatch(clients)
+        self._start_probe = StartProbe(clients, watch)
         self._inference = Inference(
-            self.server, self.tokenizer, server_type, on_retry=self._watch.note_retry
+            self.server, self.tokenizer, server.server_type, on_retry=watch.note_retry
         )
+        kwargs = template_kwargs_of(server)
         self._requests = RolloutRequests(
-            config,
-            self._length,
-            self.tokenizer,
-            self._inference,
-            self._watch,
-            self._template_kwargs,
+            config, length, self.tokenizer, self._inference, watch, kwargs
         )
-        self._dumps = Dumps(
+        self._dumps = dumps = Dumps(
             Path(config.data_dumps_dir),
             keep_good=config.dump_rollouts,
             keep_failed=config.dump_failed_rollouts,
             threshold=config.rollout_save_score_threshold,
         )
-        self._checkpoints = Checkpoints(self._dumps)
+        self._checkpoints = Checkpoints(self, dumps)
         self.ledger = self._checkpoints.ledger
         self.metrics = Metrics(self.ledger)
         self._feedback = Feedback(config.curriculum_target_accuracy)
+        extra = sampling_extra_of(server)
         self._scoring = GroupScoring(
-            config,
-            self._length,
-            self._dumps,
-            self.metrics,
-            self._feedback,
-            self._extra,
+            config, length, dumps, self.metrics, self._feedback, extra
         )
-        self._groups = GroupsInFlight(
-            self, self.ledger, self._requests, self._watch, self.metrics
+        self._groups = groups = GroupsInFlight(
+            self, self.ledger, self._requests, watch, self.metrics
         )
         # The framework's names for the same.
-        self.workers = self._groups.workers
-        self.running_items = self._groups.running_items
-        self.backlog = self._groups.backlog
+        self.workers = groups.workers
+        self.running_items = groups.running_items
+        self.backlog = groups.backlog
         self._delivery = GroupDelivery(
-            self, self._api, self._session, self.jsonl_writer, self._dumps
+            self, groups.settle, self._session, self.jsonl_writer, dumps
         )
-        self._serve_loop = ServeLoop(
-            self, self._session, self._groups, self._flight_limits
-        )
+        self._serve_loop = ServeLoop(self, self._session, groups)
         self._is_run = False
         self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
@@ -263,7 +237,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return what the command line starts from."""
-        return defaults.env_config(), defaults.servers()
+        config = ReasoningGymEnvConfig(**settings.START)
+        return config, [APIServerConfig(**server_settings.START)]
 
     @classmethod
     def cli(cls) -> None:
@@ -295,6 +270,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         await self._dumps.recover()
         self._items = await prepare_items(self._pool, self.config, self._feedback)
         self._scoring.versions["reasoning_gym"] = self._items.library.version
+        self._requests.take_published_prompt(self._items.library.system_prompt)
         if self._is_run:
             self._items.items.patience_s = PATIENCE_S
         else:
@@ -304,16 +280,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def close(self) -> None:
         """End everything this environment began, in this order; may be called twice."""
         await self._lifetime.close(
-            self._end_groups,
+            self._groups.end,
             self._dumps.close,
             self._close_rows,
-            self._close_checkpoints,
-            self._close_servers,
+            self._checkpoints.end,
+            partial(close_clients, self.server.servers),
             self._session.leave,
             wandb_run.finish,
             self._watch.stop,
-            self._stop_making_items,
-            self._close_pool,
+            self._close_workers,
             self._say_summary,
         )
 
@@ -329,26 +304,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if self.jsonl_writer is not None:
             self.jsonl_writer.close()
 
-    async def _end_groups(self) -> None:
-        await self._groups.end(self.eval_runner, *self.eval_workers)
-
     async def _close_rows(self) -> None:
         if self.jsonl_writer is not None:
             # After the row that is perhaps being written there.
             await off_loop(self.jsonl_writer.close)
 
-    async def _close_checkpoints(self) -> None:
-        self._checkpoints.end(self.save_checkpoint, self.curr_step)
-
-    async def _close_servers(self) -> None:
-        await close_clients(self.server.servers)
-
-    async def _stop_making_items(self) -> None:
+    async def _close_workers(self) -> None:
         if self._items is not None:
             self._items.items.cancel_ahead()
             self._items.evaluation.stop()
-
-    async def _close_pool(self) -> None:
         if self._pool is not None:
             await asyncio.to_thread(self._pool.close)
 
@@ -357,10 +321,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             for line in self.metrics.summary():
                 logger.info("%s", line)
 
-    @property
-    def exit_status(self) -> int:
-        """0, 1 after a failure, 128 + n after signal n."""
-        return self._lifetime.exit_status
+    # 0, 1 after a failure, 128 + n after signal n.
+    exit_status = view("_lifetime.exit_status")
 
     # -- the three commands ------------------------------------------------------------
 
@@ -368,8 +330,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """`serve`: feed the trainer until its last step.
 
         Raises:
-            SettingError: The servers' type returns nothing a trainer can use, or a
-                group is one rollout.
+            SettingError: No trainer could learn from such groups.
         """
         start_checks.check_can_train(
             self.config,
@@ -382,9 +343,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _serve(self) -> None:
         await self._serve_loop.begin()
         if self.checkpoint_interval > 0:
-            self._checkpoints.begin(self._lineage())
-            # From here on the files are this life's, should it be killed at once.
-            self._checkpoints.save_or_say(self.save_checkpoint, self.curr_step)
+            self._checkpoints.begin()
         await self._serve_loop.run()
         # No step is seen to pass that would log what came since the last one.
         await self._log_if_enough_was_sent()
@@ -417,114 +376,75 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _set_up_alone(self) -> None:
         await self.setup()
-        if self.config.use_wandb:
-            await self._start_wandb(self.config.wandb_name or self.name)
+        await self._start_wandb(self.config.wandb_name or self.name)
 
     # -- the trainer and its API -------------------------------------------------------
 
-    @property
-    def env_id(self) -> int | None:
-        """The API's number for this environment, None before it is registered."""
-        return self._session.env_id
-
-    @env_id.setter
-    def env_id(self, env_id: int | None) -> None:
-        self._session.env_id = env_id
-
-    @property
-    def status_dict(self) -> dict[str, Any]:
-        """The API's newest status of this environment."""
-        return self._session.status
-
-    @status_dict.setter
-    def status_dict(self, status: dict[str, Any]) -> None:
-        self._session.status = status
-
-    @property
-    def limit_tokens(self) -> int:
-        """The longest sequence that may be generated, in tokens."""
-        return self._length.tokens
-
-    @property
-    def max_token_len(self) -> int:
-        """What the trainer asks sequences to stay below; 0 or less for no limit."""
-        return self._length.trainer
-
-    @max_token_len.setter
-    def max_token_len(self, limit: int) -> None:
-        self._length.trainer = limit
+    # The API's number of this environment, None before it is registered; its newest
+    # status; and what the trainer asks sequences to stay below, 0 or less for no limit.
+    env_id = view("_session.env_id")
+    status_dict = view("_session.status")
+    max_token_len = view("_length.trainer")
+    # The longest sequence that may be generated, in tokens.
+    limit_tokens = view("_length.tokens")
 
     async def setup_wandb(self) -> None:
         """Start W&B with the trainer's project and group, once a trainer is there."""
         if self.config.use_wandb:
             self.wandb_group, self.wandb_project = await self._session.wandb_place()
-            await self._start_wandb(self.config.wandb_name)
+        await self._start_wandb(self.config.wandb_name)
 
     async def _start_wandb(self, name: str | None) -> None:
-        settings = self.config.model_dump(mode="json")
-        await wandb_run.start(name, self.wandb_project, self.wandb_group, settings)
+        if self.config.use_wandb:
+            settings = self.config.model_dump(mode="json")
+            place = self.wandb_project, self.wandb_group
+            await wandb_run.start(name, *place, settings)
 
     async def register_env(self) -> None:
-        """Register at the API, once its trainer has started.
+        """Register at the API, once its trainer has started; continue a resumed run.
 
-        The first registration of a resumed run loads its checkpoint; where none was
-        ever saved, and none will be, nothing is written to look for one.
+        The first registration loads the checkpoint; where none was ever saved, and
+        none will be, nothing is written to look for one.
 
         Raises:
             SettingError: Neither the settings nor the trainer say how long the run is.
         """
         is_first = self.env_id is None
+        config = self.config
         registration = await self._session.register(
-            name=self.config.wandb_name or self.name,
-            weight=self.config.inference_weight,
-            group_size=self.config.group_size,
-            max_token_length=self.config.max_token_length,
-            min_batch_allocation=self.config.min_batch_allocation,
+            name=config.wandb_name or self.name,
+            weight=config.inference_weight,
+            group_size=config.group_size,
+            max_token_length=config.max_token_length,
+            min_batch_allocation=config.min_batch_allocation,
         )
         if is_first:
             # It names the checkpoints, which a later registration must not part.
-            self.wandb_prepend = registration.name
-            config = self.config
+            self.wandb_prepend = registration["wandb_name"]
             start_checks.say_shard(self.env_id, config.shard_index, config.num_shards)
-        self.curr_step = registration.starting_step
-        self.checkpoint_dir = registration.checkpoint_dir
-        self.checkpoint_interval = registration.checkpoint_interval
-        if self.config.total_steps == -1:
-            self.config.total_steps = registration.num_steps
-        if self.config.total_steps == -1:
+        self.curr_step = registration["starting_step"]
+        self.checkpoint_dir = registration["checkpoint_dir"]
+        self.checkpoint_interval = registration["checkpoint_interval"]
+        if config.total_steps == -1:
+            config.total_steps = registration["num_steps"]
+        if config.total_steps == -1:
             raise SettingError(
                 "env.total_steps: -1 takes the trainer's number of steps, which has"
                 " none either; set one of the two"
             )
-        await self._end_killed_instances()
+        if self.checkpoint_interval > 0:
+            await self._checkpoints.end_killed_instances(self._session)
         kept = self.checkpoint_interval > 0 or has_checkpoints(self.checkpoint_dir)
         if is_first and self.curr_step > 0 and kept:
             self.load_checkpoint()
 
-    async def _end_killed_instances(self) -> None:
-        """Remember our registration, and end those of killed instances like us.
-
-        The API would count them in for ever, and wait for their part of every batch.
-        """
-        if self.checkpoint_interval <= 0 or self.env_id is None:
-            return
-        url, lineage = self._api.url, self._lineage()
-        lineage.note_registration(url, self.env_id)
-        for env_id in lineage.killed_env_ids(url, self.env_id):
-            logger.warning("the API is told that environment %d was killed", env_id)
-            await self._session.disconnect(env_id)
-
     async def get_server_info(self) -> None:
-        """Take over the trainer's batch size and limit of length.
-
-        Raises:
-            SettingError: No group fits the one, or no prompt the other.
-        """
-        limits = await self._session.trainer_limits()
-        if limits.batch_size != -1:
-            self.config.batch_size = limits.batch_size
-        if limits.max_token_len != -1:
-            self.max_token_len = limits.max_token_len
+        """Take over the trainer's batch size and limit of length."""
+        batch_size, max_token_len = await self._session.trainer_limits()
+        if batch_size != -1:
+            self.config.batch_size = batch_size
+        if max_token_len != -1:
+            self.max_token_len = max_token_len
         if self.max_token_len <= 0:
             logger.warning(
                 "the trainer sets no limit of length: groups of any length are sent"
@@ -546,44 +466,13 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     # -- groups in flight --------------------------------------------------------------
 
-    def _flight_limits(self) -> FlightLimits:
-        return FlightLimits(
-            max_workers=self.max_num_workers,
-            group_size=self.config.group_size,
-            batch_size=self.config.batch_size,
-            own_batch_size=self.derived_batch_size,
-            max_batches_offpolicy=self.config.max_batches_offpolicy,
-            min_batch_allocation=self.config.min_batch_allocation,
-        )
-
-    def _evaluation_runs(self) -> bool:
-        return self.eval_runner is not None and not self.eval_runner.done()
-
     async def add_train_workers(self) -> None:
         """Start groups until as many are in flight as may be; cancel none."""
-        added = 0
-        while self._serve_loop.may_start(evaluates=self._evaluation_runs()):
-            item = self.backlog.pop() if self.backlog else await self.get_next_item()
-            if item is None:
-                break
-            self._groups.start(item, self.handle_env)
-            added += 1
-            # Replies often come in bursts: what else is due does not wait for them all.
-            await asyncio.sleep(0)
-        self.workers_added_list.append(added)
+        self.workers_added_list.append(await self._serve_loop.fill())
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Take an item all its way; return its group, None where there is none."""
-        item = self.running_items[item_uuid]["item"]
-        group, took_s = await self._groups.carry(item_uuid)
-        self.task_duration.append(took_s)
-        self.task_successful.append(int(group is not None))
-        if group is None:
-            self.failed_task_duration.append(took_s)
-        else:
-            self.succeeded_task_duration.append(took_s)
-            self.last_completed_item = item
-        return group
+        return await self._groups.carry(item_uuid)
 
     async def cleanup(self) -> None:
         """Log a summary once in a while; this is called after every group."""
@@ -601,37 +490,21 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         Raises:
             NoItems: No item could be made, or no prompt fitted, for too long.
         """
-        items = self._made().items
-        for _ in range(patience.LONG_PROMPTS_IN_A_ROW):
-            made = await items.next_item()
-            messages = self._requests.messages(made.entry["question"])
-            prompt = await self._requests.prompt(messages)
-            if len(prompt.tokens) < self._length.tokens:
-                logger.debug("next item %r", made.handle)
-                return messages, made.entry, made.handle
-            self.metrics.events["prompts_too_long"] += 1
-            logger.debug("%r: its prompt leaves no room", made.handle)
-        raise NoItems(
-            f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
-            f" {self.limit_tokens} tokens; raise env.max_token_length or the trainer's"
-        )
+        items, events = self._made().items, self.metrics.events
+        messages, made = await self._requests.next_that_fits(items.next_item, events)
+        logger.debug("next item %r", made.handle)
+        return messages, made.entry, made.handle
 
     async def collect_trajectories(
         self, item: Item
     ) -> tuple[ScoredDataGroup | None, list[Item]]:
-        """Ask for a group of rollouts of an item, and score them.
+        """Query a group of rollouts of an item, and score them.
 
         Returns:
             The group, or None where it teaches nothing or could not be had; and the
-            item, to be tried again, if the inference servers did not answer.
+            item, to be sampled again, if the inference servers did not answer.
         """
-        size = self.config.group_size
-        self.ledger.ask(size)
-        collected = await self._groups.collect(item, size, self.score)
-        self.ledger.settle(*collected.endings)
-        if collected.cancelled is not None:
-            raise collected.cancelled
-        return collected.group, list(collected.again)
+        return await self._groups.collect(item)
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]
@@ -669,21 +542,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             abort_on_any_max_length_exceeded: Whether a group is rejected for one
                 sequence that reaches the trainer's limit.
         """
-        delivered = await self._delivery.deliver(
-            scored_data,
-            item,
-            is_for_trainer=do_send_to_api,
-            limit_tokens=(
-                self._length.trainer if abort_on_any_max_length_exceeded else 0
-            ),
+        limit_tokens = self._length.trainer if abort_on_any_max_length_exceeded else 0
+        await self._delivery.deliver(
+            scored_data, item, is_for_trainer=do_send_to_api, limit_tokens=limit_tokens
         )
-        self._groups.settle(*delivered.endings)
-        self.completion_lengths += delivered.lengths
-        self.items_sent_this_step += sum(
-            ending.outcome in ("sent", "unsent") for ending in delivered.endings
-        )
-        if delivered.error is not None:
-            raise delivered.error
 
     async def _send_scored_data_to_api(self, scored_data: Any) -> None:
         """Send a group, or a list of groups; see `GroupDelivery.send`."""
@@ -696,16 +558,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         now = self.status_dict["current_step"]
         if now == self.curr_step:
             return
-        due = steps_due(
-            self.curr_step,
-            now,
-            evaluate_every=self.config.steps_per_eval,
-            save_every=self.checkpoint_interval,
-        )
-        if due.evaluation:
+        if passed(self.config.steps_per_eval, self.curr_step, now):
             self._start_evaluation()
-        if due.checkpoint is not None:
-            self._checkpoints.save_or_say(self.save_checkpoint, due.checkpoint)
+        if passed(self.checkpoint_interval, self.curr_step, now):
+            self._checkpoints.save(now - now % self.checkpoint_interval)
         self.curr_step = now
         await self._log_if_enough_was_sent()
 
@@ -715,17 +571,14 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             await self.wandb_log({})
 
     def _start_evaluation(self) -> None:
-        if self._evaluation_runs():
+        if self._serve_loop.evaluates:
             logger.warning("the last evaluation still runs; this one is left out")
             return
         self.eval_runner = asyncio.get_running_loop().create_task(self.evaluate())
         self.eval_runner.add_done_callback(evaluation_run.log_failure)
 
     async def rollout_and_score_eval(self, test_item: Any) -> float:
-        """Ask one evaluation item once and return its score, in [0, 1].
-
-        Args:
-            test_item: (entry, dataset), or a whole item.
+        """Query one evaluation item, (entry, dataset) or whole; return its score.
 
         Raises:
             InferenceFailed: The servers did not answer.
@@ -740,7 +593,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         return rollout, await self._scoring.one_score(rollout)
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
-        """Ask all evaluation items; write, show and keep the results.
+        """Query all evaluation items; write, show and keep the results.
 
         A failed request is tried again and then counted as failed: it is no wrong
         answer and does not end the evaluation.
@@ -748,44 +601,57 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         began = time.time()
         made = self._made()
         await made.evaluation.finished()
-        items = self.test_items_with_scorers
-        settings = evaluation_run.settings_text(self.config, self.server.servers)
-        wanted = self.config.data_dir_to_save_evals
-        async with EvaluationFiles(wanted, settings, len(items)) as files:
-            results = await evaluation_run.evaluate_items(
-                items,
-                self._eval_rollout,
-                category_of=lambda task: made.library.tasks[task].category,
-                max_in_flight=self.config.max_eval_workers,
-                watch=self._watch,
-                keep=files.keep,
-            )
-            summary = summarise(results)
+        config, servers = self.config, self.server.servers
+        evaluation = evaluation_run.Evaluation(
+            self.test_items_with_scorers,
+            self._eval_rollout,
+            category_of=lambda task: made.library.tasks[task].category,
+            completions=config.eval_completions,
+            about=evaluation_run.about(config, servers[0].config),
+            has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
+            watch=self._watch,
+        )
+        async with EvaluationFiles(
+            config.data_dir_to_save_evals,
+            evaluation_run.settings_text(config, servers, self._scoring.versions),
+            len(evaluation.wanted),
+            resumes=self.process_mode,
+        ) as files:
+            rows = await evaluation.run(files.done, config.max_eval_workers, files.keep)
+            rows += evaluation.rows_not_used(made.evaluation.missing)
+            summary = summarise(list(map(sample_of, rows)))
             self.eval_metrics = list(summary.metrics().items())
-            evaluation_run.show(summary, as_json=self.shows_json)
+            evaluation_run.show(
+                summary, as_json=self.shows_json, with_tasks=self.shows_tasks
+            )
 
             async def write_numbers(folder: Path) -> None:
-                await self._write_numbers(folder, summary.metrics(), began)
+                await self._write_numbers(folder, summary, began)
 
-            is_kept = await files.finish(results, write_numbers)
-        gave_up = self._watch.gave_up.is_set()
-        if self.process_mode and (summary.overall is None or gave_up or not is_kept):
+            gave_up = self._watch.gave_up.is_set()
+            is_kept = await files.finish(rows, None if gave_up else write_numbers)
+        if self.process_mode and (summary.overall is None or not is_kept):
             self._lifetime.fail()
 
     async def _write_numbers(
-        self, folder: Path, metrics: dict[str, float], began: float
+        self, folder: Path, summary: EvalSummary, began: float
     ) -> None:
+        sampling = {
+            "temperature": self.config.eval_temperature,
+            "top_p": 1.0,
+            "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
+            "completions": self.config.eval_completions,
+            **sampling_extra_of(self.server.servers[0].config),
+            "versions": self._scoring.versions,
+        }
         wanted = self.config.data_dir_to_save_evals
         self.config.data_dir_to_save_evals = str(folder)  # where the framework writes
         try:
             await self.evaluate_log(
-                metrics=metrics,
+                metrics={**summary.metrics(), "summary": summary.as_json()},
                 start_time=began,
                 end_time=time.time(),
-                generation_parameters={
-                    "temperature": self.config.eval_temperature,
-                    "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
-                },
+                generation_parameters=sampling,
                 verbose=False,
             )
         finally:
@@ -795,14 +661,13 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
         """Keep a few rollouts of a group for the W&B table, if W&B is on."""
-        if not self.config.use_wandb:
-            return
-        wanted = self.config.num_rollouts_per_group_for_logging
-        for group in scored_data if isinstance(scored_data, list) else [scored_data]:
-            rows = await wandb_run.rollout_rows(group, wanted, self.tokenizer)
-            self.rollouts_for_wandb.append(rows)
-        excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
-        del self.rollouts_for_wandb[: max(0, excess)]
+        if self.config.use_wandb:
+            wanted = self.config.num_rollouts_per_group_for_logging
+            for group in listed(scored_data):
+                rows = await wandb_run.rollout_rows(group, wanted, self.tokenizer)
+                self.rollouts_for_wandb.append(rows)
+            excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
+            del self.rollouts_for_wandb[: max(0, excess)]
 
     async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
         """Add the table of the rollouts that were kept, if there are any."""
@@ -823,8 +688,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             numbers["train/tasks"] = wandb_run.table(*self.metrics.task_table())
             numbers["curriculum/tasks"] = wandb_run.table(*self._feedback.table())
             if self._items is not None:
-                unasked = self._items.items.unused_table()
-                numbers["train/items_not_sampled"] = wandb_run.table(*unasked)
+                not_sampled = self._items.items.unused_table()
+                numbers["train/items_not_sampled"] = wandb_run.table(*not_sampled)
         numbers |= await wandb_run.numbers_of_servers(self.server.servers)
         await super().wandb_log(numbers)
 
@@ -851,12 +716,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     # -- checkpoints -------------------------------------------------------------------
 
-    def _lineage(self) -> Lineage:
-        name, config = self.wandb_prepend or self.name, self.config
-        is_whole = config.num_shards == 1
-        shard = None if is_whole else f"shard{config.shard_index}of{config.num_shards}"
-        return self._checkpoints.lineage(self.checkpoint_dir, name, shard)
-
     def _state_owners(self) -> dict[str, Stateful]:
         adaptive = self._feedback.adaptive
         moved = {} if adaptive is None else {"adaptive": adaptive}
@@ -873,7 +732,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
         state = collect(self._state_owners(), self.config.stream_settings)
-        write(self._lineage().path(step), {**state, **(data or {})})
+        write(self._checkpoints.folder.path(step), {**state, **(data or {})})
 
     def load_checkpoint(self) -> None:
         """Continue from the newest checkpoint that is not after the current step.
@@ -881,15 +740,4 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         Raises:
             BadCheckpoint: The file is broken or of another kind; nothing was loaded.
         """
-        source = self._checkpoints.restore(
-            self._lineage(),
-            self.curr_step,
-            self._state_owners,
-            self.config.stream_settings,
-        )
-        if source is None:
-            name = self.wandb_prepend or self.name
-            where = f"{self.checkpoint_dir or '.'} at or before step {self.curr_step}"
-            logger.warning("no checkpoint of %s in %s: starting anew", name, where)
-        else:
-            logger.info("continuing from %s at item %d", source, self.iter)
+        self._checkpoints.restore(self._state_owners, self.config.stream_settings)

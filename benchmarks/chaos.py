@@ -2,7 +2,7 @@
 
     python benchmarks/chaos.py [--kills 50] [--terms 50] [--json FILE]
 
-Each life of the environment is ended by SIGKILL or SIGTERM at a random moment, its
+Each run of the environment is ended by SIGKILL or SIGTERM at a random moment, its
 setup included, and the next one continues from its checkpoint. Meanwhile inference
 servers and the API are restarted under load and both spoil a part of their replies. In
 the middle the disk of the dump files is full for a while: a file system of its own in
@@ -32,11 +32,11 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import findings, stage
+from benchmarks import disturbed, findings
 from rg_env.rollouts.group_json import read_groups
 
-LONGEST_LIFE_S = 9.0
-LAST_LIFE_S = 15.0
+LONGEST_RUN_S = 9.0
+LAST_RUN_S = 15.0
 END_WITHIN_S = 10.0
 LEFT_PATIENCE_S = 5.0
 DISK_MB = 64
@@ -78,13 +78,13 @@ class Disk:
 
 
 @dataclasses.dataclass
-class Lives:
-    """What was seen of the lives of the environment.
+class Runs:
+    """What was seen of the runs of the environment.
 
     Attributes:
         statuses: How often each exit status was, by signal.
         longest_end_s: From SIGTERM to the end.
-        processes_left: Processes of a life that outlived it.
+        processes_left: Processes of a run that outlived it.
     """
 
     statuses: collections.Counter[str] = dataclasses.field(
@@ -93,12 +93,12 @@ class Lives:
     longest_end_s: float = 0.0
     processes_left: int = 0
 
-    async def live(
-        self, env: subprocess.Popen[bytes], number: signal.Signals, life_s: float
+    async def end_after(
+        self, env: subprocess.Popen[bytes], number: signal.Signals, run_s: float
     ) -> str:
-        """Let the environment live for a while, and end it; return its status."""
+        """Let the environment run for a while, and end it; return its status."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(env.wait, life_s)
+            await asyncio.to_thread(env.wait, run_s)
         family = findings.family_of(env.pid)
         began = time.monotonic()
         if env.poll() is None:
@@ -117,67 +117,69 @@ class Lives:
         return status
 
 
-async def disturb(theatre: stage.Stage) -> None:
+async def disturb(system: disturbed.System) -> None:
     """Restart servers and the API."""
     rng = random.Random(1)
-    while await theatre.pause(rng.uniform(2, 8)):
+    while await system.pause(rng.uniform(2, 8)):
         if rng.random() < 0.25:
-            await theatre.restart_api(rng.uniform(0, 2))
+            await system.restart_api(rng.uniform(0, 2))
         else:
-            server = rng.choice(theatre.servers)
-            await theatre.restart_server(server, rng.uniform(0, 3))
+            server = rng.choice(system.servers)
+            await system.restart_server(server, rng.uniform(0, 3))
 
 
-async def many_lives(
-    theatre: stage.Stage, options: argparse.Namespace, log: BinaryIO, disk: Disk
-) -> Lives:
+async def many_runs(
+    system: disturbed.System, options: argparse.Namespace, log: BinaryIO, disk: Disk
+) -> Runs:
     """Begin and end the environment again and again, the last time undisturbed."""
-    rng, lives, began = random.Random(options.seed), Lives(), time.monotonic()
+    rng, runs, began = random.Random(options.seed), Runs(), time.monotonic()
     signals = [signal.SIGKILL] * options.kills + [signal.SIGTERM] * options.terms
     rng.shuffle(signals)
-    async with theatre.disturbed(disturb(theatre)) as disturbing:
+    async with system.disturbed(disturb(system)) as disturbing:
         for i, number in enumerate(signals):
             if i == len(signals) // 3:
                 disk.fill()
             if i == len(signals) // 2:
                 disk.free()
-            life_s = rng.uniform(0, options.life)
-            status = await lives.live(theatre.serve(log), number, life_s)
+            run_s = rng.uniform(0, options.life)
+            status = await runs.end_after(system.serve(log), number, run_s)
             findings.say(
                 began,
-                f"life {i + 1} of {len(signals)}: {number.name} after {life_s:.1f} s,"
-                f" status {status}; {theatre.api.receipts.groups} groups received",
+                f"run {i + 1} of {len(signals)}: {number.name} after {run_s:.1f} s,"
+                f" status {status}; {system.api.receipts.groups} groups received",
             )
             if disturbing.done():
                 disturbing.result()
-    for server in theatre.servers:
-        await theatre.restart_server(server, 0.0)
-    await theatre.restart_api(0.0)
-    await lives.live(theatre.serve(log), signal.SIGTERM, LAST_LIFE_S)
-    return lives
+    for server in system.servers:
+        await system.restart_server(server, 0.0)
+    await system.restart_api(0.0)
+    await runs.end_after(system.serve(log), signal.SIGTERM, LAST_RUN_S)
+    return runs
 
 
 async def chaos(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run it all; return what was found."""
     log_path = Path(tempfile.gettempdir()) / f"chaos-{uuid.uuid4()}.log"
     began = time.monotonic()
-    async with stage.Stage(folder / log_path.stem, options, save_every=2) as theatre:
-        disk = Disk(theatre.dumps)
+    async with disturbed.System(
+        folder / log_path.stem, options, save_every=2
+    ) as system:
+        disk = Disk(system.dumps)
         try:
             with log_path.open("wb") as log:
-                lives = await many_lives(theatre, options, log, disk)
-            found = await theatre.accounts()
+                runs = await many_runs(system, options, log, disk)
+            found = await system.accounts()
             indices = collections.Counter(
                 group["index"]
-                for path in theatre.dumps.glob("*.jsonl")
+                for path in system.dumps.glob("*.jsonl")
                 for group in read_groups(path)
             )
         finally:
             disk.remove()
     said = log_path.read_text("utf-8", "replace")
     return {
-        "lives": vars(lives)
-        | {"statuses": dict(lives.statuses), "tracebacks": said.count("Traceback")},
+        "runs": vars(runs)
+        | {"statuses": dict(runs.statuses), "tracebacks": said.count("Traceback")},
         "disk was full for a while": disk.is_small,
         **found,
         "dump groups said lost": sum(map(int, LOST.findall(said))),
@@ -193,7 +195,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--terms", type=int, default=50)
-    parser.add_argument("--life", type=float, default=LONGEST_LIFE_S, help="seconds")
+    parser.add_argument("--life", type=float, default=LONGEST_RUN_S, help="seconds")
     parser.add_argument("--seed", type=int, default=0)
     findings.add_options(parser, rate=0.05)
     options = parser.parse_args(argv)

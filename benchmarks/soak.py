@@ -25,27 +25,27 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import findings, stage
+from benchmarks import disturbed, findings
 
 FAULT_RATE = 0.1
 LATENCY_MS = 50.0
 LOOK_S = 0.2
 
 
-async def disturb(theatre: stage.Stage, total: int, restarts: int) -> None:
+async def disturb(system: disturbed.System, total: int, restarts: int) -> None:
     """Restart a server or the API each time that a part of the groups has come."""
     for i in range(1, restarts + 1):
-        while theatre.api.receipts.groups < total * i / (restarts + 1):
-            if not await theatre.pause(LOOK_S):
+        while system.api.receipts.groups < total * i / (restarts + 1):
+            if not await system.pause(LOOK_S):
                 return
         if i % 3 == 0:
-            await theatre.restart_api(0.0)
+            await system.restart_api(0.0)
         else:
-            await theatre.restart_server(theatre.servers[i % 2], 2.0)
+            await system.restart_server(system.servers[i % 2], 2.0)
 
 
 async def watch(
-    theatre: stage.Stage, env: subprocess.Popen[bytes], total: int, every: int
+    system: disturbed.System, env: subprocess.Popen[bytes], total: int, every: int
 ) -> list[dict[str, Any]]:
     """Wait until the trainer has all groups, or `serve` has ended.
 
@@ -55,7 +55,7 @@ async def watch(
     """
     began, samples = time.monotonic(), list[dict[str, Any]]()
     while True:
-        groups = theatre.api.receipts.groups
+        groups = system.api.receipts.groups
         if groups >= every * len(samples) and (groups or not samples):
             memory = await asyncio.to_thread(findings.pss_mib, env.pid)
             seconds = round(time.monotonic() - began, 1)
@@ -69,27 +69,27 @@ async def watch(
 async def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run it all; return what was found."""
     log_path = folder / "serve.log"
-    async with stage.Stage(
+    async with disturbed.System(
         folder / f"soak-{uuid.uuid4()}", options, latency_ms=LATENCY_MS
-    ) as theatre:
+    ) as system:
         began = time.monotonic()
         with log_path.open("wb") as log:
-            env = theatre.serve(log, ensure_scores_are_not_same=True)
+            env = system.serve(log, ensure_scores_are_not_same=True)
         try:
-            async with theatre.disturbed(
-                disturb(theatre, options.groups, options.restarts)
+            async with system.disturbed(
+                disturb(system, options.groups, options.restarts)
             ):
-                samples = await watch(theatre, env, options.groups, options.every)
+                samples = await watch(system, env, options.groups, options.every)
                 seconds = time.monotonic() - began
             ended = time.monotonic()
             env.send_signal(signal.SIGTERM)
-            status = await asyncio.to_thread(env.wait, stage.GUARD_S)
+            status = await asyncio.to_thread(env.wait, disturbed.GUARD_S)
             end_s = time.monotonic() - ended
         finally:
             env.kill()
             env.wait()
         groups = samples[-1]["groups"]
-        found = await theatre.accounts()
+        found = await system.accounts()
     log_lines = log_path.read_text("utf-8", "replace").splitlines()
     return found | {
         "exit status": status,

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rg_env.errors import RunFailed
-from rg_env.workers.sandbox import kernel_calls
+from rg_env.workers.sandbox import syscalls
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE.parent / ".venv-vllm"
@@ -129,7 +129,7 @@ def is_well(url: str) -> bool:
 
 def end_with_us() -> None:
     """Have the kernel end this process with its parent; for `preexec_fn`."""
-    kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGTERM)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Vllm:

@@ -23,21 +23,17 @@ and the tasks below 0.97. What a question forbids is not counted; see FORBIDDEN 
 
 from __future__ import annotations
 
-import argparse
-import functools
 import json
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rg_env.tasks import library
+from tools.answer_texts.audit_command import audit, build_parser
 from tools.answer_texts.formatting import GENERAL
 from tools.answer_texts.four_scorers import FULL, SCORERS, load_cascade, scores
-from tools.answer_texts.in_processes import for_each_task
 from tools.answer_texts.notations import KIND_OF, spellings_of
-from tools.answer_texts.sampled_items import DEFAULTS, read_level, sampled_items
+from tools.answer_texts.sampled_items import sampled_items
 
 FIRST_SEED = 15_000_000
 WORTH_NAMING = 0.97
@@ -158,30 +154,12 @@ def report(
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--tasks", nargs="+", help="only these")
-    add("--items", type=int, default=10, help="of a task and level")
-    levels = [DEFAULTS, 0.0, 0.5, 1.0]
-    add("--levels", nargs="+", type=read_level, default=levels, help="or defaults")
-    add("--seed", type=int, default=FIRST_SEED, help="of the first item")
-    add("--cascade", type=Path, metavar="FILE", help="with cascade_score")
-    add("--below", type=float, default=0.8, help="list what is scored less often")
-    add("--processes", type=int, default=os.cpu_count() or 1)
-    add("--markdown", action="store_true", help="tables for a page")
-    add("--json", type=Path, metavar="FILE")
-    options = parser.parse_args()
-    if load_cascade(options.cascade) is None:
-        print("without cascade_score: --cascade names a file that has it")
-    job = functools.partial(
-        measure,
-        levels=options.levels,
-        items=options.items,
-        seed=options.seed,
-        cascade=options.cascade,
+    parser = build_parser(__doc__.splitlines()[0], FIRST_SEED)
+    parser.add_argument(
+        "--below", type=float, default=0.8, help="list what scores less"
     )
-    tasks = options.tasks or list(library.describe().tasks)
-    found = for_each_task(job, tasks, options.processes)
+    options = parser.parse_args()
+    found = audit(measure, options)
     print("\n".join(report(shares(found), options.below, options.markdown)))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -26,19 +26,18 @@ import dataclasses
 import functools
 import io
 import json
-import multiprocessing
-import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.table import fault_of, rules_of, solution
 from rg_env.tasks import library, scales
 from rg_env.tasks.sampler import mix_of_seed
+from tools.answer_texts.audit_command import for_each_task
+from tools.answer_texts.sampled_items import time_limit
 from tools.gold_solvers import boards, logic, numbers, words
 from tools.gold_solvers.reading import Solver
 
@@ -86,27 +85,10 @@ class Tally:
         return sum(self.verdicts[word] for word in REJECTED)
 
 
-class Late(Exception):
-    """A limit of time has passed."""
-
-
-@contextlib.contextmanager
-def _limited() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise Late
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(LIMIT_S)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-
-
 def _entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any] | None:
     """Make an entry as the library makes it; None if it does not, or takes too long."""
     try:
-        with _limited(), contextlib.redirect_stdout(io.StringIO()):
+        with time_limit(LIMIT_S), contextlib.redirect_stdout(io.StringIO()):
             return library.make_entry(task, params, seed, checked=False)
     except Exception:  # noqa: BLE001 - foreign code may raise anything
         return None
@@ -115,7 +97,7 @@ def _entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any] | 
 def _verdict(task: str, entry: Mapping[str, Any]) -> str:
     gold = solution(task, entry)
     try:
-        with _limited():
+        with time_limit(LIMIT_S):
             return SOLVERS[task](entry["question"], str(gold))
     except Exception:  # noqa: BLE001 - a solver that cannot read a question says so
         return "not judged"
@@ -194,15 +176,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     tasks = options.tasks or sorted(SOLVERS)
-    context = multiprocessing.get_context("spawn")
-    results = {}
-    with ProcessPoolExecutor(2, mp_context=context) as executor:
-        judged = executor.map(functools.partial(judge, items=options.items), tasks)
-        for task, found in zip(tasks, judged, strict=True):
-            results[task] = found
-            done = f"{len(results)}/{len(tasks)} {task}"
-            print(f"\r{done:40}", end="", file=sys.stderr)
-    print(file=sys.stderr)
+    results = for_each_task(functools.partial(judge, items=options.items), tasks, 2)
     _show(results)
     if options.json:
         rows = [

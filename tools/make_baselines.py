@@ -22,7 +22,6 @@ from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
 from rg_env.tasks.baselines import (
     HIGHEST,
-    LISTS,
     TABLE,
     WORTH_SHIPPING,
     Baseline,
@@ -178,7 +177,7 @@ async def row_of(
 
 def _row_text(row: TaskBaselines) -> str:
     lists = []
-    for name in LISTS:
+    for name in ("baselines", "rules"):
         found = [dataclasses.asdict(one) for one in getattr(row, name)]
         lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
         lists.append(f'"{name}": [{lines}]')

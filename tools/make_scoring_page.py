@@ -22,15 +22,14 @@ TEXT = """\
 Written from the tables in `rg_env/task_rules/` and from reasoning-gym {version} by
 `python -m tools.make_scoring_page`.
 
-An answer goes through three steps, all of them in a worker process with a deadline:
+Three steps, in a worker process with a deadline:
 
 1. Longer than `max_answer_chars`, or not what a correct answer to the task can hold
    (the guards below): `rejected`, score 0. The text is read and never evaluated.
 2. The library's scorer gives its score, bare and tagged.
 3. Where that scorer has a known fault, the corrected score counts instead (the fixes
-   below), unless `scorer_fixes` is false. Where the installed scorer is another one
-   than the fix was written for, the fault is looked for again, and the log says what
-   was found.
+   below), unless `scorer_fixes` is false. In another version of the scorer the fault is
+   looked for again, and the log says what was found.
 
 ## Guards ({num_guards})
 

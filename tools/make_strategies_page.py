@@ -37,11 +37,10 @@ The expected score without solving, with the corrected scorers and reasoning-gym
 {version}. `python -m tools.make_baselines` measures it, `python -m
 tools.make_strategies_page` writes this page.
 
-{num_strategies} strategies know the form of questions and no task: they repeat the
-question or a part of it, pick one of what it names, fill grids and blanks with zeros or
-at random, sort or reverse what is given. {num_phrases} texts such as `-1`, `True` and
-`[]`, and the commonest right answers to other items, are given whatever is the
-question.
+{num_strategies} strategies know the form of questions and no task: they repeat a part
+of the question, pick one of what it names, fill grids and blanks, sort or reverse.
+{num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
+other items, are given to any question.
 
 At the library's defaults and at every step of a scale, all of them answer {screened}
 items. Where one scores {worth_measuring} or more, the {finalists} best answer
@@ -67,8 +66,8 @@ first. The scale stands from its easiest step to its hardest; `{nothing}` is les
 ## Rules of thumb
 
 A rule of thumb knows its task and looks at one sign of the question. It is not taken
-off the rewards. Where it decides nearly all items of a level, these say little of
-whether a model can solve the task.
+off the rewards. Where it decides nearly all items of a level, they say little of a
+model.
 
 {rules}
 """

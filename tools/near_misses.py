@@ -17,20 +17,16 @@ full. The exit status is 1 if there is one.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import functools
 import json
-import os
 import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rg_env.tasks import library
+from tools.answer_texts.audit_command import audit, build_parser
 from tools.answer_texts.four_scorers import FULL, SCORERS, load_cascade, scores
-from tools.answer_texts.in_processes import for_each_task
 from tools.answer_texts.near_changes import (
     CHANGES,
     DRESSES,
@@ -38,9 +34,7 @@ from tools.answer_texts.near_changes import (
     other_answer,
 )
 from tools.answer_texts.sampled_items import (
-    DEFAULTS,
     SampledItem,
-    read_level,
     sampled_items,
 )
 from tools.answer_texts.surely_wrong import is_wrong
@@ -181,29 +175,9 @@ def report(pays: Sequence[Pay], markdown: bool) -> Iterable[str]:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--tasks", nargs="+", help="only these")
-    add("--items", type=int, default=10, help="of a task and level")
-    levels = [DEFAULTS, 0.0, 0.5, 1.0]
-    add("--levels", nargs="+", type=read_level, default=levels, help="or defaults")
-    add("--seed", type=int, default=FIRST_SEED, help="of the first item")
-    add("--cascade", type=Path, metavar="FILE", help="with cascade_score")
-    add("--processes", type=int, default=os.cpu_count() or 1)
-    add("--markdown", action="store_true", help="tables for a page")
-    add("--json", type=Path, metavar="FILE")
+    parser = build_parser(__doc__.splitlines()[0], FIRST_SEED)
     options = parser.parse_args()
-    if load_cascade(options.cascade) is None:
-        print("without cascade_score: --cascade names a file that has it")
-    job = functools.partial(
-        measure,
-        levels=options.levels,
-        items=options.items,
-        seed=options.seed,
-        cascade=options.cascade,
-    )
-    tasks = options.tasks or list(library.describe().tasks)
-    found = for_each_task(job, tasks, options.processes)
+    found = audit(measure, options)
     pays = [pay for of_task in found.values() for pay in of_task]
     print("\n".join(report(pays, options.markdown)))
     if options.json:

@@ -6,7 +6,6 @@ Any file for the Atropos host will do; nothing of it is changed on disk. Once it
 loop runs, the probe
 
 - wakes every 5 ms and notes how late it is,
-- notes how long the hooks of its class take, by task where one is known,
 - tells the inference server the answer to each item, so that a simulated model can be
   right in half of its completions.
 
@@ -32,15 +31,6 @@ from typing import Any
 TICK_S = 0.005
 WRITE_EVERY_S = 1.0
 END_GRACE_S = 20.0
-METHODS = (
-    "get_next_item",
-    "collect_trajectories",
-    "score",
-    "handle_send_to_api",
-    "get_status",
-)
-"""The host's hooks that are timed; each waits for something."""
-
 Method = Callable[..., Awaitable[Any]]
 
 
@@ -52,7 +42,6 @@ class Probe:
         self._tell: socket.socket | None = socket.socket(socket.AF_UNIX)
         self._tell.connect(tell)
         self._delays: list[tuple[float, float]] = []
-        self._calls: list[tuple[float, str, str, float]] = []
         self._began = False
 
     def start(self, main: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
@@ -64,9 +53,8 @@ class Probe:
 
     async def _with_watch(self, main: Coroutine[Any, Any, Any]) -> Any:
         for cls in environments():
-            for name in METHODS:
-                if hasattr(cls, name):
-                    setattr(cls, name, self._timed(name, getattr(cls, name)))
+            if hasattr(cls, "get_next_item"):
+                cls.get_next_item = self._telling(cls.get_next_item)
         watch = asyncio.ensure_future(self._watch())
         try:
             return await main
@@ -85,23 +73,14 @@ class Probe:
                 written = now
                 self._write()
 
-    def _timed(self, name: str, method: Method) -> Method:
-        @functools.wraps(method)
-        async def timed(env: Any, *args: Any, **kwargs: Any) -> Any:
-            began = time.monotonic()
-            result = await method(env, *args, **kwargs)
-            now = time.monotonic()
-            entry = None
-            if name == "get_next_item":
-                entry = entry_of(result)
-                self._tell_answer(entry)
-            elif name == "score":
-                entry = entry_of_rollouts(args[0] if args else None)
-            took_ms = round(1e3 * (now - began), 3)
-            self._calls.append((round(now, 4), name, task_of(entry), took_ms))
-            return result
+    def _telling(self, get_next_item: Method) -> Method:
+        @functools.wraps(get_next_item)
+        async def telling(env: Any, *args: Any, **kwargs: Any) -> Any:
+            item = await get_next_item(env, *args, **kwargs)
+            self._tell_answer(entry_of(item))
+            return item
 
-        return timed
+        return telling
 
     def _tell_answer(self, entry: dict[str, Any] | None) -> None:
         if entry is None or self._tell is None:
@@ -117,13 +96,13 @@ class Probe:
             self._tell = None
 
     def _write(self) -> None:
-        lines = [{"delays": self._delays}, {"calls": self._calls}]
-        self._delays, self._calls = [], []
+        line = json.dumps({"delays": self._delays})
+        self._delays = []
         with open(self._path, "a", encoding="utf-8") as report:  # noqa: PTH123
-            report.writelines(json.dumps(line) + "\n" for line in lines)
+            report.write(line + "\n")
 
 
-def environments() -> Iterator[type]:
+def environments() -> Iterator[Any]:
     """Yield the environment classes that nothing is derived from."""
     host = sys.modules.get("atroposlib.envs.base")
     open_classes = [] if host is None else [host.BaseEnv]
@@ -142,17 +121,9 @@ def entry_of(item: Any) -> dict[str, Any] | None:
     return None
 
 
-def entry_of_rollouts(rollouts: Any) -> dict[str, Any] | None:
-    """Return the library's entry in the rollouts given to `score`."""
-    if isinstance(rollouts, list) and rollouts and isinstance(rollouts[0], dict):
-        entry = rollouts[0].get("rg_item")
-        return entry if isinstance(entry, dict) else None
-    return None
-
-
-def task_of(entry: dict[str, Any] | None) -> str:
+def task_of(entry: dict[str, Any]) -> str:
     """Return the task of an entry, "?" where it does not say."""
-    metadata = (entry or {}).get("metadata")
+    metadata = entry.get("metadata")
     name = metadata.get("source_dataset") if isinstance(metadata, dict) else None
     return str(name or "?")
 

@@ -134,20 +134,18 @@ WIDEST_LABEL = 26
 Cell = Callable[[str, str], str]
 
 
-def _empty(heading: str, *columns: str, left: int = 1) -> Table:
-    """Return a table whose first columns are text and the others numbers."""
+def _empty(heading: str, *columns: str) -> Table:
+    """Return a table whose first column is text and the others numbers."""
     table = Table(title=heading, title_justify="left", box=None, pad_edge=False)
-    for place, column in enumerate(columns):
-        if place < left:
-            table.add_column(column, max_width=WIDEST_LABEL)
-        else:
-            table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", max_width=WIDEST_LABEL)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
     return table
 
 
 def _table(heading: str, runs: Sequence[Run], columns: Mapping[str, Cell]) -> Table:
     """Return a table with one row for each setting and contestant."""
-    table = _empty(heading, "", *columns)
+    table = _empty(heading, *columns)
     for title in settings_of(runs):
         table.add_row(f"[bold]{title}")
         for who in contestants_of(runs):
@@ -157,14 +155,49 @@ def _table(heading: str, runs: Sequence[Run], columns: Mapping[str, Cell]) -> Ta
     return table
 
 
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "What reached the API (medians of the rounds)": {
+        "groups\n/s": "groups/s",
+        "rollouts\n/s": "rollouts/s",
+        "tokens\n/s": "tokens/s",
+        "of workers\n/latency": "share of workers/latency",
+        "server\nidle": "server idle",
+        "in\nflight": "in flight",
+        "first\ns": "first group s",
+    },
+    "What it took: CPU in ms a group": {
+        "main\nprocess": "CPU main ms",
+        "its\nchildren": "CPU children ms",
+        "API": "CPU API ms",
+        "inference\nserver": "CPU server ms",
+        "trainer,\nharness": "CPU harness ms",
+    },
+    "Memory of main process and children, in MiB (PSS: shared pages once)": {
+        "peak\nRSS": "peak RSS MiB",
+        "peak\nPSS": "peak PSS MiB",
+        "last\nPSS": "final PSS MiB",
+    },
+    "How late, in ms: the environment's event loop, and an idle process": {
+        "loop\np50": "loop p50 ms",
+        "\np99": "loop p99 ms",
+        "\nmax": "loop max ms",
+        "idle\np99": "idle process p99 ms",
+        " \nmax": "idle process max ms",
+        "CPU of\nothers": "busy with others",
+    },
+}
+"""Heading to columns, and to the measure of each."""
+
+SHARES = ("share of workers/latency", "server idle", "waste", "busy with others")
+"""Measures that are shown as a percentage."""
+
+
 def tables(runs: Sequence[Run]) -> Group:
     """Return what was found, in tables of at most 80 columns."""
 
-    def number(measure: str) -> Cell:
-        return lambda title, who: _number(median(runs, title, who, measure))
-
-    def share(measure: str) -> Cell:
-        return lambda title, who: _share(median(runs, title, who, measure))
+    def of_measure(measure: str) -> Cell:
+        shown = _share if measure in SHARES else _number
+        return lambda title, who: shown(median(runs, title, who, measure))
 
     def wasted(reason: str) -> Cell:
         def cell(title: str, who: str) -> str:
@@ -174,110 +207,24 @@ def tables(runs: Sequence[Run]) -> Group:
 
         return cell
 
-    shown: list[Any] = [
-        _table(
-            "What reached the API (medians of the rounds)",
-            runs,
-            {
-                "groups\n/s": number("groups/s"),
-                "rollouts\n/s": number("rollouts/s"),
-                "tokens\n/s": number("tokens/s"),
-                "of workers\n/latency": share("share of workers/latency"),
-                "server\nidle": share("server idle"),
-                "in\nflight": number("in flight"),
-                "first\ns": number("first group s"),
-            },
-        ),
-        _table(
-            "What it took: CPU in ms a group",
-            runs,
-            {
-                "main\nprocess": number("CPU main ms"),
-                "its\nchildren": number("CPU children ms"),
-                "API": number("CPU API ms"),
-                "inference\nserver": number("CPU server ms"),
-                "trainer,\nharness": number("CPU harness ms"),
-            },
-        ),
-        _table(
-            "Memory of main process and children, in MiB (PSS: shared pages once)",
-            runs,
-            {
-                "peak\nRSS": number("peak RSS MiB"),
-                "peak\nPSS": number("peak PSS MiB"),
-                "last\nPSS": number("final PSS MiB"),
-            },
-        ),
-        _table(
-            "How late, in ms: the environment's event loop, and an idle process",
-            runs,
-            {
-                "loop\np50": number("loop p50 ms"),
-                "\np99": number("loop p99 ms"),
-                "\nmax": number("loop max ms"),
-                "idle\np99": number("idle process p99 ms"),
-                " \nmax": number("idle process max ms"),
-                "CPU of\nothers": share("busy with others"),
-            },
-        ),
-        _table(
-            "Rollouts generated or begun that did not reach the API",
-            runs,
-            {
-                "all": share("waste"),
-                "cancelled": wasted("cancelled"),
-                "dropped": wasted("dropped by the environment"),
-                "rejected": wasted("rejected by the API"),
-                "stranded": wasted("stranded in the API"),
-            },
-        ),
-        _hooks(runs),
+    shown = [
+        _table(heading, runs, {c: of_measure(m) for c, m in columns.items()})
+        for heading, columns in TABLES.items()
     ]
-    names = contestants_of(runs)
-    shown += [_ratios(runs, names[0], other) for other in names[1:]]
-    shown.append(_slowest(runs, names[0]))
-    parts: list[Any] = []
-    for part in shown:
-        parts += [part, Text()]
-    return Group(*parts)
-
-
-def _hooks(runs: Sequence[Run]) -> Table:
-    """Return how long the host waits in each hook, mean over the runs' calls."""
-    hooks = list(dict.fromkeys(hook for run in runs for hook in run["hooks_ms"]))
-
-    def mean(hook: str) -> Cell:
-        def cell(title: str, who: str) -> str:
-            found = [run["hooks_ms"].get(hook) for run in _of(runs, title, who)]
-            means = [one["mean"] for one in found if one is not None]
-            return _number(statistics.median(means) if means else None)
-
-        return cell
-
-    columns = {hook.replace("_", "_\n", 1): mean(hook) for hook in hooks}
-    return _table("Mean duration of the host's hooks, in ms", runs, columns)
+    waste = {reason.split()[0]: wasted(reason) for reason in WASTE}
+    heading = "Rollouts generated or begun that did not reach the API"
+    shown.append(_table(heading, runs, {"all": of_measure("waste"), **waste}))
+    first, *others = contestants_of(runs)
+    shown += [_ratios(runs, first, other) for other in others]
+    return Group(*(part for table in shown for part in (table, Text())))
 
 
 def _ratios(runs: Sequence[Run], first: str, second: str) -> Table:
     heading = f"{first} / {second} (medians of the rounds' ratios)"
-    table = _empty(heading, "", *(measure.replace(" ", "\n") for measure in COMPARED))
+    table = _empty(heading, *(measure.replace(" ", "\n") for measure in COMPARED))
     for title in settings_of(runs):
         cells = [_number(ratio(runs, title, first, second, m)) for m in COMPARED]
         table.add_row(title, *cells)
-    return table
-
-
-def _slowest(runs: Sequence[Run], who: str) -> Table:
-    heading = f"Where the host of {who} waited longest, by task (last run)"
-    columns = ("hook", "task", "calls", "mean ms", "max ms")
-    table = _empty(heading, *columns, left=2)
-    last = [run for run in runs if run["contestant"] == who][-1:]
-    for run in last:
-        for hook, tasks in run["slowest"].items():
-            for task in tasks[:4]:
-                calls, mean, most = task["calls"], task["mean_ms"], task["max_ms"]
-                numbers = (str(calls), _number(mean), _number(most))
-                table.add_row(hook, task["task"], *numbers)
     return table
 
 

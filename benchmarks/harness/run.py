@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from benchmarks.harness import seen
 from benchmarks.harness.setting import Contestant, Setting
 from benchmarks.harness.stage import Snapshot, Stage, set_up
 
@@ -51,19 +52,18 @@ async def measure(
           `tokens_per_s` (prompts included), `of_ceiling` (of workers/latency).
         - Of the window, at the inference server: `server_idle` (share of the time
           without a request in flight), `in_flight` (mean) of `in_flight_allowed`.
-        - Of the window, in the environment: `loop_ms` (how late its event loop was),
-          `hooks_ms`.
+        - Of the window, in the environment: `loop_ms` (how late its event loop was).
         - Of the window, on the machine: `cpu_ms_per_group` by process, `machine_ms`
           (how late an idle process was), `busy_with_others` (share of all CPU).
         - Of the whole run: `waste` in rollouts, `memory_mib` of main process and
-          children, `slowest` tasks, `faults` of the groups that were checked, `end`
+          children, `faults` of the groups that were checked, `end`
           (status, seconds, processes left behind), what the environment last `said`
           of its rollouts, and the files `left_by_texts` that were executed.
 
     Raises:
         RuntimeError: Something did not start, or the environment ended.
     """
-    _make(folder)
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     async with set_up(contestant, setting, folder) as (stage, began):
         first = await _until_first(stage, say)
         await _until_groups(stage, setting.warmup, START_TIMEOUT_S, say)
@@ -83,18 +83,11 @@ async def measure(
             "memory_mib": _memory(stage),
         }
     found["end"] = [await env.stop() for env in stage.envs]
-    found["said"] = _last_words(folder)
-    found["left_by_texts"] = _files_left_by_texts(folder)
+    found |= _left_in(folder)
     window = (start.api["t"], end.api["t"])
-    found["loop_ms"] = seen.loop_delays(stage.reports, *window)
-    found["machine_ms"] = seen.loop_delays([stage.control], *window)
-    found["hooks_ms"] = seen.hook_times(stage.reports, *window)
-    found["slowest"] = seen.slowest_tasks(stage.reports)
+    found["loop_ms"] = loop_delays(stage.reports, *window)
+    found["machine_ms"] = loop_delays([stage.control], *window)
     return found
-
-
-def _make(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 async def _until_first(stage: Stage, say: Say) -> float:
@@ -127,9 +120,9 @@ async def _drain(stage: Stage) -> dict[str, Any]:
     before, since = -1, time.monotonic()
     while time.monotonic() < min(deadline, since + QUIET_S):
         counts = await stage.ask_api()
-        seen = counts["accepted"] + counts["buffered"] + counts["rejected"]
-        if seen != before:
-            before, since = seen, time.monotonic()
+        arrived = counts["accepted"] + counts["buffered"] + counts["rejected"]
+        if arrived != before:
+            before, since = arrived, time.monotonic()
         await asyncio.sleep(POLL_S)
     made = (await stage.ask_server())["completions"]
     waste = {
@@ -189,6 +182,33 @@ def _rates(
     }
 
 
+def loop_delays(
+    reports: Sequence[Path], start: float, end: float
+) -> dict[str, float | int]:
+    """Return how late the event loops were in a window of the monotonic clock.
+
+    Returns:
+        p50, p99 and max in milliseconds, the number of samples, and the maximum before
+        the window.
+
+    Raises:
+        RuntimeError: The probe saw no loop in the window.
+    """
+    lines = [json.loads(x) for r in reports for x in r.read_text("utf-8").splitlines()]
+    delays = [delay for line in lines for delay in line["delays"]]
+    inside = [late for t, late in delays if start <= t <= end]
+    if len(inside) < 2:
+        raise RuntimeError("the probe saw no event loop in the environment's process")
+    cuts = statistics.quantiles(inside, n=100)
+    return {
+        "p50": cuts[49],
+        "p99": cuts[98],
+        "max": max(inside),
+        "samples": len(inside),
+        "max_before": max((late for t, late in delays if t < start), default=0.0),
+    }
+
+
 def _memory(stage: Stage) -> dict[str, float]:
     trees = [env.tree for env in stage.envs]
     return {
@@ -199,14 +219,11 @@ def _memory(stage: Stage) -> dict[str, float]:
     }
 
 
-def _files_left_by_texts(folder: Path) -> int:
-    return len(list(folder.glob("left_by_texts/*")))
-
-
-def _last_words(folder: Path) -> list[str]:
-    """Return the last line about the outcomes of rollouts in each log, if any."""
+def _left_in(folder: Path) -> dict[str, Any]:
+    """Return the last line of each log about outcomes, and the number of files left."""
     words = []
     for log in sorted(folder.glob("env_*.log")):
         lines = log.read_text("utf-8", errors="replace").splitlines()
         words += [line for line in lines if "rollouts queried" in line][-1:]
-    return words
+    left_by_texts = len(list(folder.glob("left_by_texts/*")))
+    return {"said": words, "left_by_texts": left_by_texts}

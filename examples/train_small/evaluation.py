@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import RunFailed
-from rg_env.reports.evaluation_summary import Estimate, estimate
+from rg_env.evaluation.statistics import Estimate, estimate
 
 PAUSE_S = 60.0
 """Between two groups: so long nothing was asked for."""
@@ -47,13 +47,13 @@ def held_out_scores(folder: Path, known: Container[str]) -> Scores:
     """
     scores: dict[str, dict[str, float]] = {}
     for sample in _lines(folder / "samples.jsonl"):
-        if sample["score"] is None:
+        if sample.get("score") is None:
             raise RunFailed(f"{folder}: an item has no score: {sample['outcome']}")
         if key(sample["question"]) not in known:
             of_task = scores.setdefault(sample["task"], {})
             of_task[key(sample["question"])] = sample["score"]
     return {
-        task: estimate(list(of_question.values()))
+        task: estimate(list(of_question.values()), list(of_question))
         for task, of_question in sorted(scores.items())
     }
 

@@ -24,9 +24,12 @@ import orjson
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.connection import MOST_BYTES_OF_THE_API, read_bounded
-from rg_env.inference.connection_faults import KEEP_ALIVE_S, SILENT, may_pass
-from rg_env.inference.refusals import describe
+from rg_env.inference.connection import (
+    KEEP_ALIVE_S,
+    MOST_BYTES_OF_THE_API,
+    read_bounded,
+)
+from rg_env.inference.request_failures import SILENT, describe, may_pass
 
 logger = logging.getLogger(__name__)
 
@@ -85,9 +88,7 @@ class ApiClient:
             needs: Keys without which the reply is not one that the Atropos API gives.
 
         Raises:
-            ApiUnreachable: No answer, or none of the API.
-            ApiFaulted: A 5xx, or one that says to come later.
-            ApiRefused: Another 4xx.
+            ApiDown, ApiRefused: See the module.
         """
         body, headers = None, {}
         if payload is not None:

@@ -7,7 +7,6 @@ restarted is fatal, and a registration without a name fails.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import math
 import random
@@ -26,8 +25,7 @@ from rg_env.atropos.api_client import (
     ApiUnreachable,
 )
 from rg_env.errors import RunFailed, SettingError
-from rg_env.inference.connection_faults import may_pass, why_never
-from rg_env.inference.refusals import LONGEST_READ, said_in
+from rg_env.inference.request_failures import LONGEST_READ, may_pass, said_in, why_never
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +44,8 @@ OWN_NAME = "AtroposLib"
 async def refuse_another_program(url: str) -> None:
     """Refuse a program that answers, and is not the Atropos API.
 
-    A proxy that has not found the API yet may answer once in its place, so it is looked
-    at several times. One that is silent or fails is waited for.
+    A proxy that has not found the API yet may answer once in its place, so it is probed
+    several times. One that is silent or fails is waited for.
 
     Args:
         url: The API's, as the user wrote it, without a slash at its end.
@@ -84,45 +82,8 @@ class ApiForgotUsError(RunFailed):
     about = "the Atropos API has lost this environment"
 
 
-@dataclasses.dataclass(frozen=True)
-class Registration:
-    """What the API says to a new environment.
-
-    Attributes:
-        env_id: Its number.
-        name: What W&B's keys and the checkpoints are named after.
-        starting_step: The trainer's first step.
-        checkpoint_dir: Where the trainer saves.
-        checkpoint_interval: Every how many steps, 0 or less for never.
-        num_steps: The trainer's last step, -1 where it says none.
-    """
-
-    env_id: int
-    name: str
-    starting_step: int
-    checkpoint_dir: str
-    checkpoint_interval: int
-    num_steps: int
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainerLimits:
-    """What the trainer asks of groups; -1 where it says nothing.
-
-    Attributes:
-        batch_size: Rollouts of a batch.
-        max_token_len: A sequence must stay below it, in tokens.
-    """
-
-    batch_size: int
-    max_token_len: int
-
-
 class ApiSession:
     """This environment as the API knows it.
-
-    Args:
-        client: How the API is reached.
 
     Attributes:
         env_id: The API's number for this environment, None before it is registered.
@@ -130,7 +91,7 @@ class ApiSession:
     """
 
     def __init__(self, client: ApiClient) -> None:
-        self._client = client
+        self.client = client
         self._fingerprint = 1.0 + random.random() * FINGERPRINT
         self._status_s = -math.inf
         self.env_id: int | None = None
@@ -138,23 +99,22 @@ class ApiSession:
 
     # -- beginning ---------------------------------------------------------------------
 
-    async def _ask_first(
+    async def _request_first(
         self, method: str, path: str, payload: Any = None, needs: Sequence[str] = ()
     ) -> dict[str, Any]:
         """Send a request; before the first registration, see to whom.
 
         Raises:
             SettingError: Whatever answers there is no Atropos API.
-            ApiDown, ApiRefused: As of the client.
         """
         hanging = asyncio.get_running_loop().call_later(
-            patience.PROBE_SILENT_AFTER_S, self._client.say_silent
+            patience.PROBE_SILENT_AFTER_S, self.client.say_silent
         )
         try:
-            return await self._client.request(method, path, payload, needs)
+            return await self.client.request(method, path, payload, needs)
         except (ApiUnreachable, ApiRefused):
             if self.env_id is None:
-                await refuse_another_program(self._client.url)
+                await refuse_another_program(self.client.url)
             raise
         finally:
             hanging.cancel()
@@ -166,8 +126,8 @@ class ApiSession:
             SettingError: Whatever answers there is no Atropos API.
         """
         while True:
-            info = await self._client.patiently(
-                lambda: self._ask_first(
+            info = await self.client.patiently(
+                lambda: self._request_first(
                     "GET", "/wandb_info", needs=("group", "project")
                 )
             )
@@ -183,8 +143,8 @@ class ApiSession:
         group_size: int,
         max_token_length: int,
         min_batch_allocation: float | None,
-    ) -> Registration:
-        """Register, once the trainer has started.
+    ) -> dict[str, Any]:
+        """Register, once the trainer has started; return what the API says.
 
         Args:
             name: What is asked for; the API numbers environments of one name.
@@ -215,21 +175,16 @@ class ApiSession:
         logger.info(
             "registered as environment %s (%s)", self.env_id, reply["wandb_name"]
         )
-        return Registration(
-            env_id=reply["env_id"],
-            name=reply["wandb_name"],
-            starting_step=reply["starting_step"],
-            checkpoint_dir=reply["checkpoint_dir"],
-            checkpoint_interval=reply["checkpoint_interval"],
-            num_steps=reply["num_steps"],
-        )
+        return reply
 
     async def _register_once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        tries = self._client.retries
-        reply = await self._client.patiently(
-            lambda: self._ask_first("POST", "/register-env", payload, needs=("status",))
+        tries = self.client.retries
+        reply = await self.client.patiently(
+            lambda: self._request_first(
+                "POST", "/register-env", payload, needs=("status",)
+            )
         )
-        if reply["status"] == "success" and self._client.retries > tries:
+        if reply["status"] == "success" and self.client.retries > tries:
             await self._end_lost_registrations(reply["env_id"])
         return reply
 
@@ -241,8 +196,8 @@ class ApiSession:
         """
         for other_id in range(env_id):
             try:
-                ours = await self._ask_status(env_id)
-                other = await self._ask_status(other_id)
+                ours = await self._request_status(env_id)
+                other = await self._request_status(other_id)
             except (ApiDown, ApiRefused):
                 continue
             weight = ours["env_weight"]
@@ -250,14 +205,16 @@ class ApiSession:
                 logger.warning("environment %d is us, its reply was lost", other_id)
                 await self.disconnect(other_id)
 
-    async def trainer_limits(self) -> TrainerLimits:
-        """Return what the trainer asks of groups."""
-        info = await self._client.patiently(
-            lambda: self._client.request(
-                "GET", "/info", needs=("batch_size", "max_token_len")
-            )
+    async def trainer_limits(self) -> tuple[int, int]:
+        """Return the trainer's batch, in rollouts, and limit of length, in tokens.
+
+        A sequence must stay below the limit; -1 where the trainer says nothing.
+        """
+        needs = ("batch_size", "max_token_len")
+        info = await self.client.patiently(
+            lambda: self.client.request("GET", "/info", needs=needs)
         )
-        return TrainerLimits(info["batch_size"], info["max_token_len"])
+        return info["batch_size"], info["max_token_len"]
 
     # -- status ------------------------------------------------------------------------
 
@@ -266,10 +223,10 @@ class ApiSession:
         """Seconds since the API last told our status."""
         return time.monotonic() - self._status_s
 
-    async def _ask_status(self, env_id: int | None) -> dict[str, Any]:
+    async def _request_status(self, env_id: int | None) -> dict[str, Any]:
         needs = ("current_step", "queue_size", "env_weight")
         me = {"env_id": env_id}
-        return await self._client.request("GET", "/status-env", me, needs)
+        return await self.client.request("GET", "/status-env", me, needs)
 
     async def read_status(self) -> None:
         """Ask once for our status, and go by it from then on.
@@ -278,7 +235,7 @@ class ApiSession:
             ApiDown, ApiRefused: There is none.
         """
         env_id = self.env_id
-        status = await self._ask_status(env_id)
+        status = await self._request_status(env_id)
         if env_id == self.env_id:
             self.status, self._status_s = status, time.monotonic()
 
@@ -293,7 +250,7 @@ class ApiSession:
                 await self.read_status()
                 return
             except ApiUnreachable:
-                await self._client.patiently(lambda: self._client.request("GET", "/"))
+                await self.client.patiently(lambda: self.client.request("GET", "/"))
             except (ApiFaulted, ApiRefused) as error:
                 if await self._is_forgotten():
                     raise ApiForgotUsError(str(error)) from error
@@ -324,8 +281,8 @@ class ApiSession:
         for ever.
         """
         me = {"env_id": env_id}
-        leaving = self._client.patiently(
-            lambda: self._client.request("POST", "/disconnect-env", me)
+        leaving = self.client.patiently(
+            lambda: self.client.request("POST", "/disconnect-env", me)
         )
         try:
             await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
@@ -336,4 +293,4 @@ class ApiSession:
         """Tell the API that this environment ends, and close the connections."""
         if self.env_id is not None:
             await self.disconnect(self.env_id)
-        await self._client.close()
+        await self.client.close()

@@ -96,8 +96,7 @@ class Stateful(Protocol):
         """
 
 
-def settings_hash(settings: Mapping[str, Any]) -> str:
-    """Return the digest of settings, whatever their order."""
+def _digest(settings: Mapping[str, Any]) -> str:
     text = json.dumps(settings, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -107,17 +106,11 @@ def collect(
 ) -> dict[str, Any]:
     """Return the sum of the owners' states.
 
-    Args:
-        parts: The owners, by name.
-        settings: What decides the items of the run; kept, so that a checkpoint of
-            another run is told apart.
+    The settings that decide the items are kept, to tell another run's file apart.
     """
     states = {name: part.state_dict() for name, part in parts.items()}
-    return {
-        "version": VERSION,
-        "settings_hash": settings_hash(settings),
-        "settings": dict(settings),
-    } | states
+    own = {"version": VERSION, "settings_hash": _digest(settings)}
+    return {**own, "settings": dict(settings), **states}
 
 
 def _refuse_other_run(
@@ -126,21 +119,17 @@ def _refuse_other_run(
     then = state.get("settings")
     if not isinstance(then, dict):
         raise BadCheckpoint(f"{source} does not say which settings it is of")
-    if state.get("settings_hash") != settings_hash(then):
+    if state.get("settings_hash") != _digest(then):
         raise BadCheckpoint(f"{source} was changed: its settings and hash differ")
-    different = sorted(
-        name
-        for name in then.keys() | settings.keys()
-        if then.get(name) != settings.get(name)
-    )
-    if not different:
-        return
-    name = different[0]
-    raise BadCheckpoint(
-        f"{source} is of a run with another {name}: {then.get(name)!r}, now"
-        f" {settings.get(name)!r}; its items would not be those of this run, so set"
-        f" {', '.join(different)} as it was, or move the file away"
-    )
+    names = then.keys() | settings.keys()
+    different = sorted(n for n in names if then.get(n) != settings.get(n))
+    if different:
+        name = different[0]
+        raise BadCheckpoint(
+            f"{source} is of a run with another {name}: {then.get(name)!r}, now"
+            f" {settings.get(name)!r}; its items would not be those of this run, so set"
+            f" {', '.join(different)} as it was, or move the file away"
+        )
 
 
 def restore(

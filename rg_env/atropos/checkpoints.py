@@ -1,4 +1,18 @@
-"""What an instance saves and continues: checkpoints, and the ledger beside them.
+"""What an instance saves and a restarted one continues: checkpoints and the ledger.
+
+    {checkpoint_dir}/env_checkpoints/{name}/step-{step}.json
+    {checkpoint_dir}/env_checkpoints/{name}/ledger.json    what was counted, at any time
+    {checkpoint_dir}/env_checkpoints/.{name}.lock          held by the running instance
+
+The API names an instance after the order of registrations, so one that is started again
+gets another name while the API runs, and the name of another while it does not. A lock
+tells the folders of running instances from those that were left; of the latter, the one
+written last is continued. The folder of one of several shards is named after the shard
+instead, so that each continues its own in whatever order they are started.
+
+The ledger is a file of its own because a checkpoint is too old when a process is
+killed: it is written at every change, in one call, which SIGKILL cannot part. Where the
+trainer saves nothing, no ledger is kept either.
 
 Mends B10 of docs/host_defects.md: a checkpoint sets any attribute, needs the exact
 step, and is silently left out where it is missing.
@@ -6,104 +20,273 @@ step, and is silently left out where it is missing.
 
 from __future__ import annotations
 
+import fcntl
+import json
 import logging
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import Stateful
-from rg_env.atropos.checkpoint_lineage import Lineage
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.rollouts.run_dumps import Dumps
 
+if TYPE_CHECKING:
+    from atroposlib.envs.base import BaseEnv
+
+    from rg_env.atropos.api_session import ApiSession
+
 logger = logging.getLogger(__name__)
+
+MAX_NAMES = 100
+
+
+def _lock(path: Path) -> int | None:
+    """Return the descriptor of a lock, None where a running process holds it.
+
+    A file system without locks gives every lock.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        pass
+    return descriptor
+
+
+class CheckpointFolder:
+    """The folder of one instance, held until `release`.
+
+    Args:
+        root: The trainer's checkpoint_dir.
+        name: What the API calls the instance; while another process holds that name's
+            folder, a free one is taken.
+        shard: Name of its part of the items; None where it has all of them.
+
+    Attributes:
+        name: The folder's name.
+    """
+
+    def __init__(self, root: str, name: str, shard: str | None = None) -> None:
+        self._root = root
+        stem = name.rpartition("_")[0]
+        if shard is not None:
+            name = f"{stem or name}_{shard}"
+        self._siblings = f"{stem}_*" if stem else ""
+        self._continued = self._siblings if shard is None else f"{name}.*"
+        self.name = name
+        self._held: int | None = None
+        self._ledger: int | None = None
+        self._ledger_bytes = 0
+        try:
+            self._hold(name)
+        except OSError as error:
+            logger.warning("checkpoints cannot be kept in %s: %s", self._base, error)
+
+    @property
+    def _base(self) -> Path:
+        return self.path(0).parent.parent
+
+    def _lock_path(self, name: str) -> Path:
+        return self._base / f".{name}.lock"
+
+    def _hold(self, name: str) -> None:
+        self._base.mkdir(parents=True, exist_ok=True)
+        for i in range(MAX_NAMES):
+            self.name = f"{name}.{i}" if i else name
+            self._held = _lock(self._lock_path(self.name))
+            if self._held is not None:
+                return
+        raise BlockingIOError(f"{MAX_NAMES} processes hold {name}")
+
+    def path(self, step: int) -> Path:
+        """Return where the checkpoint of a step is written."""
+        return checkpoint_files.path(self._root, self.name, step)
+
+    def newest(self, step: int) -> Path | None:
+        """Return the checkpoint to continue, none of them after `step`, if any."""
+        newest = [
+            checkpoint_files.newest(self._root, name, step)
+            for name in self._left_names(self._continued)
+        ]
+        found = [path for path in newest if path is not None]
+        return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+    def _left_names(self, pattern: str) -> Iterator[str]:
+        """Yield our name and those of a pattern that no process holds."""
+        yield self.name
+        for folder in sorted(self._base.glob(pattern)) if pattern else []:
+            if folder.name == self.name or not folder.is_dir():
+                continue
+            lock = _lock(self._lock_path(folder.name))
+            if lock is not None:
+                os.close(lock)
+                yield folder.name
+
+    def note_registration(self, url: str, env_id: int) -> None:
+        """Keep what tells the API, should this process be killed, that it is gone."""
+        if self._held is not None:
+            noted = json.dumps({"url": url, "env_id": env_id}).encode()
+            os.ftruncate(self._held, 0)
+            os.pwrite(self._held, noted, 0)
+
+    def killed_env_ids(self, url: str, before: int) -> list[int]:
+        """Return the ids below `before` of instances that an API was not told of.
+
+        Ids only grow while an API runs; one that is not below ours is of a former API.
+        """
+        ids = []
+        for name in self._left_names(self._siblings):
+            if name == self.name:
+                continue
+            try:
+                noted = json.loads(self._lock_path(name).read_bytes() or b"{}")
+            except (OSError, ValueError):
+                continue
+            if noted.get("url") == url and noted.get("env_id", before) < before:
+                ids.append(noted["env_id"])
+                self._lock_path(name).write_bytes(b"")
+        return ids
+
+    def begin_ledger(self) -> None:
+        """Keep a ledger from here on; a disk that refuses it is named."""
+        target = self.path(0).with_name("ledger.json")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+            self._ledger = os.open(target, flags, 0o644)
+            self._ledger_bytes = target.stat().st_size
+        except OSError as error:
+            logger.warning("no ledger is kept in %s: %s", target, error)
+
+    def keep(self, ledger: Mapping[str, Any]) -> None:
+        """Write the ledger, if one was begun."""
+        if self._ledger is None:
+            return
+        text = json.dumps(ledger).encode()
+        self._ledger_bytes = max(self._ledger_bytes, len(text))
+        try:
+            os.pwrite(self._ledger, text.ljust(self._ledger_bytes), 0)
+        except OSError as error:
+            logger.warning("the ledger is not kept any more: %s", error)
+            self._ledger = None
+
+    def release(self) -> None:
+        """Let the next instance continue this one; may be called twice."""
+        if self._held is not None:
+            os.ftruncate(self._held, 0)
+        for descriptor in (self._ledger, self._held):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._ledger = self._held = None
+
+
+def left_ledger(source: Path) -> dict[str, Any] | None:
+    """Return the ledger that lies beside a checkpoint, None where there is none."""
+    try:
+        ledger = json.loads((source.parent / "ledger.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        logger.warning("the ledger beside %s cannot be read: %s", source, error)
+        return None
+    return ledger if isinstance(ledger, dict) else None
 
 
 class Checkpoints:
     """The checkpoints and the ledger of one environment.
 
-    Args:
-        dumps: Its losses are part of the ledger on disk.
-
     Attributes:
         ledger: What became of the rollouts; on disk from `begin` on.
-        is_begun: Whether anything is saved at all.
     """
 
-    def __init__(self, dumps: Dumps) -> None:
+    def __init__(self, env: BaseEnv, dumps: Dumps) -> None:
+        self._env = env
         self._dumps = dumps
-        self._lineage: Lineage | None = None
+        self._folder: CheckpointFolder | None = None
+        self._is_begun = False
         self.ledger = Ledger(self._keep_ledger)
-        self.is_begun = False
 
     def _keep_ledger(self, ledger: dict[str, Any]) -> None:
-        if self._lineage is not None:
-            self._lineage.keep({**ledger, **self._dumps.losses()})
+        if self._folder is not None:
+            self._folder.keep({**ledger, **self._dumps.losses()})
 
-    def lineage(self, folder: str, name: str, shard: str | None) -> Lineage:
-        """Return this instance's folder of checkpoints, held from the first call on.
+    @property
+    def _name(self) -> str:
+        return self._env.wandb_prepend or str(self._env.name)
 
-        Args:
-            folder: The trainer's checkpoint_dir.
-            name: What the API calls the instance.
-            shard: Name of its part of the items; None where it has all of them.
+    @property
+    def folder(self) -> CheckpointFolder:
+        """This instance's folder, held from the first time on."""
+        if self._folder is None:
+            config = self._env.config
+            index, count = config.shard_index, config.num_shards
+            shard = None if count == 1 else f"shard{index}of{count}"
+            self._folder = CheckpointFolder(self._env.checkpoint_dir, self._name, shard)
+        return self._folder
+
+    async def end_killed_instances(self, session: ApiSession) -> None:
+        """Remember our registration, and end those of killed instances like us.
+
+        The API would count them in for ever, and wait for their part of every batch.
         """
-        if self._lineage is None:
-            self._lineage = Lineage(folder, name, shard)
-        return self._lineage
+        url, env_id = session.client.url, session.env_id
+        if env_id is None:
+            return
+        self.folder.note_registration(url, env_id)
+        for killed in self.folder.killed_env_ids(url, env_id):
+            logger.warning("the API is told that environment %d was killed", killed)
+            await session.disconnect(killed)
 
-    def begin(self, lineage: Lineage) -> None:
-        """Keep the ledger on disk from here on."""
-        lineage.begin_ledger()
-        self.is_begun = True
+    def begin(self) -> None:
+        """Keep the ledger on disk, and save at the end; the files are this run's."""
+        self.folder.begin_ledger()
+        self._is_begun = True
         self.ledger.tell()
+        self.save(self._env.curr_step)
 
-    def save_or_say(self, save: Callable[[int], None], step: int) -> None:
-        """Save a checkpoint; a disk that refuses it does not end the run.
-
-        Args:
-            save: The hook `save_checkpoint`.
-            step: The trainer's step.
-        """
+    def save(self, step: int) -> None:
+        """Have the hook save; a disk that refuses it does not end the run."""
         try:
-            save(step)
+            self._env.save_checkpoint(step)
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
     def restore(
-        self,
-        lineage: Lineage,
-        step: int,
-        owners: Callable[[], Mapping[str, Stateful]],
-        settings: Mapping[str, Any],
-    ) -> Path | None:
-        """Continue from the newest checkpoint that is not after a step.
+        self, owners: Callable[[], Mapping[str, Stateful]], settings: Mapping[str, Any]
+    ) -> None:
+        """Continue from the newest checkpoint that is not after the current step.
 
         Args:
-            lineage: Where checkpoints are looked for.
-            step: The trainer's step.
-            owners: Returns who takes over which part; asked only if there is one.
+            owners: Returns who takes over which part; called only if there is one.
             settings: What the run must share with the one that it continues.
-
-        Returns:
-            The checkpoint; None if there is none, and nothing was changed.
 
         Raises:
             BadCheckpoint: The file is broken or of another kind; nothing was loaded.
         """
-        source = lineage.newest(step)
-        if source is not None:
-            checkpoint_files.restore(owners(), settings, source)
-            self._continue_ledger(lineage, source)
-        return source
+        step = self._env.curr_step
+        source = self.folder.newest(step)
+        if source is None:
+            where = f"{self._env.checkpoint_dir or '.'} at or before step {step}"
+            logger.warning(
+                "no checkpoint of %s in %s: starting anew", self._name, where
+            )
+            return
+        checkpoint_files.restore(owners(), settings, source)
+        self._continue_ledger(source)
+        logger.info("continuing from %s at item %d", source, self._env.iter)
 
-    def _continue_ledger(self, lineage: Lineage, source: Path) -> None:
+    def _continue_ledger(self, source: Path) -> None:
         """Continue the ledger of the process that left a checkpoint.
 
-        What it had asked for and not yet counted when it was killed is counted here.
+        What was in flight and not yet counted when it was killed is counted here.
         """
-        left = lineage.left_ledger(source)
+        left = left_ledger(source)
         if left is None:
             return
         try:
@@ -115,13 +298,13 @@ class Checkpoints:
         if self.ledger.in_flight > 0:
             self.ledger.settle(Ending("killed", self.ledger.in_flight))
 
-    def end(self, save: Callable[[int], None], step: int) -> None:
+    async def end(self) -> None:
         """Save a last checkpoint, if any is saved, and let go of the folder.
 
         What became of every rollout is known by then.
         """
         self.ledger.tell()
-        if self.is_begun:
-            self.save_or_say(save, step)
-        if self._lineage is not None:
-            self._lineage.release()
+        if self._is_begun:
+            self.save(self._env.curr_step)
+        if self._folder is not None:
+            self._folder.release()

@@ -11,28 +11,18 @@ from typing import Any
 from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from pydantic import Field
 
-from rg_env.atropos.checked_settings import CheckedSettings
+from rg_env.atropos.settings import CheckedSettings
 from rg_env.scoring.scoring_rules import ScoringRules
 
 FEWEST_WORKERS, MOST_WORKERS = 2, 8
 """Bounds of the default number of workers; one is kept free for scoring."""
 
 STREAM_FIELDS = (
-    "seed",
-    "eval_seed",
-    "num_eval_samples_per_task",
-    "num_eval_tasks",
-    "complexity_mode",
-    "tasks",
-    "categories",
-    "exclude_tasks",
-    "task_weights",
-    "task_params",
-    "mixture",
-    "task_levels",
-    "task_choice",
-    "shard_index",
-    "num_shards",
+    *("seed", "eval_seed", "num_eval_samples_per_task", "num_eval_tasks"),
+    *("eval_level", "eval_preset"),
+    *("complexity_mode", "tasks", "categories", "exclude_tasks", "task_weights"),
+    *("task_params", "mixture", "task_levels", "task_choice"),
+    *("shard_index", "num_shards"),
 )
 """What a resumed run must share with the run it continues."""
 
@@ -41,7 +31,7 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
     """Settings of `ReasoningGymEnv`; docs/settings.md explains each.
 
     Source: atropos 296a0bc, ReasoningGymEnvConfig; differs: ranges are checked, unknown
-    fields are refused, and the fields below "choice" of `CheckedSettings` are new.
+    fields are refused, and `CheckedSettings` has new ones.
     """
 
     eval_handling: EvalHandlingEnum = Field(

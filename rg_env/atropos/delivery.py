@@ -1,6 +1,6 @@
 """The delivery of groups: their checks, the rows for people, the send to the API.
 
-What became of each group is returned, whatever happens on the way.
+What became of each group is counted, whatever happens on the way.
 
 Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
 error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
@@ -19,18 +19,13 @@ import dataclasses
 import functools
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
-from rg_env.atropos.api_client import (
-    ApiClient,
-    ApiFaulted,
-    ApiRefused,
-    ApiUnreachable,
-)
+from rg_env.atropos.api_client import ApiFaulted, ApiRefused, ApiUnreachable
 from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
@@ -46,29 +41,16 @@ FEW_TOKENS = 8192
 
 API_KEYS = frozenset(
     {
-        "tokens",
-        "masks",
-        "scores",
-        "advantages",
-        "ref_logprobs",
-        "messages",
-        "generation_params",
-        "inference_logprobs",
-        "overrides",
-        "group_overrides",
-        "images",
-        "distill_token_ids",
-        "distill_logprobs",
+        *("tokens", "masks", "scores", "advantages", "ref_logprobs", "messages"),
+        *("generation_params", "inference_logprobs", "overrides", "group_overrides"),
+        *("images", "distill_token_ids", "distill_logprobs"),
     }
 )
 """What the API keeps of a group; rows for people carry more."""
 
 SET_IF_ABSENT = (
-    "ref_logprobs",
-    "overrides",
-    "group_overrides",
-    "distill_token_ids",
-    "distill_logprobs",
+    *("ref_logprobs", "overrides", "group_overrides"),
+    *("distill_token_ids", "distill_logprobs"),
 )
 
 Group = dict[str, Any]
@@ -112,10 +94,6 @@ def fault_of(
         config: The settings.
         is_for_trainer: Whether every rollout needs a token that is trained on.
         limit_tokens: Every sequence must stay below it; 0 or less for no limit.
-
-    Returns:
-        The reason, None if there is none; and whether the group is whole enough for
-        its lengths to be among the run's numbers.
     """
     overrides = group.get("group_overrides") or {}
     size = overrides.get("group_size", config.group_size)
@@ -147,27 +125,12 @@ class _Parcel:
         return Ending(self.outcome, len(self.group["tokens"]))
 
 
-@dataclasses.dataclass(frozen=True)
-class Delivered:
-    """What became of the groups of one delivery.
-
-    Attributes:
-        endings: Of each group, in their order.
-        lengths: Trained tokens of each rollout that was looked at.
-        error: What ended the delivery early, to be raised when this is counted.
-    """
-
-    endings: Sequence[Ending]
-    lengths: Sequence[int]
-    error: BaseException | None = None
-
-
 class GroupDelivery:
     """Delivers groups to the API, to a file of rows, or to both.
 
     Args:
         env: Its hooks send a group and take it into the table for W&B.
-        client: How the API is reached.
+        settle: Counts what became of a group.
         session: This environment, as the API knows it.
         rows: Writes the rows for people; None where nobody asked for any.
         dumps: Keeps a group that the API did not take, with the reason.
@@ -176,59 +139,46 @@ class GroupDelivery:
     def __init__(
         self,
         env: BaseEnv,
-        client: ApiClient,
+        settle: Callable[..., None],
         session: ApiSession,
         rows: RowWriter | None,
         dumps: Dumps,
     ) -> None:
         self._env = env
-        self._client = client
+        self._settle = settle
+        self._client = session.client
         self._session = session
         self._rows = rows
         self._dumps = dumps
 
     async def deliver(
         self, groups: Any, item: Any, *, is_for_trainer: bool, limit_tokens: int
-    ) -> Delivered:
+    ) -> None:
         """Check a group, or several, write the rows, and send what is left.
 
-        Args:
-            groups: A group, or a list of groups of which some may be None.
-            item: Whose group it is.
-            is_for_trainer: Whether it goes to the API.
-            limit_tokens: Every sequence must stay below it; 0 or less for no limit.
-
-        Returns:
-            What became of each group, also after an error or a cancel.
+        `groups` is a group, or a list of groups of which some may be None.
         """
         parcels = [_Parcel(group) for group in listed(groups)]
-        lengths: list[int] = []
-        error: BaseException | None = None
         try:
-            left = await self._checked(parcels, lengths, is_for_trainer, limit_tokens)
+            left = await self._checked(parcels, is_for_trainer, limit_tokens)
             if left and is_for_trainer:
                 await self._send(left, as_list=isinstance(groups, list))
             for parcel in left:
                 await self._env.add_rollouts_for_wandb(parcel.group, item)
-        except asyncio.CancelledError as cancelled:
-            error, ended = cancelled, "cancelled"
-        except Exception as failed:  # noqa: BLE001 - of a subclass, a disk or W&B
-            error, ended = failed, "failed"
-        if error is not None:
-            may_end = (
-                {"refused_by_api", "written"} if is_for_trainer else {"refused_by_api"}
-            )
+        except BaseException as error:
+            is_cancel = isinstance(error, asyncio.CancelledError)
             for parcel in parcels:
-                if parcel.outcome in may_end:
-                    parcel.outcome = ended  # type: ignore[assignment]
-        return Delivered([parcel.ending for parcel in parcels], lengths, error)
+                is_written = parcel.outcome == "written" and not is_for_trainer
+                if parcel.outcome in ("refused_by_api", "written") and not is_written:
+                    parcel.outcome = "cancelled" if is_cancel else "failed"
+            raise
+        finally:
+            self._settle(*(parcel.ending for parcel in parcels))
+            taken = [parcel.outcome in ("sent", "unsent") for parcel in parcels]
+            self._env.items_sent_this_step += sum(taken)
 
     async def _checked(
-        self,
-        parcels: Sequence[_Parcel],
-        lengths: list[int],
-        is_for_trainer: bool,
-        limit_tokens: int,
+        self, parcels: Sequence[_Parcel], is_for_trainer: bool, limit_tokens: int
     ) -> list[_Parcel]:
         """Return the parcels that pass the checks, their rows written."""
         left = []
@@ -246,7 +196,7 @@ class GroupDelivery:
                 is_for_trainer=is_for_trainer,
                 limit_tokens=limit_tokens,
             )
-            lengths += own if is_whole else []
+            self._env.completion_lengths += own if is_whole else []
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
                 continue

@@ -1,10 +1,13 @@
 """The folder of one evaluation: each sample on disk when it comes, then the numbers.
 
-    evaluate_config.yaml    the settings, with the first sample
-    samples.jsonl           a line for each item, in the order in which they are scored
+    evaluate_config.yaml    the settings and versions, with the first sample
+    samples.jsonl           a line for each completion, in the order of their scoring
     metrics.json            the numbers, once all samples are on disk
 
-A folder that holds an evaluation is left as it is: the next one goes into `folder_1`.
+A folder without numbers holds an evaluation that was ended. `evaluate` continues it
+where the settings are the same that decide items, completions and scores; it is locked
+while it is written. Any other evaluation is left as it is: the next one goes into
+`folder_1`.
 """
 
 from __future__ import annotations
@@ -13,17 +16,57 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import yaml
+
+from rg_env.atropos.settings import (
+    EvaluationSettings,
+    ItemSettings,
+    LevelSettings,
+    RewardSettings,
+    SamplingSettings,
+)
+from rg_env.evaluation.sample_rows import Row, read_rows
 from rg_env.off_loop import off_loop
-from rg_env.reports.evaluation_summary import EvalResult
+from rg_env.rollouts.line_file import locked
 from rg_env.rollouts.row_writer import RowWriter
 
 logger = logging.getLogger(__name__)
 
 METRICS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
+
+_DECIDE_NOTHING = {
+    *("data_dir_to_save_evals", "max_eval_workers", "steps_per_eval"),
+    *("eval_handling", "eval_limit_ratio"),
+}
+DECIDING = {
+    name
+    for group in (
+        ItemSettings,
+        LevelSettings,
+        SamplingSettings,
+        RewardSettings,
+        EvaluationSettings,
+    )
+    for name in group.model_fields
+} - _DECIDE_NOTHING
+"""Settings of the environment that decide an evaluation, or might."""
+
+OF_SERVERS = ("model_name", "server_type", "extra_body")
+"""The same of a server: where it is and how it is asked changes nothing."""
+
+
+def deciding(settings: Any) -> Any:
+    """Return those of an evaluation's settings that decide its samples."""
+    env, servers = settings["env"], settings["openai"]
+    return (
+        {name: value for name, value in env.items() if name in DECIDING},
+        [{name: server.get(name) for name in OF_SERVERS} for server in servers],
+        settings["versions"],
+    )
 
 
 class EvaluationFiles:
@@ -31,32 +74,96 @@ class EvaluationFiles:
 
     Args:
         wanted: `data_dir_to_save_evals`; None keeps nothing.
-        settings: What is written beside the samples.
-        items: To be evaluated.
+        settings: What is written beside the samples, as YAML.
+        completions: To be had.
+        resumes: Whether an evaluation that was ended may be continued; not in `serve`,
+            where the model has learned since.
+
+    Attributes:
+        done: Samples that an earlier run has left.
     """
 
-    def __init__(self, wanted: str | None, settings: str, items: int) -> None:
-        self._wanted, self._settings, self._items = wanted, settings, items
+    def __init__(
+        self, wanted: str | None, settings: str, completions: int, *, resumes: bool
+    ) -> None:
+        self._wanted, self._settings = wanted, settings
+        self._completions, self._resumes = completions, resumes
         self._folder: Path | None = None
+        self._lock: BinaryIO | None = None
         self._rows: RowWriter | None = None
-        self._waiting: list[Mapping[str, Any]] = []
+        self._waiting: list[Row] = []
         self._error: OSError | None = None
+        self._kept = 0
+        self.done: Sequence[Row] = ()
 
     async def __aenter__(self) -> EvaluationFiles:
-        """Begin the evaluation."""
+        """Begin the evaluation, or continue one that was ended."""
+        if self._wanted is not None and self._resumes:
+            await off_loop(self._find_ended)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
         """Close the samples; say where they are if the evaluation was interrupted."""
-        if self._rows is None:
-            return
-        await off_loop(self._rows.close)
-        if kind is not None and issubclass(kind, asyncio.CancelledError):
-            found = f"{self._rows.rows} of {self._items} samples are in {self._folder}"
-            logger.warning("the evaluation was interrupted: %s", found)
+        if self._rows is not None:
+            await off_loop(self._rows.close)
+            if kind is not None and issubclass(kind, asyncio.CancelledError):
+                self._say_ended("was interrupted")
+        if self._lock is not None:
+            self._lock.close()
 
-    async def keep(self, sample: Mapping[str, Any]) -> None:
+    def _say_ended(self, how: str) -> None:
+        written = len(self.done) + self._kept - len(self._waiting)
+        found = f"{written} of {self._completions} samples"
+        logger.warning("the evaluation %s: %s are in %s", how, found, self._folder)
+        if self._resumes:
+            option = f"--env.data_dir_to_save_evals {self._folder}"
+            logger.warning("the same command with %s continues it", option)
+
+    def _folders(self) -> Iterator[Path]:
+        wanted = str(self._wanted)
+        numbered = (f"{wanted.rstrip('/')}_{number}" for number in itertools.count(1))
+        return map(Path, itertools.chain([wanted], numbered))
+
+    def _find_ended(self) -> None:
+        """Find an evaluation of these settings that was ended, and lock it."""
+        for folder in self._folders():
+            if not (folder / SAMPLES).exists():
+                return
+            if not self._is_ended(folder):
+                continue
+            try:
+                lock = locked(folder / SAMPLES)
+                if lock is None:
+                    continue  # another process writes it
+                rows = read_rows(folder / SAMPLES)
+            except OSError as error:
+                self._say_refused(error, "it is not continued")
+                continue
+            self._folder, self._lock = folder, lock
+            self.done = [row for row in rows if row.get("score") is not None]
+            logger.info(
+                "continuing the evaluation in %s: %d of %d samples are there",
+                *(folder, len(self.done), self._completions),
+            )
+            return
+
+    def _is_ended(self, folder: Path) -> bool:
+        if (folder / METRICS).exists():
+            return False
+        try:
+            text = (folder / SETTINGS).read_text(encoding="utf-8")
+            return bool(
+                deciding(yaml.safe_load(text))
+                == deciding(yaml.safe_load(self._settings))
+            )
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
+            return False
+        except yaml.YAMLError:
+            return False
+
+    async def keep(self, sample: Row) -> None:
         """Write a sample; while the disk takes none they wait in memory."""
+        self._kept += 1
         if self._wanted is not None:
             self._waiting.append(sample)
             await off_loop(self._write_waiting)
@@ -78,15 +185,15 @@ class EvaluationFiles:
         logger.error("env.data_dir_to_save_evals: %s: %s; %s", where, error, so)
 
     def _open(self) -> RowWriter:
-        self._folder = self._folder or self._claimed(str(self._wanted))
+        if self._folder is None:
+            self._folder = self._claimed()
+            self._lock = locked(self._folder / SAMPLES)
         (self._folder / SETTINGS).write_text(self._settings, encoding="utf-8")
         return RowWriter(self._folder / SAMPLES)
 
-    @staticmethod
-    def _claimed(wanted: str) -> Path:
+    def _claimed(self) -> Path:
         """Return the first folder that holds no evaluation, and no other will take."""
-        numbered = (f"{wanted.rstrip('/')}_{number}" for number in itertools.count(1))
-        for folder in map(Path, itertools.chain([wanted], numbered)):
+        for folder in self._folders():
             folder.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):
                 (folder / SAMPLES).open("xb").close()
@@ -95,27 +202,32 @@ class EvaluationFiles:
 
     async def finish(
         self,
-        results: Sequence[EvalResult],
-        write_numbers: Callable[[Path], Awaitable[None]],
+        rows: Sequence[Row],
+        write_numbers: Callable[[Path], Awaitable[None]] | None,
     ) -> bool:
         """Write the samples that have no score, and then the numbers.
 
         Nothing is written of an evaluation without any score.
 
         Args:
-            results: Of all items.
-            write_numbers: Writes them into a folder.
+            rows: Of all completions; those without a score are written.
+            write_numbers: Writes them into a folder; None where requests were given up,
+                so that the evaluation can be continued.
 
         Returns:
             Whether everything that was wanted is on disk; if not, it is said.
         """
-        if self._wanted is None or all(result.score is None for result in results):
+        if self._wanted is None or not (self._kept or self.done):
             return True
-        self._waiting += [result.sample for result in results if result.score is None]
+        self._waiting += [row for row in rows if row.get("score") is None]
         await off_loop(self._write_waiting)
         if self._waiting or self._folder is None:
-            kept = self._items - len(self._waiting)
-            logger.error("only %d of %d samples were written", kept, self._items)
+            kept = self._completions - len(self._waiting)
+            wanted = self._completions
+            logger.error("only %d of %d samples were written", kept, wanted)
+            return False
+        if write_numbers is None:
+            self._say_ended("was given up")
             return False
         try:
             await write_numbers(self._folder)

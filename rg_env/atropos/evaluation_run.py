@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 from rich.console import Console
 
 from rg_env import patience
+from rg_env.atropos.group_scoring import completion_tokens
+from rg_env.evaluation.sample_rows import NOT_USED, Row, brief, key_of
+from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.inference import InferenceFailed, NoServer
 from rg_env.inference.outages import OutageWatch
+from rg_env.installation import VERSION
 from rg_env.items.group_scorer import ScoringUnavailable
-from rg_env.reports.evaluation_summary import EvalResult, EvalSummary
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import Score
+from rg_env.tasks.evaluation_specs import EvalSpec
 
 logger = logging.getLogger(__name__)
 
@@ -26,125 +30,186 @@ EvalRollout = Callable[
     [Mapping[str, Any], Any], Awaitable[tuple[dict[str, Any], Score]]
 ]
 
+TABLE_WIDTH = 120
+"""Where no terminal says another."""
 
-async def evaluate_items(
-    items: Sequence[tuple[Mapping[str, Any], Any]],
-    rollout: EvalRollout,
-    *,
-    category_of: Callable[[str], str],
-    max_in_flight: int,
-    watch: OutageWatch,
-    keep: Callable[[Mapping[str, Any]], Awaitable[None]],
-) -> list[EvalResult]:
-    """Evaluate items concurrently.
+
+class Evaluation:
+    """One evaluation: k completions of each of its items.
 
     Args:
         items: (entry, dataset), shape (N,).
         rollout: Asks for one completion of an item and scores it.
         category_of: Task to category.
-        max_in_flight: Items asked at once.
+        completions: Of each item.
+        about: What every line of samples.jsonl says.
+        has_tokens: Whether tokens can be counted.
         watch: Told of each failed request; when it gives up, what is left counts as
             failed at once.
-        keep: Given the sample of each item that has a score, as it comes.
-
-    Returns:
-        One result per item, shape (N,), same order.
     """
-    places = asyncio.Semaphore(max_in_flight)
-    score_sum, scored = 0.0, 0
 
-    async def evaluated(entry: Mapping[str, Any], dataset: Any) -> EvalResult:
-        nonlocal score_sum, scored
-        async with places:
-            result = await _evaluated(entry, dataset, rollout, category_of, watch)
-            if result.score is not None:
-                await keep(result.sample)
-        if result.score is not None:
-            score_sum, scored = score_sum + result.score, scored + 1
-        progress.advance(f"mean score {score_sum / scored:.3f}" if scored else "")
-        return result
+    def __init__(
+        self,
+        items: Sequence[tuple[Mapping[str, Any], Any]],
+        rollout: EvalRollout,
+        *,
+        category_of: Callable[[str], str],
+        completions: int,
+        about: Mapping[str, Any],
+        has_tokens: bool,
+        watch: OutageWatch,
+    ) -> None:
+        self._rollout = rollout
+        self._category_of = category_of
+        self._about = about
+        self._has_tokens = has_tokens
+        self._watch = watch
+        self.wanted = [(*item, n) for item in items for n in range(completions)]
 
-    with WorkProgress("evaluation", len(items), "items") as progress:
-        return list(await asyncio.gather(*(evaluated(*item) for item in items)))
+    async def run(
+        self,
+        done: Iterable[Row],
+        max_in_flight: int,
+        keep: Callable[[Row], Awaitable[None]],
+    ) -> list[Row]:
+        """Ask for all completions that are not there yet, concurrently.
+
+        Args:
+            done: Lines of those that are there; others are passed over.
+            max_in_flight: Completions asked for at once.
+            keep: Given the line of each that has a score, as it comes.
+
+        Returns:
+            One line per completion, without messages, shape (N * k,), same order.
+        """
+        by_key = {key_of(row): row for row in done}
+        first = [self._known(*one) for one in self.wanted]
+        there = [by_key.get(key_of(row)) for row in first]
+        scores = [float(row["score"]) for row in there if row is not None]
+        places = asyncio.Semaphore(max_in_flight)
+
+        async def evaluated(row: Row | None, one: Any) -> Row:
+            if row is not None:
+                return row
+            async with places:
+                row = await self._line(*one)
+                if row.get("score") is not None:
+                    await keep(row)
+                    scores.append(row["score"])
+            mean = f"mean score {sum(scores) / len(scores):.3f}" if scores else ""
+            progress.advance(mean)
+            return brief(row)
+
+        asked = sum(row is None for row in there)
+        with WorkProgress("evaluation", asked, "completions") as progress:
+            return list(await asyncio.gather(*map(evaluated, there, self.wanted)))
+
+    def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
+        """Return what a line says of a completion before it is there."""
+        return {
+            "task": handle.task,
+            "category": self._category_of(handle.task),
+            "seed": handle.seed,
+            "index": handle.index,
+            **({"size": handle.size} if handle.size > 1 else {}),
+            "level": handle.level,
+            "params": dict(handle.params),
+            "question": entry["question"],
+            "gold_answer": entry.get("answer"),
+            "completion": number,
+            **self._about,
+        }
+
+    async def _line(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
+        """Return the line of a completion; one that keeps failing has no score."""
+        known = self._known(entry, handle, number)
+        outcome = reason = "request_failed"
+        tries = 0
+        while tries < patience.EVALUATION_TRIES and not self._watch.gave_up.is_set():
+            try:
+                done, score = await self._rollout(entry, handle)
+            except InferenceFailed as error:
+                # For which no item can be blamed.
+                tries += not isinstance(error, NoServer)
+                outcome = "request_failed"
+                reason = str(error)
+                await self._watch.note_failure(reason)
+            except ScoringUnavailable as error:
+                tries += 1
+                outcome = "unscored"
+                reason = str(error)
+            else:
+                return {**known, **self._found(done, score)}
+        return {**known, "outcome": outcome, "reason": reason}
+
+    def _found(self, rollout: Mapping[str, Any], score: Score) -> Row:
+        length = completion_tokens(rollout) if self._has_tokens else None
+        return {
+            "answer": score.answer,
+            "score": score.value,
+            "outcome": score.outcome,
+            "finish_reason": rollout["finish_reason"],
+            "prompt_tokens": None
+            if length is None
+            else len(rollout["tokens"]) - length,
+            "completion_tokens": length,
+            "messages": [dict(message) for message in rollout["messages"]],
+        }
+
+    def rows_not_used(self, missing: Iterable[tuple[EvalSpec, str]]) -> list[Row]:
+        """Return the lines of items that nobody is asked, with the reason."""
+        return [
+            {
+                "task": spec.task,
+                "category": self._category_of(spec.task),
+                "seed": spec.seed,
+                "index": spec.number,
+                "level": spec.level,
+                "params": dict(spec.params),
+                "question": "",
+                **self._about,
+                "outcome": NOT_USED,
+                "reason": reason,
+            }
+            for spec, reason in missing
+        ]
 
 
-async def _evaluated(
-    entry: Mapping[str, Any],
-    dataset: Any,
-    rollout: EvalRollout,
-    category_of: Callable[[str], str],
-    watch: OutageWatch,
-) -> EvalResult:
-    """Evaluate one item; a request that keeps failing gives a result without score."""
-    outcome = reason = "request_failed"
-    tries = 0
-    while tries < patience.EVALUATION_TRIES and not watch.gave_up.is_set():
-        try:
-            done, score = await rollout(entry, dataset)
-        except InferenceFailed as error:
-            tries += not isinstance(error, NoServer)  # for which no item can be blamed
-            outcome = "request_failed"
-            reason = str(error)
-            await watch.note_failure(reason)
-        except ScoringUnavailable as error:
-            tries += 1
-            outcome = "unscored"
-            reason = str(error)
-        else:
-            sample = _sample(done, score, dataset)
-            category = category_of(dataset.task)
-            return EvalResult(
-                dataset.task, category, score.value, score.outcome, sample
-            )
-    sample = {
-        "task": dataset.task,
-        "question": entry["question"],
-        "outcome": outcome,
-        "reason": reason,
-    }
-    return EvalResult(dataset.task, category_of(dataset.task), None, outcome, sample)
+def about(config: Any, server: Any) -> Row:
+    """Return what every line says: the model, and the preset if there is one."""
+    preset = {} if config.eval_preset is None else {"preset": config.eval_preset}
+    return {"model": server.model_name, **preset}
 
 
-def _sample(rollout: Mapping[str, Any], score: Score, handle: Any) -> dict[str, Any]:
-    """Return what samples.jsonl says of one item."""
-    entry = rollout["rg_item"]
-    return {
-        "task": handle.task,
-        "seed": handle.seed,
-        "level": handle.level,
-        "params": dict(handle.params),
-        "question": entry["question"],
-        "gold_answer": entry.get("answer"),
-        "answer": score.answer,
-        "score": score.value,
-        "outcome": score.outcome,
-        "finish_reason": rollout["finish_reason"],
-        "messages": [dict(message) for message in rollout["messages"]],
-    }
-
-
-def show(summary: EvalSummary, *, as_json: bool = False) -> None:
+def show(
+    summary: EvalSummary, *, as_json: bool = False, with_tasks: bool = False
+) -> None:
     """Print the table of an evaluation, and what was not evaluated."""
     if as_json:
-        found = dataclasses.asdict(summary)
-        print(json.dumps(found, indent=2))  # noqa: T201 - what was asked for
+        print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - what was asked for
         return
     console = Console()
+    if not console.is_terminal:
+        console.width = TABLE_WIDTH
     if summary.overall is not None:
-        console.print(summary.table())
-    if summary.failed_requests:
-        console.print(
-            f"{summary.failed_requests} items have no score: their requests failed"
-        )
+        console.print(summary.table(with_tasks=with_tasks))
+    for line in summary.notes():
+        console.print(line, highlight=False)
 
 
-def settings_text(config: Any, servers: Iterable[Any]) -> str:
-    """Return the settings of an evaluation as YAML, without keys."""
+def settings_text(
+    config: Any,
+    servers: Iterable[Any],
+    versions: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the settings of an evaluation and versions as YAML, without keys."""
     settings = {
+        "versions": {"reasoning_gym_environment": VERSION, **versions},
         "env": config.model_dump(mode="json"),
         "openai": [server.config.model_dump(mode="json") for server in servers],
     }
-    for server in settings["openai"]:
+    servers_of: Any = settings["openai"]
+    for server in servers_of:
         server["api_key"] = ""
         if "headers" in server:
             server["headers"] = dict.fromkeys(server["headers"], "")

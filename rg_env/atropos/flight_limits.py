@@ -68,7 +68,7 @@ def groups_to_the_end(
 def groups_to_start(
     limits: FlightLimits,
     status: Mapping[str, int],
-    asking: int,
+    querying: int,
     in_flight: int,
     total_steps: int,
 ) -> int:
@@ -77,14 +77,14 @@ def groups_to_start(
     Args:
         limits: What bounds them.
         status: The API's newest status.
-        asking: Groups that an inference server is asked for. These alone take a place
-            among `max_workers`, so that it never waits for scoring and sending.
-        in_flight: All groups that were started and are not sent: those being asked
-            for, scored and sent. They are bounded as well, to twice `max_workers`.
+        querying: Groups that an inference server is queried for. These alone take a
+            place among `max_workers`, so that it never waits for scoring and sending.
+        in_flight: All groups that were started and are not sent; bounded as well, to
+            twice `max_workers`.
         total_steps: The run's last step; no more is started than it needs, so that
             nothing is generated which no trainer fetches.
     """
-    room = min(limits.max_workers - asking, 2 * limits.max_workers - in_flight)
+    room = min(limits.max_workers - querying, 2 * limits.max_workers - in_flight)
     if limits.max_batches_offpolicy > 0:
         queue_groups = (
             limits.max_batches_offpolicy * limits.own_batch_size // limits.group_size
@@ -92,10 +92,3 @@ def groups_to_start(
         room = min(room, queue_groups - status["queue_size"] - in_flight)
     room = max(room, groups_for_own_share(limits, status) - in_flight)
     return max(0, min(room, groups_to_the_end(limits, status, total_steps) - in_flight))
-
-
-def queue_holds_the_end(
-    limits: FlightLimits, status: Mapping[str, int], total_steps: int
-) -> bool:
-    """Say whether the batches made and queued already go past the run's last step."""
-    return groups_to_the_end(limits, status, total_steps) <= 0

@@ -47,20 +47,22 @@ def completion_tokens(rollout: Rollout) -> int:
     return len(masks) - masks.count(PROMPT_MASK)
 
 
-def extract_from(rollout: Rollout) -> Extraction:
-    """Extract the answer of a rollout's last message."""
-    return extract_answer(
-        rollout["messages"][-1]["content"],
-        thinking_open=rollout.get("thinking_open", False),
-    )
+def _extracted(rollouts: Sequence[Rollout]) -> list[Extraction]:
+    return [
+        extract_answer(
+            rollout["messages"][-1]["content"],
+            thinking_open=rollout.get("thinking_open", False),
+        )
+        for rollout in rollouts
+    ]
 
 
 async def _extract_all(rollouts: Sequence[Rollout]) -> list[Extraction]:
     texts = [rollout["messages"][-1]["content"] for rollout in rollouts]
-    num_chars = sum(map(len, texts))
-    if num_chars <= FEW_CHARS and sum(t.count("<") for t in texts) <= FEW_TAGS:
-        return list(map(extract_from, rollouts))
-    return await off_loop(list, map(extract_from, rollouts))
+    is_short = sum(map(len, texts)) <= FEW_CHARS
+    if is_short and sum(text.count("<") for text in texts) <= FEW_TAGS:
+        return _extracted(rollouts)
+    return await off_loop(_extracted, rollouts)
 
 
 async def score_rollouts(
@@ -98,48 +100,41 @@ def baseline_of(rollouts: Sequence[Rollout]) -> float:
     return dataset.baseline if isinstance(dataset, TaskHandle) else 0.0
 
 
-def _provenance(dataset: Any) -> Provenance | None:
-    """Return what regenerates an item of ours; None for one from outside."""
-    if not isinstance(dataset, TaskHandle):
-        return None
-    return Provenance(
-        split=dataset.split,
-        index=dataset.index,
-        seed=dataset.seed,
-        level=dataset.level,
-        params=dict(dataset.params),
-    )
-
-
-def _rollout_record(rollout: Rollout, score: Score, reward: float) -> RolloutRecord:
-    length, formats = completion_tokens(rollout), score.formats
-    return RolloutRecord(
-        conversation=[dict(message) for message in rollout["messages"]],
-        score=score.value,
-        reward=reward,
-        outcome=score.outcome,
-        answer=score.answer,
-        finish_reason=rollout.get("finish_reason"),
-        prompt_tokens=len(rollout["tokens"]) - length,
-        completion_tokens=length,
-        normalized=score.normalized,
-        formats={"bare": formats.bare, "tagged": formats.tagged} if formats else None,
-    )
-
-
 def build_record(
     rollouts: Sequence[Rollout], scores: Sequence[Score], rewards: Sequence[float]
 ) -> GroupRecord:
     """Put together what is known of a scored group."""
     entry, dataset = rollouts[0]["rg_item"], rollouts[0]["dataset_obj"]
+    provenance = None  # nothing regenerates an item from outside
+    if isinstance(dataset, TaskHandle):
+        provenance = Provenance(
+            split=dataset.split,
+            index=dataset.index,
+            seed=dataset.seed,
+            level=dataset.level,
+            params=dict(dataset.params),
+        )
     return GroupRecord(
         task=task_of(entry, dataset),
         rollouts=[
-            _rollout_record(*parts)
-            for parts in zip(rollouts, scores, rewards, strict=True)
+            RolloutRecord(
+                conversation=[dict(message) for message in rollout["messages"]],
+                score=score.value,
+                reward=reward,
+                outcome=score.outcome,
+                answer=score.answer,
+                finish_reason=rollout.get("finish_reason"),
+                prompt_tokens=len(rollout["tokens"]) - completion_tokens(rollout),
+                completion_tokens=completion_tokens(rollout),
+                normalized=score.normalized,
+                formats={"bare": f.bare, "tagged": f.tagged}
+                if (f := score.formats)
+                else None,
+            )
+            for rollout, score, reward in zip(rollouts, scores, rewards, strict=True)
         ],
         gold_answer=entry.get("answer"),
-        provenance=_provenance(dataset),
+        provenance=provenance,
         baseline=baseline_of(rollouts),
     )
 
@@ -180,14 +175,6 @@ def build_trainer_group(
 
 class GroupScoring:
     """Scores groups and tells the result to dumps, metrics and levels.
-
-    Args:
-        config: The settings.
-        length: The longest sequences.
-        dumps: Takes every scored group.
-        metrics: Counts it.
-        feedback: Moves levels and weights by it.
-        extra: Fields of requests that the trainer is told of beside the settings.
 
     Attributes:
         pool: The workers that score; None for those that the process shares.
@@ -230,10 +217,7 @@ class GroupScoring:
     async def trainer_group(
         self, rollouts: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Score the rollouts of one item.
-
-        Args:
-            rollouts: One dict per rollout, see `Rollout`, shape (G,).
+        """Score the rollouts of one item, one dict per rollout, see `Rollout`.
 
         Returns:
             What the trainer gets, in the same order, shape (G,); None if the rewards
@@ -253,9 +237,8 @@ class GroupScoring:
         record = build_record(rollouts, scores, rewards)
         self._tell(record, scores)
         await self._dumps.record(record, self.versions)
-        if self._config.ensure_scores_are_not_same and not shaping.has_variance(
-            rewards
-        ):
+        sends_all = not self._config.ensure_scores_are_not_same
+        if not sends_all and not shaping.has_variance(rewards):
             return None
         overrides = shaping.truncation_overrides(
             [rollout.get("finish_reason") for rollout in rollouts],
@@ -270,11 +253,7 @@ class GroupScoring:
         )
 
     async def one_score(self, rollout: Mapping[str, Any]) -> Score:
-        """Score a rollout that belongs to no group and of which nobody is told.
-
-        Raises:
-            ScoringUnavailable: The worker pool gave no score.
-        """
+        """Score a rollout that belongs to no group and of which nobody is told."""
         return (await score_rollouts(self.scorer(), [rollout]))[0]
 
     def take_since_log(self) -> tuple[list[float], list[float]]:

@@ -1,18 +1,17 @@
-"""The groups in flight: started, timed out, ended, their items asked again.
+"""The groups in flight: started, timed out, ended, their items sampled again.
 
 Mends B4 and B13 of docs/host_defects.md: groups in flight are cancelled when a count
 overshoots by one, and a group that raises is dropped without a traceback or a pause.
-What came of asking an item is a value, also where it was cancelled, to be counted.
+What became of every rollout is counted, also where it was cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -32,40 +31,13 @@ logger = logging.getLogger(__name__)
 MAX_LOST_ITEMS = 1024
 
 
-Rollouts = Sequence[dict[str, Any]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Collected:
-    """What came of asking an item.
-
-    Attributes:
-        group: What the trainer gets; None where there is no group.
-        endings: What became of the rollouts, empty while the group is on its way.
-        again: The item, where it is to be asked again.
-        cancelled: The cancel that ended it, to be raised when this is counted.
-    """
-
-    group: Any = None
-    endings: Sequence[Ending] = ()
-    again: Sequence[Any] = ()
-    cancelled: asyncio.CancelledError | None = None
-
-
 class GroupsInFlight:
     """The groups that were started and have not ended.
-
-    Args:
-        env: Its hooks take an item all its way.
-        ledger: Told of rollouts that a hook drops or loses.
-        requests: Asks the inference servers for rollouts.
-        watch: Told of requests that failed; waits before an item is asked again.
-        metrics: Counts errors and retries.
 
     Attributes:
         workers: The task of each group; a framework's name.
         running_items: Of each group its item, task and start, by an id.
-        backlog: Items to be asked before any new one.
+        backlog: Items to be sampled before any new one.
         freed: Set when a place among them becomes free.
     """
 
@@ -93,8 +65,8 @@ class GroupsInFlight:
     # -- places ------------------------------------------------------------------------
 
     @property
-    def asking(self) -> int:
-        """Groups that an inference server is asked for."""
+    def querying(self) -> int:
+        """Groups that an inference server is queried for."""
         return len(self.workers) - len(self._answered)
 
     def note_answered(self, task: asyncio.Task[Any] | None) -> None:
@@ -116,15 +88,16 @@ class GroupsInFlight:
 
     # -- beginning and ending ----------------------------------------------------------
 
+    async def next_item(self) -> Any:
+        """Return an item that is to be sampled again, or else a new one, if any."""
+        if self.backlog:
+            return self.backlog.pop()
+        return await self._env.get_next_item()
+
     def start(
         self, item: Any, carry: Callable[[str], Coroutine[Any, Any, Any]]
     ) -> asyncio.Task[Any]:
-        """Start a group.
-
-        Args:
-            item: What is asked.
-            carry: Takes the item of an id all its way: the hook `handle_env`.
-        """
+        """Start a group; `carry`, the hook `handle_env`, takes an item all its way."""
         item_uuid = str(uuid.uuid4())
         worker = asyncio.get_running_loop().create_task(carry(item_uuid))
         self.running_items[item_uuid] = {
@@ -158,16 +131,13 @@ class GroupsInFlight:
                 self.running_items.pop(item_uuid)
                 self.backlog.extend(self.again(running["item"]))
 
-    async def end(self, *others: asyncio.Task[Any] | None) -> None:
-        """End what is in flight: a short grace, then it is cancelled.
-
-        Args:
-            others: Tasks that are cancelled at once, an evaluation for example.
-        """
-        await asyncio.gather(cancel_and_wait(others), finish_or_cancel(self.workers))
+    async def end(self) -> None:
+        """End what is in flight after a short grace, and evaluations at once."""
+        evaluations = cancel_and_wait([self._env.eval_runner, *self._env.eval_workers])
+        await asyncio.gather(evaluations, finish_or_cancel(self.workers))
 
     def again(self, item: Any) -> list[Any]:
-        """Return the item of a lost group, to be asked again; none after many tries.
+        """Return the item of a lost group, to be sampled again; none after many tries.
 
         Its rollouts are counted as lost at every try.
         """
@@ -183,14 +153,11 @@ class GroupsInFlight:
 
     # -- an item's way -----------------------------------------------------------------
 
-    async def carry(self, item_uuid: str) -> tuple[Any, float | None]:
-        """Take an item all its way.
+    async def carry(self, item_uuid: str) -> Any:
+        """Take an item all its way; return its group, None where there is none.
 
-        An item whose task is cancelled before it has its group is asked again, whoever
-        cancels, and so is one that is lost to an error.
-
-        Returns:
-            Its group, None where there is none; and the seconds until it was there.
+        An item whose task is cancelled before it has its group is sampled again,
+        whoever cancels, and so is one that is lost to an error.
 
         Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, errors have
         their traceback, and items are not written out for a log that is off.
@@ -203,14 +170,25 @@ class GroupsInFlight:
                 self.backlog.append(running["item"])
             raise
         self.running_items.pop(item_uuid, None)
-        took_s = time.time() - running["start_time"]
+        self._note_duration(running, group is not None)
         if group is not None:
             try:
                 await self.deliver(group, running["item"])
             except Exception as error:  # noqa: BLE001 - of a subclass or W&B
                 await self._note_error(error)
         await self._env.cleanup()
-        return group, took_s
+        return group
+
+    def _note_duration(self, running: Mapping[str, Any], is_group: bool) -> None:
+        """Add to the framework's lists."""
+        env, took_s = self._env, time.time() - running["start_time"]
+        env.task_duration.append(took_s)
+        env.task_successful.append(int(is_group))
+        if is_group:
+            env.succeeded_task_duration.append(took_s)
+            env.last_completed_item = running["item"]
+        else:
+            env.failed_task_duration.append(took_s)
 
     async def deliver(self, group: Any, item: Any, **how: Any) -> None:
         """Hand a group to the hook that delivers it.
@@ -253,73 +231,59 @@ class GroupsInFlight:
 
     async def _postprocessed(self, group: Any) -> Any:
         """Apply the hook; what a subclass drops or loses in it is counted."""
-        asked = rollouts_in(group)
+        before = rollouts_in(group)
         try:
             left = await self._env.postprocess_histories(group)
         except asyncio.CancelledError:
-            self._ledger.settle(Ending("cancelled", asked))
+            self._ledger.settle(Ending("cancelled", before))
             raise
         except Exception:
-            self._ledger.settle(Ending("failed", asked))
+            self._ledger.settle(Ending("failed", before))
             raise
-        if rollouts_in(left) < asked:
-            self._ledger.settle(Ending("refused_by_api", asked - rollouts_in(left)))
+        if rollouts_in(left) < before:
+            self._ledger.settle(Ending("refused_by_api", before - rollouts_in(left)))
         return left
 
     # -- a group -----------------------------------------------------------------------
 
-    async def collect(
-        self,
-        item: Any,
-        size: int,
-        score: Callable[[Rollouts], Awaitable[Any]],
-    ) -> Collected:
-        """Ask for a group of rollouts of an item, and score them.
+    async def collect(self, item: Any) -> tuple[Any, list[Any]]:
+        """Query a group of rollouts of an item, and have the hook `score` score them.
 
-        Args:
-            item: What is asked.
-            size: Rollouts of a group.
-            score: The hook; returns the group, None where it teaches nothing.
+        Returns:
+            The group, None where there is none; and the item, if it is to be sampled
+            again.
         """
-        try:
-            return await self._collected(item, size, score)
-        except asyncio.CancelledError as error:
-            return Collected(endings=[Ending("cancelled", size)], cancelled=error)
-
-    async def _collected(
-        self,
-        item: Any,
-        size: int,
-        score: Callable[[Rollouts], Awaitable[Any]],
-    ) -> Collected:
-        def ended(outcome: RolloutOutcome, again: Sequence[Any] = ()) -> Collected:
-            return Collected(endings=[Ending(outcome, size)], again=again)
-
+        size = self._env.config.group_size
+        self._ledger.ask(size)
+        group, again = None, []
+        ended_as: RolloutOutcome = "cancelled"
         try:
             rollouts = await self._requests.for_training(item, self.note_answered)
-            group = await self._scored(rollouts, score)
+            group = await self._scored(rollouts)
+            ended_as = "zero_variance"
         except InferenceFailed as error:
             await self._watch.note_failure(str(error))
             again = [item] if self._watch.is_down else self.again(item)
-            return ended("unanswered", again)
+            ended_as = "unanswered"
         except ScoringUnavailable as error:
             logger.error("a group is lost: %s", error)
-            return ended("unscored", self.again(item))
+            again, ended_as = self.again(item), "unscored"
         except Exception as error:  # noqa: BLE001 - the framework would drop it and spin
             await self._note_error(error)
-            return ended("failed", self.again(item))
-        return ended("zero_variance") if group is None else Collected(group)
+            again, ended_as = self.again(item), "failed"
+        finally:
+            if group is None:
+                self._ledger.settle(Ending(ended_as, size))
+        return group, again
 
-    async def _scored(
-        self, rollouts: Rollouts, score: Callable[[Rollouts], Awaitable[Any]]
-    ) -> Any:
+    async def _scored(self, rollouts: Sequence[Mapping[str, Any]]) -> Any:
         """Score a group; a broken pool gets another try before that is an error."""
 
         def note(error: Exception) -> None:
             self._metrics.events["scoring_retries"] += 1
 
         return await patience.tried_again(
-            lambda: score(rollouts),
+            lambda: self._env.score(rollouts),
             lambda error: isinstance(error, ScoringUnavailable),
             note,
             tries=patience.SCORING_TRIES,

@@ -77,7 +77,7 @@ def _collector_spared() -> Iterator[None]:
 
 
 class Lifetime:
-    """The life of one environment.
+    """From the beginning to the end of one environment.
 
     Attributes:
         exit_status: 0, 1 after a failure, 128 + n after signal n.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 import random
 import warnings
-from collections import deque
 from collections.abc import Mapping, MutableMapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,9 @@ from rg_env.items.run_items import RunItems
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.extraction import extract_answer
 from rg_env.tasks import library
-from rg_env.tasks.datasets import build_dataset
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library_import import TASKS as FALLBACK_TASKS
-from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.sampler import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -44,7 +43,14 @@ HELPERS = (
     "_save_rollouts_to_jsonl",
     "_save_failed_rollouts_to_jsonl",
 )
-"""The original's methods that it calls itself, and we do not."""
+"""The original's methods that it calls itself, and we do not; some are gone."""
+
+
+def view(path: str) -> Any:
+    """Return an attribute that is the one at a path of names: read and set there."""
+    owner, _, name = path.rpartition(".")
+    get, get_owner = attrgetter(path), attrgetter(owner)
+    return property(get, lambda self, value: setattr(get_owner(self), name, value))
 
 
 class OldNames:
@@ -61,11 +67,7 @@ class OldNames:
     _pool: WorkerPool | None = None
 
     def _made(self) -> RunItems:
-        """Return what the run asks.
-
-        Raises:
-            RuntimeError: There was no `setup()` yet.
-        """
+        """Return what the run samples; there is none before `setup()`."""
         if self._items is None:
             raise RuntimeError("this needs setup() first")
         return self._items
@@ -73,7 +75,8 @@ class OldNames:
     def __init_subclass__(cls, **how: Any) -> None:
         """Warn of a class that overrides a helper in vain."""
         super().__init_subclass__(**how)
-        changed = [n for n in HELPERS if getattr(cls, n) is not getattr(OldNames, n)]
+        own = vars(OldNames)
+        changed = [n for n in HELPERS if getattr(cls, n, None) is not own.get(n)]
         if changed:
             warnings.warn(
                 f"{cls.__name__} overrides {', '.join(changed)}, which nothing calls;"
@@ -97,10 +100,7 @@ class OldNames:
 
     @property
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
-        """The evaluation items made so far as (entry, dataset); all after `setup`.
-
-        In a run, `setup` does not wait for them; `evaluate` does.
-        """
+        """The evaluation items made so far as (entry, dataset); a run has all later."""
         made = [] if self._items is None else self._items.evaluation.made
         return [(item.entry, item.handle) for item in made]
 
@@ -117,15 +117,18 @@ class OldNames:
     def rng(self) -> random.Random:
         """A copy of the generator that decides the next draw."""
         config = self.config
-        sampler = Sampler((), config.seed, config.shard_index, config.num_shards)
-        return sampler.rng_at(self.iter)
+        index = self.iter * config.num_shards + config.shard_index
+        return draw_generator(config.seed, index)
 
-    # -- the dump files ----------------------------------------------------------------
+    # -- the dump files: the one being written, and how many groups they took -----
 
-    @property
-    def run_uuid(self) -> str:
-        """What this process's dump files are named after."""
-        return self._dumps.saved.run_uuid
+    run_uuid = view("_dumps.saved.run_uuid")
+    rollouts_to_save_buffer = view("_dumps.saved.buffer")
+    failed_rollouts_to_save_buffer = view("_dumps.failed.buffer")
+    processed_item_count = view("_dumps.saved.groups_total")
+    failed_processed_item_count = view("_dumps.failed.groups_total")
+    save_file_batch_num = view("_dumps.saved.batch_num")
+    failed_save_file_batch_num = view("_dumps.failed.batch_num")
 
     @property
     def datadumps_dir(self) -> str:
@@ -135,36 +138,6 @@ class OldNames:
     @datadumps_dir.setter
     def datadumps_dir(self, folder: str) -> None:
         self._dumps.saved.folder = self._dumps.failed.folder = Path(folder)
-
-    @property
-    def rollouts_to_save_buffer(self) -> list[dict[str, Any]]:
-        """Groups of the dump file being written."""
-        return self._dumps.saved.buffer
-
-    @property
-    def failed_rollouts_to_save_buffer(self) -> list[dict[str, Any]]:
-        """Groups of the dump file of failed groups being written."""
-        return self._dumps.failed.buffer
-
-    @property
-    def processed_item_count(self) -> int:
-        """Groups accepted for the dump files."""
-        return self._dumps.saved.groups_total
-
-    @property
-    def failed_processed_item_count(self) -> int:
-        """Groups accepted for the dump files of failed groups."""
-        return self._dumps.failed.groups_total
-
-    @property
-    def save_file_batch_num(self) -> int:
-        """Number of the dump file being written."""
-        return self._dumps.saved.batch_num
-
-    @property
-    def failed_save_file_batch_num(self) -> int:
-        """Number of the dump file of failed groups being written."""
-        return self._dumps.failed.batch_num
 
     async def _save_rollouts_to_jsonl(self) -> None:
         """Complete the dump file being written."""
@@ -176,24 +149,11 @@ class OldNames:
 
     # -- progress ----------------------------------------------------------------------
 
-    @property
-    def percent_correct_buffer(self) -> list[float]:
-        """1.0 or 0.0 for each rollout since W&B was last written: is it correct."""
-        return self._scoring.correct_since_log
-
-    @percent_correct_buffer.setter
-    def percent_correct_buffer(self, correct: list[float]) -> None:
-        self._scoring.correct_since_log = correct
-
-    @property
-    def task_performance_history(self) -> dict[str, deque[float]]:
-        """Task to its newest group means, oldest first."""
-        return self._feedback.progress.history
-
-    @property
-    def task_group_counts(self) -> dict[str, int]:
-        """Task to the number of its groups."""
-        return self._feedback.progress.group_counts
+    # 1.0 or 0.0 for each rollout since W&B was last written: is it correct.
+    percent_correct_buffer = view("_scoring.correct_since_log")
+    # Task to its newest group means, oldest first, and to the number of its groups.
+    task_performance_history = view("_feedback.progress.history")
+    task_group_counts = view("_feedback.progress.group_counts")
 
     @property
     def task_complexity_levels(self) -> MutableMapping[str, float]:
@@ -204,64 +164,10 @@ class OldNames:
     def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
         self._feedback.curriculum.levels.update(levels)
 
-    # -- levels ------------------------------------------------------------------------
-
-    def _get_task_complexity_level(self, task_name: str) -> float | None:
-        """Return the level, in [0, 1], that an item of the task would get now.
-
-        None where it would have the library's default parameters.
-        """
-        made = self._made()
-        point = made.sampler.draw_at(self.iter).level_point
-        return made.difficulty.level_at(task_name, point)
-
-    def _get_complexity_params_for_task(
-        self, task_name: str, complexity_level: float | None, seed: int = 0
-    ) -> dict[str, Any]:
-        """Return the dataset parameters of a level that differ from the defaults.
-
-        Args:
-            task_name: A chosen task.
-            complexity_level: In [0, 1]; None for the defaults.
-            seed: The entry's; a level between two steps of the task's scale falls on
-                the one or the other by it.
-        """
-        difficulty = self._made().difficulty
-        return {
-            **difficulty.params_at(task_name, complexity_level, seed),
-            **self.config.task_params.get(task_name, {}),
-        }
-
-    def _create_dataset_with_complexity(self, task_name: str, current_seed: int) -> Any:
-        """Return the library's dataset of one entry, of the level that is due.
-
-        This runs the library in this process; the items of a run are made in workers.
-
-        Raises:
-            SettingError: The task does not exist.
-        """
-        level = self._get_task_complexity_level(task_name)
-        params = self._get_complexity_params_for_task(task_name, level, current_seed)
-        return build_dataset(task_name, params, current_seed)
-
-    def _update_task_performance(self, task_name: str, score: float) -> None:
-        """Take a mean score in [0, 1] as that of a group of the level in force.
-
-        The level moves if the mode is curriculum and the results ask for it.
-        """
-        level = self._get_task_complexity_level(task_name)
-        change = self._feedback.take(task_name, score, level, has_variance=True)
-        if change is not None:
-            logger.info("%s", change)
-
     # -- helpers -----------------------------------------------------------------------
 
     def _get_task_names(self) -> list[str]:
-        """Return every task of the registry, sorted.
-
-        If the registry cannot be read, the error says how to repair the install and
-        the names are those of the fallback list.
-        """
+        """Return every task of the registry, or of the fallback list, sorted."""
         if self._items is not None:
             return list(self._items.library.tasks)
         try:
@@ -273,10 +179,7 @@ class OldNames:
     def _validate_discovered_tasks(
         self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
     ) -> list[str]:
-        """Return the names whose dataset the package can build; none without one.
-
-        This runs the library in this process; `setup` asks the workers instead.
-        """
+        """Return the names whose dataset the package can build; none without one."""
         valid = []
         for name in () if rg_package_or_none is None else task_names_to_validate:
             try:
@@ -295,11 +198,7 @@ class OldNames:
     def _score_answer_with_both_formats(
         self, model_answer: str | None, rg_item: Mapping[str, Any], dataset_obj: Any
     ) -> float:
-        """Score an answer, bare and tagged; blocks until a worker has done it.
-
-        Raises:
-            ScoringUnavailable: The worker pool gave no score.
-        """
+        """Score an answer, bare and tagged; blocks until a worker has done it."""
         if model_answer is None:
             return 0.0
         answer = model_answer.strip()

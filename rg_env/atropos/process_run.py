@@ -10,8 +10,9 @@ item is missing, requests for ever when scores are equal.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,50 +29,41 @@ from rg_env.rollouts.row_writer import RowWriter
 logger = logging.getLogger(__name__)
 
 
-def missing_folders(config: ReasoningGymEnvConfig) -> list[Path]:
-    """Return the folders that the framework will make for rows, inner ones first."""
-    if config.data_path_to_save_groups is None:
-        return []
-    above = Path(config.data_path_to_save_groups).parents
-    return [folder for folder in above if not folder.exists()]
-
-
-def take_over(
-    framework_writer: Any, config: ReasoningGymEnvConfig, made: Sequence[Path]
-) -> RowWriter | None:
-    """Return our writer for the file that the framework has opened, if it has one.
+@contextlib.contextmanager
+def taking_over_rows(
+    env: Any, config: ReasoningGymEnvConfig, *, with_tokens: bool
+) -> Iterator[None]:
+    """Write rows by our writer to the file that the framework opens inside, if any.
 
     Args:
-        framework_writer: The framework's own, None where no rows are wanted.
-        config: Names the file.
-        made: Folders that the framework made for it, inner ones first.
+        env: Gets the writer.
+        config: Names the file, and afterwards the one that was free.
+        with_tokens: Whether rows have token ids.
     """
+    wanted = config.data_path_to_save_groups
+    above = () if wanted is None else Path(wanted).parents
+    made = [folder for folder in above if not folder.exists()]
+    yield
     path = config.data_path_to_save_groups
-    if framework_writer is None or path is None:
-        return None
-    framework_writer.close()
-    return RowWriter(Path(path), made)
+    if env.jsonl_writer is None or path is None:
+        env.jsonl_writer = None
+        return
+    env.jsonl_writer.close()
+    env.jsonl_writer = RowWriter(Path(path), made)
+    env.jsonl_writer.with_tokens &= with_tokens
+    if path != wanted:
+        logger.info("%s exists: rows go to %s", wanted, path)
 
 
 class ProcessRun:
     """One run of `process`.
-
-    Args:
-        env: Its hooks are called where the framework calls them.
-        groups: Takes an item to its group.
-        rows: Where the rows go.
-        watch: Says when waiting for the inference servers has taken too long.
 
     Attributes:
         written: Rows written so far.
     """
 
     def __init__(
-        self,
-        env: BaseEnv,
-        groups: GroupsInFlight,
-        rows: RowWriter,
-        watch: OutageWatch,
+        self, env: BaseEnv, groups: GroupsInFlight, rows: RowWriter, watch: OutageWatch
     ) -> None:
         self._env = env
         self._groups = groups
@@ -118,12 +110,9 @@ class ProcessRun:
     def _may_begin(self, total: int) -> bool:
         if self._fruitless == patience.FRUITLESS_GROUPS_IN_A_ROW:
             logger.error("%d groups in a row gave no row: ending", self._fruitless)
-            self._fruitless += 1
-        is_fruitless = self._fruitless > patience.FRUITLESS_GROUPS_IN_A_ROW
-        is_begun = self._begun >= total
-        return not (
-            is_fruitless or is_begun or self._is_ending or self._watch.gave_up.is_set()
-        )
+            self._is_ending = True
+        is_over = self._is_ending or self._watch.gave_up.is_set()
+        return self._begun < total and not is_over
 
     async def _write_in_turn(self, total: int, progress: WorkProgress) -> None:
         """Write groups one after the other until enough are begun."""
@@ -142,8 +131,7 @@ class ProcessRun:
     async def _write_one(self) -> bool:
         """Collect and write one group; say whether a row was written."""
         async with self._next_item_lock:
-            backlog = self._groups.backlog
-            item = backlog.pop() if backlog else await self._env.get_next_item()
+            item = await self._groups.next_item()
         if item is None:
             return False
         group = await self._groups.collected(item)

@@ -1,13 +1,16 @@
-"""The way from an item to its rollouts: prompt, completions, one dict each."""
+"""From an item to its rollouts: the prompt, the completions, one dict each."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Completion, Sampling
@@ -15,7 +18,13 @@ from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.items.item_source import MadeItem, NoItems
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
+
+logger = logging.getLogger(__name__)
+
+PUBLISHED = "published"
+"""What `eval_system_prompt` is for that of the library's published evaluations."""
 
 SHORT_QUESTION = "What is 2 + 2?"
 
@@ -66,15 +75,10 @@ def build_rollout(
 
 
 class RolloutRequests:
-    """Asks the inference servers for rollouts.
+    """Queries the inference servers for rollouts.
 
-    Args:
-        config: The settings.
-        length: The longest sequences.
-        tokenizer: The environment's tokenizer.
-        inference: Asks the servers.
-        watch: Ends a request when it is time to give up on the servers.
-        template_kwargs: What the chat template is given beside the messages.
+    Attributes:
+        published_prompt: The system prompt of the library's published evaluations.
     """
 
     def __init__(
@@ -93,10 +97,29 @@ class RolloutRequests:
         self._watch = watch
         self._template_kwargs = template_kwargs
         self._prompts = Prompts(tokenizer, template_kwargs)
+        self.published_prompt = ""
 
-    def messages(self, question: str) -> tuple[Message, Message]:
+    def take_published_prompt(self, prompt: str) -> None:
+        """Take the prompt of the installed library.
+
+        Raises:
+            SettingError: It is wanted, and the library has none.
+        """
+        if self._config.eval_system_prompt == PUBLISHED and not prompt:
+            raise SettingError(
+                "env.eval_system_prompt: found 'published'; the installed reasoning-gym"
+                " has no such prompt"
+            )
+        self.published_prompt = prompt
+
+    def messages(
+        self, question: str, *, evaluates: bool = False
+    ) -> tuple[Message, Message]:
         """Return the system and the user message of a question."""
         own = self._config.system_prompt or SYSTEM_PROMPT
+        if evaluates and self._config.eval_system_prompt is not None:
+            own = self._config.eval_system_prompt
+            own = self.published_prompt if own == PUBLISHED else own
         before = self._config.custom_thinking_prompt
         return build_messages(question, f"{before}\n\n{own}" if before else own)
 
@@ -104,18 +127,32 @@ class RolloutRequests:
         """Return the prompt of messages; a long one is rendered off the event loop."""
         return await self._prompts.render(messages)
 
-    def check_limit(self) -> None:
-        """Refuse a limit below which no prompt stays.
+    async def next_that_fits(
+        self, next_item: Callable[[], Awaitable[MadeItem]], events: Counter[str]
+    ) -> tuple[Sequence[Message], MadeItem]:
+        """Return the next item whose prompt leaves room, and its messages.
 
         Raises:
-            SettingError: The shortest question reaches it.
+            NoItems: No item could be made, or no prompt fitted, for too long.
         """
-        limit_tokens, trainer_limit = self._length.tokens, self._length.trainer
-        shortest = len(
-            render_prompt(
-                self._tokenizer, self.messages("?"), self._template_kwargs
-            ).tokens
+        for _ in range(patience.LONG_PROMPTS_IN_A_ROW):
+            made = await next_item()
+            messages = self.messages(made.entry["question"])
+            prompt = await self.prompt(messages)
+            if len(prompt.tokens) < self._length.tokens:
+                return messages, made
+            events["prompts_too_long"] += 1
+            logger.debug("%r: its prompt leaves no room", made.handle)
+        raise NoItems(
+            f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
+            f" {self._length.tokens} tokens; raise env.max_token_length or the"
+            " trainer's"
         )
+
+    def check_limit(self) -> None:
+        """Refuse a limit that the shortest question reaches."""
+        limit_tokens, trainer_limit = self._length.tokens, self._length.trainer
+        shortest = len(self._short_prompt("?").tokens)
         if shortest < limit_tokens:
             return
         is_ours = self._config.max_token_length == limit_tokens
@@ -126,17 +163,23 @@ class RolloutRequests:
         )
 
     def probe_request(self, *, evaluates: bool) -> ProbeRequest:
-        """Return what servers are probed with: a short question, as a run asks it."""
-        config, messages = self._config, self.messages(SHORT_QUESTION)
-        prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
-        sampling: dict[str, Any] = {
-            "n": min(2, config.group_size),
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-        }
-        if evaluates:
-            sampling = {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}
-        return ProbeRequest(messages, prompt.tokens, sampling)
+        """Return what servers are probed with: a short question."""
+        sampling = self._sampling("eval" if evaluates else "train")
+        sampling["n"] = min(2, sampling["n"])
+        prompt = self._short_prompt(SHORT_QUESTION)
+        return ProbeRequest(prompt.messages, prompt.tokens, sampling)
+
+    def _sampling(self, split: str) -> dict[str, Any]:
+        """Return how a split, train or eval, is sampled."""
+        config = self._config
+        if split == "eval":
+            return {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}
+        sampling = {"temperature": config.temperature, "top_p": config.top_p}
+        return {"n": config.group_size, **sampling}
+
+    def _short_prompt(self, question: str) -> Prompt:
+        messages = self.messages(question)
+        return render_prompt(self._tokenizer, messages, self._template_kwargs)
 
     async def for_training(
         self, item: Any, note_answered: Callable[[Any], None]
@@ -145,22 +188,14 @@ class RolloutRequests:
 
         Args:
             item: (messages, entry, dataset).
-            note_answered: Told, with the task that asks, when the replies have come.
+            note_answered: Told, with the task that queries, when the replies have come.
 
         Raises:
             InferenceFailed: The servers did not answer, or it is time to give up.
         """
-        config = self._config
         answered = functools.partial(note_answered, asyncio.current_task())
-        rollouts = await self._rollouts(
-            item,
-            config.group_size,
-            self._length.tokens,
-            temperature=config.temperature,
-            top_p=config.top_p,
-            split="train",
-            on_reply=answered,
-        )
+        limit = self._length.tokens
+        rollouts = await self._rollouts(item, "train", limit, answered)
         answered()
         return rollouts
 
@@ -168,35 +203,23 @@ class RolloutRequests:
         self, entry: Mapping[str, Any], dataset: Any
     ) -> dict[str, Any]:
         """Return one rollout of an evaluation item; raises as `for_training`."""
-        (rollout,) = await self._rollouts(
-            (self.messages(entry["question"]), entry, dataset),
-            1,
-            self._length.evaluation_tokens,
-            temperature=self._config.eval_temperature,
-            top_p=1.0,
-            split="eval",
-        )
+        item = self.messages(entry["question"], evaluates=True), entry, dataset
+        limit = self._length.evaluation_tokens
+        (rollout,) = await self._rollouts(item, "eval", limit)
         return rollout
 
     async def _rollouts(
         self,
         item: Any,
-        n: int,
-        limit_tokens: int,
-        *,
-        temperature: float,
-        top_p: float,
         split: str,
+        limit_tokens: int,
         on_reply: Callable[[], None] | None = None,
     ) -> list[dict[str, Any]]:
         messages, entry, dataset = item
         prompt = await self.prompt(messages)
-        sampling = Sampling(
-            max_tokens=max(1, limit_tokens - len(prompt.tokens)),
-            temperature=temperature,
-            top_p=top_p,
-            split=split,
-        )
+        how = self._sampling(split)
+        n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
+        sampling = Sampling(max_tokens=room, split=split, **how)
         completions = await self._watch.unless_given_up(
             self._inference.generate(prompt, n, sampling, on_reply)
         )

@@ -1,7 +1,7 @@
 """The main loop of `serve`: keep the inference servers busy until the last step.
 
-Mends B1 and B3 of docs/host_defects.md: the refill never yields, a fixed wait of 5 s at
-the start, a tick before a free place is used.
+Mends B1, B3 and B5 of docs/host_defects.md: the refill never yields, a fixed wait of
+5 s at the start, a tick before a free place is used, steps that are missed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable
 from importlib import import_module
 
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
@@ -19,7 +18,7 @@ from rg_env.atropos.api_session import ApiSession
 from rg_env.atropos.flight_limits import (
     FlightLimits,
     groups_to_start,
-    queue_holds_the_end,
+    groups_to_the_end,
 )
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import cancel_and_wait
@@ -43,27 +42,34 @@ FRAMEWORK_LISTS = (
 MAX_FRAMEWORK_VALUES = 10_000
 
 
-class ServeLoop:
-    """Feeds a trainer until its last step.
+def passed(interval: int, before: int, now: int) -> bool:
+    """Say whether a multiple of the interval lies in (before, now]; 0 or less has none.
 
-    Args:
-        env: Its hooks are called where the framework calls them.
-        session: The environment as the API knows it.
-        groups: The groups in flight.
-        limits: Returns what bounds them now.
+    An API that was restarted begins anew: its steps pass nothing on their way back.
     """
+    return interval > 0 and now // interval > before // interval
+
+
+class ServeLoop:
+    """Feeds a trainer until its last step."""
 
     def __init__(
-        self,
-        env: BaseEnv,
-        session: ApiSession,
-        groups: GroupsInFlight,
-        limits: Callable[[], FlightLimits],
+        self, env: BaseEnv, session: ApiSession, groups: GroupsInFlight
     ) -> None:
         self._env = env
         self._session = session
         self._groups = groups
-        self._limits = limits
+
+    def _limits(self) -> FlightLimits:
+        env, config = self._env, self._env.config
+        return FlightLimits(
+            max_workers=env.max_num_workers,
+            group_size=config.group_size,
+            batch_size=config.batch_size,
+            own_batch_size=env.derived_batch_size,
+            max_batches_offpolicy=config.max_batches_offpolicy,
+            min_batch_allocation=config.min_batch_allocation,
+        )
 
     async def begin(self) -> None:
         """Set up, and register at the API once its trainer has started."""
@@ -113,15 +119,31 @@ class ServeLoop:
         await polling
 
     def _is_complete(self) -> bool:
+        """Say whether the batches made and queued go past the run's last step."""
         total_steps = self._env.config.total_steps
-        return queue_holds_the_end(self._limits(), self._session.status, total_steps)
+        return groups_to_the_end(self._limits(), self._session.status, total_steps) <= 0
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether an evaluation is going on."""
+        runner = self._env.eval_runner
+        return runner is not None and not runner.done()
+
+    async def fill(self) -> int:
+        """Start groups until as many are in flight as may be; return how many."""
+        added = 0
+        while self.may_start(evaluates=self.evaluates):
+            item = await self._groups.next_item()
+            if item is None:
+                break
+            self._groups.start(item, self._env.handle_env)
+            added += 1
+            # Replies often come in bursts: what else is due does not wait for them all.
+            await asyncio.sleep(0)
+        return added
 
     def may_start(self, *, evaluates: bool) -> bool:
-        """Say whether another group may be started now.
-
-        Args:
-            evaluates: Whether an evaluation is going on.
-        """
+        """Say whether another group may be started now, or beside an evaluation."""
         config, limits = self._env.config, self._limits()
         if evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
             return False
@@ -130,6 +152,6 @@ class ServeLoop:
             limits = dataclasses.replace(limits, max_workers=most)
         status, in_flight = self._session.status, len(self._groups.workers)
         due = groups_to_start(
-            limits, status, self._groups.asking, in_flight, config.total_steps
+            limits, status, self._groups.querying, in_flight, config.total_steps
         )
         return due > 0

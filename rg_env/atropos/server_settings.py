@@ -1,214 +1,147 @@
-"""The inference servers of a run: their settings, and the list of them.
+"""The settings of an inference server that are checked without the framework.
 
-Mends B21 of docs/host_defects.md: the framework discards a single server config,
-refuses an empty key with openai 3, and fails on Slurm's variables (`8 // "2"`), so the
-list is made here and given to it with `slurm=False`.
+What the environment sets itself in a request is refused, with the setting that sets it:
+two values of one field would be told to the trainer as one.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+import re
+from typing import Annotated, Any, Literal
 
-from atroposlib.envs.server_handling.server_manager import (
-    APIServerConfig,
-    ServerBaseline,
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from rg_env.atropos.setting_types import CheckedModel, Line, check_url
+from rg_env.atropos.settings import START_MODEL
+from rg_env.errors import shown
+from rg_env.inference.request_settings import TEMPLATE_KWARGS
+
+OWN_FIELDS = {
+    **dict.fromkeys(
+        ("max_tokens", "max_new_tokens", "max_completion_tokens"),
+        "env.max_token_length",
+    ),
+    "temperature": "env.temperature and env.eval_temperature",
+    "top_p": "env.top_p",
+    "n": "env.group_size",
+    "best_of": "env.group_size",
+    "model": "openai.model_name",
+}
+"""Field of a request to the setting that it comes from."""
+
+FIXED_FIELDS = frozenset(
+    {
+        *("prompt", "prompts", "messages", "input_ids", "token_ids", "text"),
+        *("logprobs", "top_logprobs", "prompt_logprobs", "return_logprob"),
+        *("return_token_ids", "return_tokens_as_token_ids", "sampling_params"),
+        *("stream", "stream_options", "echo", "suffix", "use_beam_search"),
+        *("truncate_prompt_tokens", "add_special_tokens", "extra_body"),
+    }
+)
+"""Fields that no setting has: they decide what a reply is."""
+
+FIXED_HEADERS = frozenset(
+    {"connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
 
-from rg_env.atropos import setting_checks
-from rg_env.atropos.checked_server import CheckedServer
-from rg_env.errors import SettingError
-from rg_env.inference.extras import extra_body_of
-
-PLACEHOLDER_KEY = "x"
-GPUS_PER_NODE = 8
-FIRST_PORT = 9000
-LOCAL_PORTS = range(9004, 9008)
-"""Where the framework expects servers on this machine when it is given no URL."""
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[ -~]*")
 
 
-class ServerSettings(CheckedServer, APIServerConfig):
-    """What `APIServerConfig` says of a server, checked.
-
-    Source: atroposlib 0.4.0, APIServerConfig; differs: ranges are checked, unknown
-    fields are refused.
-    """
-
-
-def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
-    """Return the class that checks what a class of configs leaves unchecked.
-
-    That of somebody else is left as it is: it may know more types of servers.
-    """
-    return ServerSettings if kind is APIServerConfig else kind
-
-
-def with_checks(server: APIServerConfig) -> APIServerConfig:
-    """Return a config with the fields that the framework's own class leaves out."""
-    kind = checked_kind(type(server))
-    return server if kind is type(server) else kind(**server.model_dump())
-
-
-def check_server(server: APIServerConfig) -> None:
-    """Refuse values that no server can be asked with, in a config of the framework's.
-
-    Raises:
-        SettingError: A value is not allowed.
-    """
-    if isinstance(server, ServerSettings):
-        return
-    # A subclass may know more types of servers, and more fields.
-    known = set(ServerSettings.model_fields) - {"server_type"}
-    given: dict[str, Any] = server.model_dump(include=known, exclude_unset=True)
-    setting_checks.build("openai", ServerSettings, given)
-
-
-# -- Slurm ----------------------------------------------------------------------------
-
-
-def _slurm_nodes(nodelist: str) -> list[str]:
-    try:
-        reply = subprocess.run(
-            ["scontrol", "show", "hostnames", nodelist],  # noqa: S607 - on Slurm's PATH
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise SettingError(
-            f"slurm: `scontrol show hostnames {nodelist}` failed ({error}); run on a"
-            " Slurm node or pass --slurm false"
-        ) from error
-    return reply.stdout.split()
-
-
-def _positive_int(environ: Mapping[str, str], name: str, default: int | None) -> int:
-    text = environ.get(name)
-    if text is None and default is not None:
-        return default
-    if text is None or not text.isdecimal():
-        raise SettingError(f"slurm: {name} must be a whole number, found {text!r}")
-    return int(text)
-
-
-def slurm_urls(environ: Mapping[str, str]) -> list[str]:
-    """Return the servers' URLs on the inference nodes of a Slurm job.
-
-    The first NUM_TRAINING_NODES nodes train; each of the others runs 8 / INFER_TP
-    servers on ports from 9000. One node alone means servers on this machine.
-
-    Raises:
-        SettingError: A variable is missing or unusable.
-
-    Source: atroposlib 0.4.0, ServerManager; differs: INFER_TP is read as a number.
-    """
-    nodelist = environ.get("SLURM_JOB_NODELIST")
-    if nodelist is None:
-        raise SettingError(
-            "slurm: SLURM_JOB_NODELIST is not set; start inside a Slurm job or pass"
-            " --slurm false"
-        )
-    nodes = _slurm_nodes(nodelist)
-    if len(nodes) < 2:
-        return []
-    tensor_parallel = _positive_int(environ, "INFER_TP", 1)
-    if not 1 <= tensor_parallel <= GPUS_PER_NODE:
-        raise SettingError(
-            f"slurm: INFER_TP must be 1 to {GPUS_PER_NODE}, found {tensor_parallel}"
-        )
-    num_training = _positive_int(environ, "NUM_TRAINING_NODES", None)
-    if num_training >= len(nodes):
-        raise SettingError(
-            f"slurm: NUM_TRAINING_NODES {num_training} leaves no node for inference:"
-            f" the job has {len(nodes)}"
-        )
-    return [
-        f"http://{node}:{FIRST_PORT + i}/v1"
-        for node in nodes[num_training:]
-        for i in range(GPUS_PER_NODE // tensor_parallel)
-    ]
-
-
-# -- the list -------------------------------------------------------------------------
-
-
-def _filled(config: APIServerConfig, tokenizer_name: str) -> APIServerConfig:
-    """Fill in what the framework's clients cannot do without: a key and a tokenizer."""
-    named = config.tokenizer_name != "none"
-    update: dict[str, Any] = {
-        "api_key": config.api_key or PLACEHOLDER_KEY,
-        "tokenizer_name": config.tokenizer_name if named else tokenizer_name,
-    }
-    return config.model_copy(update=update)
-
-
-def _expanded(config: ServerBaseline) -> list[APIServerConfig]:
-    """Return a config as it is, or four local servers for the framework's baseline."""
-    if isinstance(config, APIServerConfig):
-        return [config]
-    fields = config.model_dump()
-    return [
-        APIServerConfig(**fields, base_url=f"http://localhost:{port}/v1")
-        for port in LOCAL_PORTS
-    ]
-
-
-def server_list(
-    configs: ServerBaseline | Sequence[ServerBaseline],
-    *,
-    tokenizer_name: str,
-    slurm: bool,
-    environ: Mapping[str, str] | None = None,
-    of_one_type: bool = False,
-) -> list[APIServerConfig]:
-    """Return the servers of the run.
-
-    Args:
-        configs: One config or several.
-        tokenizer_name: For servers whose config names none.
-        slurm: Whether the URLs come from the Slurm job.
-        environ: Where Slurm's variables are; the process's own by default.
-        of_one_type: Whether one class of clients has to do for all.
-
-    Returns:
-        At least one config with a key; on Slurm one for each URL, like the first.
-
-    Raises:
-        SettingError: There is no server, they differ in what must be one, or Slurm's
-            variables are unusable.
-    """
-    given = [configs] if isinstance(configs, ServerBaseline) else list(configs)
-    servers = [
-        _filled(server, tokenizer_name) for c in given for server in _expanded(c)
-    ]
-    if not servers:
-        raise SettingError(
-            "openai: at least one inference server is needed, found none"
-        )
-    for server in servers:
-        check_server(server)
-    if any(extra_body_of(s) != extra_body_of(servers[0]) for s in servers[1:]):
-        raise SettingError(
-            "openai.extra_body: all servers must have the same, since a trainer is told"
-            " once what is sampled with"
-        )
-    types = sorted({server.server_type for server in servers})
-    if of_one_type and len(types) > 1:
-        raise SettingError(
-            "openai.server_type: all servers of a client of its own (`server_cls`) must"
-            f" have one type, found {types}"
-        )
-    if slurm:
-        urls = slurm_urls(os.environ if environ is None else environ)
-        if urls:
-            return [servers[0].model_copy(update={"base_url": url}) for url in urls]
-    for server in servers:
-        if not server.base_url:
-            raise SettingError(
-                "openai.base_url: the URL of an inference server is needed, found"
-                f" {server.base_url!r}; for example http://localhost:9004/v1"
+def check_headers(headers: object) -> object:
+    """Return headers as they are; refuse what no request can carry, without values."""
+    if not isinstance(headers, dict):
+        kind = type(headers).__name__
+        raise ValueError(f"found a {kind}; allowed is a map, as {{name: value}}")
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"found a header {shown(name)}; allowed are names of HTTP")
+        if name.lower() in FIXED_HEADERS:
+            raise ValueError(f"found {name!r}, which every request sets itself")
+        if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+            raise ValueError(
+                f"found a value of {name!r} that is no text of one ASCII line; a number"
+                " stands in quotes"
             )
-    return servers
+    return headers
+
+
+def check_extra_body(extra: object) -> object:
+    """Return fields of a body as they are; refuse those that the environment sets."""
+    kwargs = extra.get(TEMPLATE_KWARGS, {}) if isinstance(extra, dict) else {}
+    for part in (extra, kwargs):
+        if not isinstance(part, dict) or not all(isinstance(key, str) for key in part):
+            raise ValueError(
+                f"found {shown(part)}; allowed is a map, as {{name: value}}"
+            )
+    for name in extra:  # type: ignore[attr-defined]  # it is a map
+        if not name.strip():
+            raise ValueError(f"found {shown(name)} as a name; allowed is text")
+        if name in OWN_FIELDS:
+            raise ValueError(f"found {name}; set {OWN_FIELDS[name]}")
+        if name in FIXED_FIELDS:
+            raise ValueError(f"found {name}, which every request sets itself")
+    try:
+        json.dumps(extra, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"found what is no JSON ({error})") from None
+    return extra
+
+
+def _key(key: str) -> str:
+    if re.search(r"[^!-~]", key):  # said without the key
+        raise ValueError("found white space or a sign beyond ASCII in it")
+    return key
+
+
+class CheckedServer(CheckedModel):
+    """The inference server: where completions come from."""
+
+    base_url: (
+        Annotated[str, AfterValidator(lambda url: url and check_url(url))] | None
+    ) = ""
+    """Where it is"""
+    server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
+    """What it is; openai is any server of that protocol"""
+    model_name: Line = "default"
+    """The model that is asked for"""
+    api_key: Annotated[str, AfterValidator(_key)] | None = ""
+    """Its key"""
+    tokenizer_name: Line = "none"
+    """Its tokenizer; none is env.tokenizer_name's"""
+    timeout: int = Field(1200, ge=1, le=7 * 24 * 3600)
+    """Seconds that a request may take"""
+    num_max_requests_at_once: int = Field(512, ge=1, le=1_000_000)
+    """Requests in flight, of training"""
+    num_requests_for_eval: int = Field(64, ge=1, le=1_000_000)
+    """Requests in flight, of evaluation"""
+    health_check: bool = True
+    """Ask now and then whether it is well"""
+    n_kwarg_is_ignored: bool = False
+    """It gives one completion, whatever `n` says"""
+    rolling_buffer_length: int = Field(1000, ge=0, le=10_000_000)
+    """Requests whose times W&B shows"""
+    headers: Annotated[dict[str, str], BeforeValidator(check_headers)] = Field(
+        default_factory=dict
+    )
+    """Headers of every request, beside the key"""
+    extra_body: Annotated[dict[str, Any], BeforeValidator(check_extra_body)] = Field(
+        default_factory=dict
+    )
+    """Fields of every request's body, as top_k, stop, seed"""
+
+
+START: dict[str, Any] = {
+    "model_name": START_MODEL,
+    "base_url": "http://localhost:9004/v1",
+    "api_key": "x",
+    "num_max_requests_at_once": 128,
+    "num_requests_for_eval": 256,
+    "server_type": "vllm",
+}
+"""What the commands start from.
+
+Source: atropos 296a0bc, config_init(); differs: the server's type is one that can
+train; the framework's default raised an error at the first item.
+"""

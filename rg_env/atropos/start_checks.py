@@ -1,4 +1,7 @@
-"""The checks that come before any work: paths, server type, proxies, W&B."""
+"""The checks that come before any work: paths, server type, proxies, W&B.
+
+Each raises SettingError: the setting, what was found and what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,7 @@ from atroposlib.envs.base import BaseEnv
 from pydantic import AnyUrl, TypeAdapter, UrlConstraints, ValidationError
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.output_paths import check_file, check_folder
-from rg_env.atropos.setting_checks import check_url
+from rg_env.atropos.setting_types import check_file, check_folder, check_url
 from rg_env.errors import SettingError, not_allowed
 from rg_env.inference.inference import TOKEN_TYPES
 from rg_env.items.chosen_tasks import read_mixture
@@ -40,11 +42,7 @@ _PROXY = TypeAdapter(
 
 
 def check_paths(config: ReasoningGymEnvConfig) -> None:
-    """Refuse files that cannot be read or written, before anything is generated.
-
-    Raises:
-        SettingError: The field, the path and the reason.
-    """
+    """Refuse files that cannot be read or written, before anything is generated."""
     if config.mixture is not None:
         read_mixture(config.mixture, config.task_params.get(MIXTURE))
     if config.dump_rollouts or config.dump_failed_rollouts:
@@ -68,14 +66,7 @@ def check_can_train(
 ) -> None:
     """Refuse to feed a trainer what it could not learn from.
 
-    Args:
-        config: The settings of the environment.
-        server_types: Of the inference servers.
-        has_our_clients: Whether their clients are ours, which find out what a server
-            can do.
-
-    Raises:
-        SettingError: The setting and the reason.
+    Clients of ours find out what a server can do; others can do what their type says.
     """
     for kind in server_types:
         if not has_our_clients and kind not in TOKEN_TYPES:
@@ -94,15 +85,7 @@ def check_can_train(
 def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) -> None:
     """Refuse what works only where servers are sent texts, where tokens are sent.
 
-    That is no tokenizer, and to ask for reasoning.
-
-    Args:
-        config: The settings of the environment.
-        server_types: Of the inference servers.
-        trains: Whether prompts are sent as token ids, whatever the server.
-
-    Raises:
-        SettingError: The setting and the reason.
+    That is no tokenizer, and to ask for reasoning. A trainer is always sent tokens.
     """
     if not trains and all(kind == "openai" for kind in server_types):
         return
@@ -119,11 +102,7 @@ def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) ->
 
 
 def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None:
-    """Refuse settings that a command cannot work with, before anything is loaded.
-
-    Raises:
-        SettingError: The setting and the reason.
-    """
+    """Refuse settings that a command cannot work with, before anything is loaded."""
     if name == "serve":
         types = [server.server_type for server in servers]
         ours = env_cls.server_cls is BaseEnv.server_cls
@@ -132,28 +111,23 @@ def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) 
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")
         check_total(config.total_steps)
+    number, temperature = config.eval_completions, config.eval_temperature
+    if name == "evaluate" and number > 1 and temperature == 0:
+        logger.warning(
+            "env.eval_completions: the %d of an item will be the same text at"
+            " env.eval_temperature 0.0",
+            number,
+        )
 
 
 def check_total(total: int) -> None:
-    """Refuse to write no group.
-
-    Raises:
-        SettingError: What was found, and what is allowed.
-    """
+    """Refuse to write no group."""
     if total < 1:
         raise not_allowed("env.total_steps", total, "at least 1, groups of `process`")
 
 
 def check_batch(batch_size: int, group_size: int) -> None:
-    """Refuse a trainer's batch that no group fits; warn of one that never fills.
-
-    Args:
-        batch_size: Rollouts of the trainer's batch, -1 where nobody sets it.
-        group_size: Rollouts of a group.
-
-    Raises:
-        SettingError: There is no batch size, or it cannot hold a group.
-    """
+    """Refuse a trainer's batch that no group fits; warn of one that never fills."""
     if batch_size == -1:
         raise SettingError("env.batch_size: neither the trainer nor env sets one")
     if group_size > batch_size:
@@ -171,7 +145,7 @@ def check_batch(batch_size: int, group_size: int) -> None:
 
 
 def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
-    """Say which part of the items this instance asks; warn of one that shares them."""
+    """Say which items this instance samples; warn of one that shares them."""
     which = "all" if num_shards == 1 else f"one in {num_shards}"
     logger.info(
         "shard %d of %d: this instance samples %s of the seed's items",
@@ -196,11 +170,7 @@ def _check_proxy(address: str) -> None:
 
 
 def check_network_variables(environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse variables that no client of a server can be built with.
-
-    Raises:
-        SettingError: The variable and the reason, without what may be a password.
-    """
+    """Refuse variables that no client of a server can be built with."""
     checks: dict[str, Callable[[str], object]] = {
         "SSL_CERT_FILE": lambda file: ssl.create_default_context(cafile=file),
         # Of the framework's own proxy, which keeps the tokens of other people's clients
@@ -215,11 +185,7 @@ def check_network_variables(environ: Mapping[str, str] = os.environ) -> None:
 
 
 def has_wandb_login(environ: Mapping[str, str] = os.environ) -> bool:
-    """Say whether W&B can be used without asking a person.
-
-    Raises:
-        SettingError: W&B does not take one of its variables.
-    """
+    """Say whether W&B can be used without asking a person."""
     for name in sorted(name for name in environ if name.startswith("WANDB_")):
         with _refusing(name):
             wandb.Settings().update_from_env_vars({name: environ[name]})

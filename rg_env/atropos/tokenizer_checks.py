@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import huggingface_hub
 from huggingface_hub import constants
@@ -37,8 +38,6 @@ SYSTEM = {"role": "system", "content": "first-probe"}
 def refusing_bad_tokenizer(settings: Mapping[str, str]) -> Iterator[None]:
     """Turn a tokenizer that cannot be loaded into one sentence.
 
-    Whatever else is raised inside is passed on.
-
     Args:
         settings: Each tokenizer that is loaded inside, to the setting that names it.
 
@@ -46,17 +45,21 @@ def refusing_bad_tokenizer(settings: Mapping[str, str]) -> Iterator[None]:
         SettingError: The setting, what was found and the library's own words.
     """
     remote = [name for name, field in settings.items() if not _is_folder(name, field)]
+    patches: list[Any] = []
+    if remote and not constants.is_offline_mode() and not _hub_answers(remote[0]):
+        logger.warning(
+            "the Hugging Face hub (%s) cannot be reached: only what its cache has is"
+            " read",
+            constants.ENDPOINT,
+        )
+        patches.append(mock.patch.object(constants, "HF_HUB_OFFLINE", True))
+    if not sys.stdin or not sys.stdin.isatty():
+        # Nobody is there to be asked whether the code of a model may be run.
+        no_wait = mock.patch.object(dynamic_module_utils, "TIME_OUT_REMOTE_CODE", 0)
+        patches.append(no_wait)
     with contextlib.ExitStack() as stack:
-        if remote and not constants.is_offline_mode() and not _hub_answers(remote[0]):
-            logger.warning(
-                "the Hugging Face hub (%s) cannot be reached: only what its cache has"
-                " is read",
-                constants.ENDPOINT,
-            )
-            stack.enter_context(_set(constants, "HF_HUB_OFFLINE", True))
-        if not sys.stdin or not sys.stdin.isatty():
-            # Nobody is there to be asked whether the code of a model may be run.
-            stack.enter_context(_set(dynamic_module_utils, "TIME_OUT_REMOTE_CODE", 0))
+        for patch in patches:
+            stack.enter_context(patch)
         try:
             yield
         except Exception as error:
@@ -71,11 +74,7 @@ def refusing_bad_tokenizer(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def check_template(name: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer that cannot render a conversation.
-
-    Raises:
-        SettingError: The name and the reason.
-    """
+    """Refuse a tokenizer that cannot render a conversation."""
     try:
         rendered = tokenizer.apply_chat_template(
             [SYSTEM, QUESTION], tokenize=False, add_generation_prompt=True
@@ -116,7 +115,7 @@ def _hub_answers(name: str) -> bool:
     """
     answers, within_s = threading.Event(), patience.HUB_ANSWERS_WITHIN_S
 
-    def ask() -> None:
+    def query() -> None:
         url = huggingface_hub.hf_hub_url(name, "tokenizer_config.json")
         try:
             huggingface_hub.get_hf_file_metadata(url, timeout=within_s)
@@ -126,19 +125,8 @@ def _hub_answers(name: str) -> bool:
                 return
         answers.set()
 
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=query, daemon=True).start()
     return answers.wait(within_s)
-
-
-@contextlib.contextmanager
-def _set(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Set an attribute of a library for a while."""
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def _words(error: BaseException) -> str:

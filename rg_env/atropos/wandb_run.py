@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import random
 import string
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
-
-import wandb
+from unittest import mock
 
 from rg_env import patience
 from rg_env.errors import RunFailed
+
+
+class _MadeWhenNamed:
+    """A `tempfile.TemporaryDirectory` that is there once its name is asked for.
+
+    W&B makes two at its import, whether it is used or not, and a process that is killed
+    leaves them.
+    """
+
+    def __init__(self, suffix: str | None = None) -> None:
+        self._suffix = suffix
+
+    @functools.cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(self._suffix)
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    def cleanup(self) -> None:
+        if "_folder" in vars(self):
+            self._folder.cleanup()
+
+
+with mock.patch("tempfile.TemporaryDirectory", _MadeWhenNamed):
+    import wandb
 
 
 class WandbFailed(RunFailed):
@@ -34,13 +62,7 @@ async def start(
     group: str | None,
     settings: Mapping[str, Any],
 ) -> None:
-    """Start a run, whose name ends with the day and some letters.
-
-    Args:
-        name: What the run's name begins with; None leaves the name to W&B.
-        project: Its project, None for the user's default.
-        group: Its group, if any.
-        settings: What W&B shows as the run's config.
+    """Start a run, whose name ends with the day and some letters; None is W&B's own.
 
     Raises:
         WandbFailed: W&B did not start it.

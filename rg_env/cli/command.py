@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import socket
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import click
 
 from rg_env import installation, logs
+from rg_env.errors import SettingError
+from rg_env.errors import shown as quoted
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +41,18 @@ class Number(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{number} is not in the range {self._describe_range()}.", param)
         return number
+
+
+class FilePath(click.Path):
+    """A path, in which no NUL is."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Return the path of a text."""
+        if "\0" in str(value):
+            self.fail(f"{value!r} holds a NUL", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 LATENCY_MS = Number(0.0, 600_000.0)
@@ -151,3 +166,45 @@ class Difficulty(click.ParamType[Any]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return setting
+
+
+# -- where a command listens -----------------------------------------------------------
+
+
+def host_option(default: str) -> Callable[[Any], Any]:
+    """Return the option of the address."""
+    text = "Address to listen on; 127.0.0.1 for this machine alone"
+    return click.option("--host", default=default, show_default=True, help=text)
+
+
+def port_option(default: int) -> Callable[[Any], Any]:
+    """Return the option of the port."""
+    return click.option(
+        "--port",
+        type=click.IntRange(0, 65_535),
+        default=default,
+        show_default=True,
+        help="0 picks a free one",
+    )
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the address as clients write it."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def listen(host: str, port: int, backlog: int = 1) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        SettingError: Nothing can listen there, and why.
+    """
+    try:
+        found = socket.getaddrinfo(host.strip() or "?", port, type=socket.SOCK_STREAM)
+        return socket.create_server((host, port), family=found[0][0], backlog=backlog)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SettingError(
+            f"--host {quoted(host)}, --port {port}: nothing can listen there"
+            f" ({reason}); take an address of this machine and a port above 1023, or 0"
+        ) from error

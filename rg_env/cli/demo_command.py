@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.atropos.output_paths import check_folder
+from rg_env.atropos.setting_types import check_folder
 from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,
@@ -155,14 +155,6 @@ def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool
     )
 
 
-def _say_early_end(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> None:
-    """Print what there is of a demo that a signal has ended."""
-    line = progress_line(env.metrics, trainer, options.steps)
-    console = Console(highlight=False)
-    console.print(f"The demo was ended at {line}", soft_wrap=True)
-    write_dumps_report(console, options.dumps, env.run_uuid)
-
-
 def _say_ending(number: signal.Signals) -> None:
     print(f"\n{number.name}: ending; a second one ends at once", flush=True)
 
@@ -202,7 +194,10 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
         try:
             await _run(env, trainer, options.steps)
         except asyncio.CancelledError:
-            _say_early_end(env, trainer, options)
+            line = progress_line(env.metrics, trainer, options.steps)
+            console = Console(highlight=False)
+            console.print(f"The demo was ended at {line}", soft_wrap=True)
+            write_dumps_report(console, options.dumps, env.run_uuid)
             raise
     return env, trainer
 

@@ -66,7 +66,7 @@ def _counted(counts: Mapping[str, int], meanings: Mapping[str, str]) -> Table:
     return table
 
 
-def shown_path(path: Path) -> Path:
+def _shown_path(path: Path) -> Path:
     """Return a path as it is shortest where the command was started."""
     here = Path.cwd()
     absolute = path.resolve()
@@ -76,13 +76,7 @@ def shown_path(path: Path) -> Path:
 def print_report(
     console: Console, metrics: Metrics, levels: Mapping[str, Any] | None
 ) -> None:
-    """Print what was asked, scored and delivered.
-
-    Args:
-        console: Where to.
-        metrics: The numbers of the run.
-        levels: What a curriculum says of its levels; None without one.
-    """
+    """Print what was sampled, scored and delivered, and a curriculum's levels."""
     names = sorted(metrics.tasks)
     half = -(-len(names) // 2)
     tables = [
@@ -93,12 +87,10 @@ def print_report(
     scored = sum(metrics.outcomes.values())
     console.print(f"\nOutcomes of the {scored} rollouts that were scored:")
     console.print(_counted(metrics.outcomes, OUTCOMES))
-    outcomes = {
-        str(outcome): count for outcome, count in metrics.ledger.outcomes.items()
-    }
-    asked = metrics.ledger.asked
-    console.print(f"\nHow the {asked} rollouts ended:")
-    console.print(_counted(outcomes, ENDINGS))
+    ledger = metrics.ledger
+    console.print(f"\nHow the {ledger.asked} rollouts ended:")
+    ends = {str(outcome): count for outcome, count in ledger.outcomes.items()}
+    console.print(_counted(ends, ENDINGS))
     if levels is not None:
         console.print(
             "\nLevels: {level_changes} changes; now {avg_complexity:.2f} on average,"
@@ -107,21 +99,17 @@ def print_report(
         )
 
 
-def name_dumps(console: Console, folder: Path, run_uuid: str) -> list[Path]:
-    """Print where the dump files of a run are, and return them."""
-    found = folder.glob(f"*_{run_uuid}_*.jsonl")
-    dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
-    if dumps:
-        console.print("\nDump files, one group a line:")
-    for path in dumps:
-        console.print(f"  {shown_path(path)}", soft_wrap=True)
-    return dumps
-
-
 def write_dumps_report(console: Console, folder: Path, run_uuid: str) -> None:
     """Name the dump files of a run, and make a report of them."""
-    dumps, out = name_dumps(console, folder, run_uuid), folder / f"demo_{run_uuid}"
+    found = folder.glob(f"*_{run_uuid}_*.jsonl")
+    dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
+    if not dumps:
+        return
+    console.print("\nDump files, one group a line:")
+    for path in dumps:
+        console.print(f"  {_shown_path(path)}", soft_wrap=True)
+    out = folder / f"demo_{run_uuid}"
     page = report_of(dumps, out, title="Groups of the demo", is_simulated=True)
     if page is not None:
         console.print("Open them in a browser:")
-        console.print(f"  {shown_path(page)}", soft_wrap=True)
+        console.print(f"  {_shown_path(page)}", soft_wrap=True)

@@ -13,7 +13,7 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import MOST_ITEMS, Command, Names, shown
-from rg_env.cli.printing import print_text, rendered
+from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library

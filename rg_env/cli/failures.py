@@ -41,14 +41,7 @@ _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def end(error: BaseException) -> int:
-    """Say what ended a command, on standard error.
-
-    Args:
-        error: Anything but SystemExit and KeyboardInterrupt.
-
-    Returns:
-        The exit status.
-    """
+    """Say on standard error what ended a command; return the exit status."""
     if isinstance(error, BrokenPipeError):
         return EXIT_UNREAD
     refusal = _refusal(error)
@@ -93,11 +86,7 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
-    """End a process in which no command has begun.
-
-    Raises:
-        SystemExit: With the exit status.
-    """
+    """End a process in which no command has begun."""
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(128 + signal.SIGINT)
     said = installation.explain(error)

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem, get_completion_class, shell_c
 from rg_env import ending, installation, logs
 from rg_env.cli import failures
 from rg_env.cli.command import HELP_NAMES, START
-from rg_env.cli.printing import flush_or_forget
+from rg_env.cli.standard_streams import flush_or_forget
 from rg_env.errors import printable
 
 NAME = "reasoning_gym_environment.py"
@@ -140,11 +140,7 @@ PROGRAM = Program(
 
 
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
-    """Run a command line as all that this process does.
-
-    Raises:
-        SystemExit: With the exit status, always.
-    """
+    """Run a command line as all that this process does; ends it with the status."""
     ending.stop_at_interrupt()
     try:
         status = main(env_cls, argv)
@@ -154,14 +150,9 @@ def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
 
 
 def main(env_cls: Any, argv: Sequence[str]) -> int:
-    """Run a command line.
+    """Run a command line, without the program's name; return the exit status.
 
-    Args:
-        env_cls: The environment's class, or what imports ours where it is needed.
-        argv: Arguments without the program's name.
-
-    Returns:
-        The exit status.
+    It is of a class of environments, or of what imports ours where it is needed.
     """
     logs.start()
     try:

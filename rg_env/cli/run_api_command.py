@@ -1,7 +1,7 @@
 """`run-api`: the framework's own API, which the trainer and `serve` meet at.
 
 The same application as the framework's command of this name, which may be used as well;
-see rg_env.atropos.fast_replies for what makes this one quicker.
+see rg_env.atropos.run_api for what makes this one quicker.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import click
 
 from rg_env import ending
 from rg_env.atropos import run_api as api
-from rg_env.cli.command import Command
-from rg_env.cli.listening import host_option, listen, port_option, url_of
+from rg_env.cli.command import Command, host_option, listen, port_option, url_of
 
 WAITING_CONNECTIONS = 2048
 """As many as the framework's command lets wait."""

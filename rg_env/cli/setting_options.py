@@ -23,10 +23,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from rg_env import yaml_text
-from rg_env.atropos import defaults
-from rg_env.atropos.checked_server import CheckedServer
-from rg_env.atropos.checked_settings import CheckedSettings
-from rg_env.atropos.setting_checks import SECRET, kinds
+from rg_env.atropos import server_settings, settings
+from rg_env.atropos.server_settings import CheckedServer
+from rg_env.atropos.setting_types import SECRET, kinds
+from rg_env.atropos.settings import CheckedSettings
 from rg_env.cli.command import Command
 from rg_env.errors import SettingError, shown
 from rg_env.yaml_text import YamlFault
@@ -59,22 +59,14 @@ class Start:
 
     env: type[BaseModel] = CheckedSettings
     env_values: Mapping[str, Any] = dataclasses.field(
-        default_factory=lambda: defaults.ENV
+        default_factory=lambda: settings.START
     )
     server: type[BaseModel] = CheckedServer
-    servers: Sequence[Mapping[str, Any]] = (defaults.SERVER,)
+    servers: Sequence[Mapping[str, Any]] = (server_settings.START,)
 
 
 class SettingOption(click.Option):
-    """The option of one field; its value is the text that was typed.
-
-    Args:
-        section: Where it stands, ENV or OPENAI.
-        field: The field's name.
-        info: What the model says of it.
-        default: What the command starts from.
-        group: The title under which it is shown.
-    """
+    """The option of one field; its value is the text that was typed."""
 
     def __init__(
         self, section: str, field: str, info: FieldInfo, default: Any, group: str
@@ -102,11 +94,7 @@ class SettingOption(click.Option):
         return "|".join(dict.fromkeys(names))
 
     def read(self, text: str) -> Any:
-        """Return the value of a text, for the model to check.
-
-        Raises:
-            SettingError: It is no YAML, where it has to be.
-        """
+        """Return the value of a text, of YAML perhaps, for the model to check."""
         if text in ("None", "none", "null") and text not in self.words:
             return None if self.takes_none else "none"
         is_sequence = text.lstrip().startswith("[")
@@ -163,14 +151,7 @@ def _options(
 
 
 class SettingsCommand(Command):
-    """A command with settings.
-
-    Args:
-        name: Its name.
-        summary: What it does.
-        start: What it starts from.
-        callback: Takes the settings that were given, option to value.
-    """
+    """A command with settings; its callback takes what each option was given."""
 
     def __init__(self, name: str, summary: str, start: Start, callback: Any) -> None:
         self.start = start

@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from rg_env import ending, yaml_text
-from rg_env.cli.answer_input import given_answer
 from rg_env.cli.command import Command, Number
-from rg_env.cli.printing import print_text
+from rg_env.cli.standard_streams import given_answer, print_text
 from rg_env.errors import RunFailed, SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
@@ -96,12 +95,7 @@ async def _place(pool: WorkerPool, task: str, level: float, seed: int) -> Place:
 
 
 async def _make(pool: WorkerPool, options: SimpleNamespace) -> ItemSheet:
-    """Make the item that a command line asks for.
-
-    Raises:
-        SettingError: It asks for something that is not there.
-        PoolError: The item could not be made.
-    """
+    """Make the item that a command line names."""
     library = await read_library(pool)
     task = _task(library, options.task)
     seeds = range(MAX_ATTEMPTS) if options.seed is None else [options.seed]
@@ -165,11 +159,7 @@ def _reason(sheet: ItemSheet, answer: str, rules: ScoringRules) -> str | None:
 async def _score(
     pool: WorkerPool, sheet: ItemSheet, text: str, source: str, rules: ScoringRules
 ) -> AnswerSheet:
-    """Score an answer, or the answer of a completion, as in training.
-
-    Raises:
-        ScoringUnavailable: The worker gave no score.
-    """
+    """Score an answer, or the answer of a completion, as in training."""
     is_completion = any(tag in text for tag in TAGS)
     read = extract_answer(text) if is_completion else Extraction(text.strip(), None)
     if read.answer is None:

@@ -13,7 +13,7 @@ import asyncio
 import dataclasses
 import sys
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -26,17 +26,19 @@ from rg_env.cli.command import (
     Difficulty,
     Names,
     Number,
+    host_option,
+    listen,
+    port_option,
     shown,
 )
-from rg_env.cli.listening import host_option, listen, port_option
 from rg_env.cli.main import main
 from rg_env.demo.answer_key import (
     AHEAD,
     DEADLINE_S,
     AnswerKey,
     Run,
-    asked_entries,
     eval_entries,
+    sampled_entries,
 )
 from rg_env.demo.child_process import end_with_parent
 from rg_env.demo.inference_server import (
@@ -44,8 +46,8 @@ from rg_env.demo.inference_server import (
     build_app,
     serve_app,
 )
+from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import PolicyProfile
-from rg_env.demo.policy_model import PolicyModel
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
@@ -53,6 +55,7 @@ from rg_env.items.installed_library import prepare_difficulty, read_library
 from rg_env.items.item_source import ItemSource
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -80,6 +83,8 @@ async def _run(pool: WorkerPool, options: SimpleNamespace) -> Run:
         options.seed,
         options.eval_seed,
         options.num_eval_samples_per_task,
+        options.eval_level,
+        options.eval_preset,
     )
 
 
@@ -96,7 +101,7 @@ async def _key(pool: WorkerPool, run: Run) -> AnswerKey:
         rules=ScoringRules(),
     )
     source.keep_for_evaluation(questions)
-    return AnswerKey(asked_entries(run, source), known=evaluated)
+    return AnswerKey(sampled_entries(run, source), known=evaluated)
 
 
 async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
@@ -123,6 +128,13 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     click.IntRange(1, MOST_ITEMS),
     5,
     "The environment's env.num_eval_samples_per_task",
+)
+@shown("--eval_level", Number(0.0, 1.0), None, "The environment's env.eval_level")
+@shown(
+    "--eval_preset",
+    click.Choice(get_args(PresetName)),
+    None,
+    "The environment's env.eval_preset",
 )
 @shown("--tasks", Names(), None, "The environment's env.tasks; all if not given")
 @shown(

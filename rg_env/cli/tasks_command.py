@@ -10,9 +10,9 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import Command
-from rg_env.cli.printing import print_text, rendered
+from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
-from rg_env.items import item_costs, worker_jobs
+from rg_env.items import task_check, worker_jobs
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_list
 from rg_env.reports.progress_bar import WorkProgress
@@ -26,11 +26,7 @@ from rg_env.workers.worker_pool import WorkerPool
 def _chosen(
     library: LibraryDescription, names: Sequence[str], categories: Sequence[str]
 ) -> list[str]:
-    """Return the tasks that match a name and a category, where those are given.
-
-    Raises:
-        SettingError: A name or category matches nothing, or no task matches both.
-    """
+    """Return the tasks that match a name and a category, where those are given."""
     if MIXTURE in names:
         raise SettingError(
             f"command line: {MIXTURE!r} is a mixture of tasks and has no row of its own"
@@ -60,9 +56,9 @@ async def _facts(
     scales = {name: found.get(name) for name in chosen}
     measured: Mapping[str, Mapping[int, float | str]] = {}
     if places:
-        steps = item_costs.steps_to_measure(scales)
+        steps = task_check.steps_to_measure(scales)
         with WorkProgress("measuring", len(steps), "steps") as progress:
-            measured = await item_costs.measured(
+            measured = await task_check.measured(
                 pool, places, scales, steps, progress.advance
             )
     return library, [

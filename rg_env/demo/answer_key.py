@@ -5,7 +5,7 @@ meets the same questions. `AnswerKey` keeps what it has drawn and goes on drawin
 it is asked for a question it has not met, up to a bound.
 
 What it does not do: it cannot follow a curriculum, since levels move with the results.
-Of one it has to be told the entries, before they are asked, as the demo does.
+Of one it has to be told the entries, before they are queried, as the demo does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.task_rules.table import solution
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.item_stream import ItemStream, evaluation_specs
+from rg_env.tasks.evaluation_specs import (
+    PresetName,
+    evaluation_specs,
+    load_preset,
+)
+from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
@@ -35,7 +39,7 @@ logger = logging.getLogger(__name__)
 MAX_REMEMBERED_MISSES = 10_000
 AHEAD = 8
 DEADLINE_S = 60.0
-"""Longer than an environment waits: what it has asked, the key has to have made."""
+"""Longer than an environment waits: what it has queried, the key has to have made."""
 UNSOLVED = "no solution known"
 """What the simulated policy says where an entry holds no answer; it is wrong."""
 
@@ -43,21 +47,21 @@ UNSOLVED = "no solution known"
 class AnswerKey:
     """A key that draws from a stream as far as the questions need.
 
-    It may be asked for several questions at once; one of them draws at a time.
+    It may be queried for several questions at once; one of them draws at a time.
 
     Args:
-        stream: Entries in the order in which the env asks them, finite or not.
+        stream: Entries in the order in which the env samples them, finite or not.
         known: Entries that are known from the beginning and never forgotten.
         max_draws: Draws for one unknown question, positive. Has to exceed the number of
             items that the env prepares ahead.
-        max_ahead: Draws beyond the newest that was asked for, positive. Somebody who
-            asks other questions must not draw so far that the first are forgotten.
+        max_ahead: Draws beyond the newest that was queried, positive. Other questions
+            must not draw so far that the first are forgotten.
         max_known: Entries of the stream that are kept, the oldest forgotten first;
             positive.
 
     Attributes:
         drawn: Entries drawn so far.
-        misses: Questions asked for that were not found within the bound.
+        misses: Questions that were not found within the bound.
 
     Raises:
         ValueError: A bound is not positive.
@@ -77,7 +81,7 @@ class AnswerKey:
         self._stream = stream
         self._known = {entry.question: entry for entry in known}
         self._met: dict[str, tuple[int, KeyEntry]] = {}
-        self._newest_asked = 0
+        self._newest_queried = 0
         self._max_draws, self._max_ahead = max_draws, max_ahead
         self._max_known = max_known
         self._missed: dict[str, None] = {}
@@ -90,7 +94,7 @@ class AnswerKey:
         met = self._met.get(question)
         if met is None:
             return self._known.get(question)
-        self._newest_asked = max(self._newest_asked, met[0])
+        self._newest_queried = max(self._newest_queried, met[0])
         return met[1]
 
     async def find(self, question: str) -> KeyEntry | None:
@@ -111,7 +115,7 @@ class AnswerKey:
             return known
 
     async def _draw_until(self, question: str) -> KeyEntry | None:
-        last = min(self.drawn + self._max_draws, self._newest_asked + self._max_ahead)
+        last = min(self.drawn + self._max_draws, self._newest_queried + self._max_ahead)
         while self._stream is not None and self.drawn < last:
             entry = await anext(self._stream, None)
             if entry is None:
@@ -151,6 +155,8 @@ class Run:
         seed: The environment's `seed`.
         eval_seed: Its `eval_seed`.
         samples_per_task: Its `num_eval_samples_per_task`.
+        eval_level: Its `eval_level`.
+        eval_preset: Its `eval_preset`.
     """
 
     library: LibraryDescription
@@ -159,11 +165,12 @@ class Run:
     seed: int
     eval_seed: int
     samples_per_task: int
+    eval_level: float | None = None
+    eval_preset: PresetName | None = None
 
     def build_stream(self) -> ItemStream:
         """Return what the environment draws, from the beginning."""
-        sampler = Sampler([choice.weight for choice in self.choices], self.seed)
-        return ItemStream(sampler, self.choices, self.difficulty)
+        return ItemStream(self.choices, self.seed, difficulty=self.difficulty)
 
     def build_entry(
         self, task: str, level: float | None, entry: Mapping[str, Any]
@@ -180,8 +187,8 @@ def build_entry(
     return KeyEntry(task, category, entry["question"], answer, level)
 
 
-async def asked_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
-    """Yield what an environment asks whose results move no level, without end.
+async def sampled_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
+    """Yield what an environment samples whose results move no level, without end.
 
     Args:
         run: Its settings.
@@ -195,12 +202,16 @@ async def asked_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]
 
 async def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
     """Yield the evaluation items of a run; those that fail are left out."""
-    specs = evaluation_specs(
-        run.choices, run.samples_per_task, run.eval_seed, run.difficulty
-    )
+    how = (run.samples_per_task, run.eval_seed, run.difficulty, run.eval_level)
+    specs = evaluation_specs(run.choices, *how)
+    if run.eval_preset is not None:
+        tasks = dict.fromkeys(choice.task for choice in run.choices)
+        specs = load_preset(run.eval_preset).specs(tasks)
     for spec in specs:
         for one in (spec, *spec.others):
-            call = (worker_jobs.make_entry, spec.task, dict(one.params), one.seed)
+            made_by = (True, one.published, one.place)
+            params = dict(one.params)
+            call = (worker_jobs.make_entry, spec.task, params, one.seed, *made_by)
             try:
                 made = await pool.run(*call, deadline_s=DEADLINE_S)
             except PoolError as error:

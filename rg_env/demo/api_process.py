@@ -46,17 +46,13 @@ async def running_api(
     is_quick: bool = False,
     program: str = PROGRAM,
 ) -> AsyncIterator[str]:
-    """Run the Atropos API while the context lasts.
+    """Run the Atropos API while the context lasts; yields its base URL.
 
     Args:
         port: Port on the loopback address; 0 for a free one.
-        log_path: File for what the API prints, overwritten; None for one without a
-            name.
+        log_path: As of `running_program`.
         is_quick: Whether it is this project's `run-api`, not the framework's.
         program: What serves it.
-
-    Yields:
-        The base URL, without a slash at its end.
 
     Raises:
         ChildError: It ended or did not answer in time.
@@ -70,31 +66,16 @@ async def running_api(
 async def trained_api(
     config: TrainerConfig,
     on_step: Callable[[TrainerStep], None] | None = None,
-    *,
-    port: int = 0,
-    log_path: Path | None = None,
-    is_quick: bool = False,
-    program: str = PROGRAM,
+    **api: Any,
 ) -> AsyncIterator[tuple[str, StandInTrainer]]:
-    """Run it and the stand-in trainer, which takes all it gets, inside the context.
+    """Run it and the stand-in trainer, which takes all it gets; yields URL and trainer.
 
     Args:
         config: The trainer's; its `api_url` is set here.
         on_step: Told of each of its steps.
-        port: Of the API; 0 for a free one.
-        log_path: For what the API prints.
-        is_quick: Whether the API is this project's, not the framework's.
-        program: What serves the API.
-
-    Yields:
-        The API's URL, and the trainer.
-
-    Raises:
-        ChildError: The API did not start.
+        api: Arguments of `running_api`.
     """
-    async with running_api(
-        port, log_path=log_path, is_quick=is_quick, program=program
-    ) as url:
+    async with running_api(**api) as url:
         trainer = StandInTrainer(dataclasses.replace(config, api_url=url), on_step)
         training = asyncio.create_task(trainer.run(WITHOUT_END))
         try:
@@ -106,30 +87,18 @@ async def trained_api(
 
 
 def listen(port: int) -> socket.socket:
-    """Listen on a port of the loopback address.
-
-    Raises:
-        SystemExit: It is in use.
-    """
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Listen on a port of the loopback address; ends the process if it is in use."""
     try:
-        listener.bind(("127.0.0.1", port))
-        listener.listen(128)
+        return socket.create_server(("127.0.0.1", port), backlog=128)
     except OSError as error:
         raise SystemExit(
             f"cannot listen on 127.0.0.1:{port} for the Atropos API ({error});"
             " stop what uses the port, or choose another one"
         ) from error
-    return listener
 
 
 def main(wrapped: Callable[[Any], Any] = lambda application: application) -> int:
-    """Serve until the standard input closes.
-
-    Args:
-        wrapped: From the API's application to the one that is served.
-    """
+    """Serve until the standard input closes what the API's application becomes."""
     parser = argparse.ArgumentParser(prog=f"python -m {PROGRAM}")
     parser.add_argument("--port", type=int, default=0, help="0 for a free one")
     parser.add_argument("--quick", action="store_true", help="this project's run-api")

@@ -33,22 +33,13 @@ _USER_HEAD = f"{START}user\n"
 
 
 def build_prompt(messages: Sequence[tuple[str, str]]) -> str:
-    """Write messages as one prompt that ends with an opened assistant message.
-
-    Args:
-        messages: (role, content) of each message, in order.
-    """
+    """Write (role, content) pairs as a prompt with an opened assistant message."""
     body = "".join(f"{START}{role}\n{content}{END}\n" for role, content in messages)
     return f"{body}{START}assistant\n"
 
 
 def extract_last_user_message(prompt: str) -> str:
-    """Cut the last user message out of a prompt.
-
-    Returns:
-        Its content, unchanged; a prompt that is not in this format is taken whole, as a
-        question asked without a template.
-    """
+    """Return the last user message of a prompt; one without is taken whole."""
     head = prompt.rfind(_USER_HEAD)
     if head < 0:
         return prompt
@@ -57,11 +48,11 @@ def extract_last_user_message(prompt: str) -> str:
 
 
 def load_tokenizer(folder: Path = TOKENIZER_FOLDER) -> Tokenizer:
-    """Load the tokenizer of a folder that holds a `tokenizer.json`.
+    """Load the tokenizer of a folder, of the demo's format.
 
     Raises:
         FileNotFoundError: There is none.
-        ValueError: It has no `<|im_end|>`, so it is not one of the demo's format.
+        ValueError: It has no `<|im_end|>`.
     """
     path = folder / "tokenizer.json"
     advice = "train one with `python -m tools.train_tokenizer --output FOLDER`"
@@ -74,14 +65,7 @@ def load_tokenizer(folder: Path = TOKENIZER_FOLDER) -> Tokenizer:
 
 
 class ChatTokenizer:
-    """Texts to tokens and back, special tokens included.
-
-    Args:
-        folder: Of the tokenizer.
-
-    Attributes:
-        end_id: The token that ends a completion.
-    """
+    """Texts to tokens and back, special tokens included; `end_id` ends a completion."""
 
     def __init__(self, folder: Path = TOKENIZER_FOLDER) -> None:
         self._tokenizer = load_tokenizer(folder)

@@ -37,30 +37,21 @@ EXIT_REFUSED = 2
 
 
 class ChildError(RunFailed):
-    """A program did not start; the text holds the end of its log.
-
-    Args:
-        reason: What became of it.
-        log: The end of its log.
-    """
+    """A program did not start; the text holds the end of its log."""
 
     def __init__(self, reason: str, log: str) -> None:
         super().__init__(f"{reason}; the end of its log:\n{log}")
         self._reason = reason
         *_, self._last = log.splitlines() or [""]
-        if self._has_said_why:
+        if self._last.startswith(REFUSAL):
             self.exit_status = EXIT_REFUSED
 
     @property
     def sentence(self) -> str:
         """Its own sentence if it refused to start, or what became of it and why."""
-        if self._has_said_why:
+        if self.exit_status == EXIT_REFUSED:
             return self._last.removeprefix(REFUSAL)
         return f"{self._reason} ({self._last})"
-
-    @property
-    def _has_said_why(self) -> bool:
-        return self._last.startswith(REFUSAL)
 
 
 def end_with_parent() -> None:
@@ -79,10 +70,6 @@ def announce(url: str, what: str) -> None:
     """Tell the parent where this process listens; what it prints later goes to the log.
 
     Nobody reads the pipe to the parent after that, and a full one would stop us.
-
-    Args:
-        url: Where.
-        what: This program is, for people.
     """
     print(f"{what} ready on {url}", flush=True)
     os.dup2(2, 1)
@@ -182,17 +169,14 @@ async def running_program(
     log_path: Path | None = None,
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> AsyncIterator[str]:
-    """Run a program while the context lasts.
+    """Run a program while the context lasts; yields what it listens on.
 
     Args:
         module: What is run with `python -m`.
         argv: Its command line.
         log_path: File for what it prints, overwritten; None for one without a name,
             which goes with us however we end.
-        start_timeout_s: How long it may take until it listens, in seconds.
-
-    Yields:
-        What it listens on, without a slash at its end.
+        start_timeout_s: How long it may take until it listens.
 
     Raises:
         ChildError: It ended, or did not listen in time.

@@ -19,6 +19,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -27,17 +28,16 @@ from aiohttp import web
 from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.chat_tokenizer import ChatTokenizer
 from rg_env.demo.child_process import announce, end_with_parent
-from rg_env.demo.model import TRIAL_TOKENS, Model
+from rg_env.demo.model import PROBE_TOKENS, Model, PolicyModel
 from rg_env.demo.policy import KeyEntry
-from rg_env.demo.policy_model import PolicyModel
 from rg_env.demo.protocols import (
     CHAT,
     COMPLETION,
     Answer,
-    Ask,
     BadRequest,
     Body,
     InferenceProtocol,
+    Query,
     choose_native,
 )
 
@@ -46,7 +46,7 @@ DEFAULT_MAX_TOKENS = 1024
 MODEL_NAME = "simulated-policy"
 VERSION = "0.0.0+simulated"
 TELL = "/simulation/tell"
-"""Takes what the simulated policy has to know of a question, before that is asked."""
+"""Takes what the simulated policy has to know of a question, before that is queried."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -82,65 +82,53 @@ class InferenceServer:
         """Return everything that is counted."""
         return web.json_response({"simulated": True, **self.counts()})
 
-    async def generate(self, request: web.Request) -> web.StreamResponse:
-        """Answer as vLLM, or as SGLang if the request is one for SGLang."""
-        return await self.handle(request, None)
-
-    async def complete(self, request: web.Request) -> web.StreamResponse:
-        """Complete a text as an OpenAI server."""
-        return await self.handle(request, COMPLETION)
-
-    async def chat(self, request: web.Request) -> web.StreamResponse:
-        """Answer messages as an OpenAI server."""
-        return await self.handle(request, CHAT)
-
     def counts(self) -> dict[str, Any]:
         """Return the requests that were answered, and what the model counts."""
         served = {"requests": self._requests, "completions": self._completions}
         return served | dict(self.model.counts())
 
     async def handle(
-        self, request: web.Request, protocol: InferenceProtocol | None
+        self, request: web.Request, protocol: InferenceProtocol | None = None
     ) -> web.StreamResponse:
         """Read a request, of a native protocol if none is given, and answer it."""
         body = await read_body(request)
         protocol = protocol or choose_native(body)
-        ask = protocol.read(body, DEFAULT_MAX_TOKENS)
-        return await self.serve(request, protocol, body, ask)
+        query = protocol.read(body, DEFAULT_MAX_TOKENS)
+        return await self.serve(request, protocol, body, query)
 
     async def serve(
-        self, request: web.Request, protocol: InferenceProtocol, body: Body, ask: Ask
+        self,
+        request: web.Request,
+        protocol: InferenceProtocol,
+        body: Body,
+        query: Query,
     ) -> web.StreamResponse:
-        """Answer what was asked."""
+        """Answer a query."""
         arrived = time.monotonic()
-        answer = await self.answer(ask)
+        answer = await self.answer(query)
         encoded = orjson.dumps(protocol.shape(body, answer))
         await asyncio.sleep(arrived + self.latency_s - time.monotonic())
-        if ask.max_tokens > TRIAL_TOKENS:
+        if query.max_tokens > PROBE_TOKENS:
             self._requests += 1
             self._completions += len(answer.generations)
         return web.Response(body=encoded, content_type="application/json")
 
-    async def answer(self, ask: Ask) -> Answer:
+    async def answer(self, query: Query) -> Answer:
         """Have the model answer one prompt."""
-        if isinstance(ask.prompt, str):
-            text, ids = ask.prompt, self.tokenizer.encode(ask.prompt)
+        if isinstance(query.prompt, str):
+            text, ids = query.prompt, self.tokenizer.encode(query.prompt)
         else:
-            ids = ask.prompt
+            ids = query.prompt
             try:
                 text = self.tokenizer.decode(ids)
             except ValueError as error:
                 raise BadRequest(str(error)) from error
-        made = await self.model.generate(text, ask.n, ask.max_tokens)
+        made = await self.model.generate(text, query.n, query.max_tokens)
         return Answer(text, ids, made)
 
 
 async def read_body(request: web.Request) -> Body:
-    """Read a request's JSON object.
-
-    Raises:
-        BadRequest: It is none.
-    """
+    """Read a request's JSON object; raises `BadRequest` if it is none."""
     try:
         body: Any = orjson.loads(await request.read())
     except json.JSONDecodeError as error:
@@ -173,9 +161,9 @@ def build_app(server: InferenceServer) -> web.Application:
             web.get("/stats", server.stats),
             web.get("/v1/models", server.models),
             web.get("/version", server.version),
-            web.post("/generate", server.generate),
-            web.post("/v1/completions", server.complete),
-            web.post("/v1/chat/completions", server.chat),
+            web.post("/generate", server.handle),
+            web.post("/v1/completions", partial(server.handle, protocol=COMPLETION)),
+            web.post("/v1/chat/completions", partial(server.handle, protocol=CHAT)),
         ]
     )
     return app
@@ -189,16 +177,13 @@ async def serve_app(
     *,
     notices_departures: bool = False,
 ) -> AsyncIterator[str]:
-    """Serve an application while the context lasts.
+    """Serve an application while the context lasts; yields the base URL.
 
     Args:
         app: What to serve.
         host: Address to listen on.
         port: Port to listen on; 0 for a free one.
         notices_departures: Whether a handler is cancelled when its client goes away.
-
-    Yields:
-        The base URL, without a slash at its end.
 
     Raises:
         OSError: The address cannot be listened on.
@@ -222,14 +207,7 @@ async def serve_app(
 async def serve_as_child(
     app: web.Application, port: int, what: str, *, notices_departures: bool = True
 ) -> None:
-    """Serve an application, announced to the parent, until SIGINT or SIGTERM.
-
-    Args:
-        app: What to serve.
-        port: Port to listen on; 0 for a free one.
-        what: It is, for people.
-        notices_departures: As of `serve_app`.
-    """
+    """Serve an application, announced to the parent, until SIGINT or SIGTERM."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

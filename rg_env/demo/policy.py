@@ -56,8 +56,8 @@ _OPPOSITES = {
 }
 _OPPOSITES |= {second: first for first, second in _OPPOSITES.items()}
 
-# Words that change places across a bracket or a line leave a text that no honest
-# policy would write.
+# Words that change places across a bracket or a line leave a text that no model would
+# write.
 _BRACKETS = frozenset("[](){}\"'\n")
 
 _LENGTH_SIGMA = 0.5
@@ -163,14 +163,7 @@ def chance_right(profile: PolicyProfile, task: str, level: float | None) -> floa
 def sample_completion(
     entry: KeyEntry | None, profile: PolicyProfile, rng: random.Random
 ) -> SimulatedCompletion:
-    """Write one simulated completion.
-
-    Args:
-        entry: What is known of the question; None for an unknown question, which is
-            answered with a guess, well formed and never right on purpose.
-        profile: How the policy behaves.
-        rng: Source of every choice; the same state gives the same completion.
-    """
+    """Write one simulated completion; an unknown question is answered with a guess."""
     kind = sample_kind(entry, profile, rng)
     question = entry.question if entry else ""
     thinking = _sample_thinking(question, profile.thinking_words, rng)

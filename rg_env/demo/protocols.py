@@ -1,4 +1,4 @@
-"""How a simulated server is asked: as Atropos' vLLM, as SGLang, as OpenAI and vLLM.
+"""How a simulated server is queried: as Atropos' vLLM, as SGLang, as OpenAI and vLLM.
 
     POST /generate              {"prompt": {"prompt_token_ids": [..]} | "text", ...}
     POST /generate              {"input_ids": [..], "sampling_params": {..}}
@@ -10,7 +10,7 @@ generated for it. Only the prompt, `n` and the token limit are read; everything 
 a body is accepted and has no effect, but `stream`, which is refused.
 
 Replies have the shapes that the client of atroposlib 0.4.0 reads, that openai's client
-reads, and, where token ids are asked for, those of a stock vLLM 0.32.0.
+reads, and, where token ids are wanted, those of a stock vLLM 0.32.0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BadRequest(ValueError):
 
 
 @dataclass(frozen=True)
-class Ask:
+class Query:
     """One prompt to be answered.
 
     Attributes:
@@ -65,15 +65,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class InferenceProtocol:
-    """One way of asking.
+    """One way of querying.
 
     Attributes:
         read: Body and default token limit to the prompt in it; raises `BadRequest`.
-        shape: Body and answer to the JSON value to send, which may hold
-            `orjson.Fragment`.
+        shape: Body and answer to the JSON to send, which may hold `orjson.Fragment`.
     """
 
-    read: Callable[[Body, int], Ask]
+    read: Callable[[Body, int], Query]
     shape: Callable[[Body, Answer], Any]
 
 
@@ -103,11 +102,11 @@ def _read_prompt(value: Any, name: str) -> str | list[int]:
     raise BadRequest(f"`{name}`: expected a text or a list of token ids, not empty")
 
 
-def _build_ask(
+def _build_query(
     prompt: str | list[int], body: Body, default_max_tokens: int, *limits: str
-) -> Ask:
+) -> Query:
     n = _read_int(body, ["n"], 1, MAX_CHOICES)
-    return Ask(prompt, n, _read_int(body, limits, default_max_tokens, MAX_TOKENS))
+    return Query(prompt, n, _read_int(body, limits, default_max_tokens, MAX_TOKENS))
 
 
 def _encode_id(token: int | str, logprob: float | None) -> bytes:
@@ -121,12 +120,12 @@ def _encode_logprob(token: int | str, logprob: float | None) -> bytes:
 # -- as Atropos' own vLLM server -------------------------------------------------------
 
 
-def _read_vllm(body: Body, default: int) -> Ask:
+def _read_vllm(body: Body, default: int) -> Query:
     prompt, name = body["prompt"], "prompt"
     if isinstance(prompt, dict):
         name = "prompt.prompt_token_ids"
         prompt = prompt.get("prompt_token_ids")
-    return _build_ask(_read_prompt(prompt, name), body, default, "max_tokens")
+    return _build_query(_read_prompt(prompt, name), body, default, "max_tokens")
 
 
 def _encode_for_vllm(token: int | str, logprob: float | None) -> bytes:
@@ -148,12 +147,12 @@ def _shape_vllm(body: Body, answer: Answer) -> Any:
 # -- as an SGLang server ---------------------------------------------------------------
 
 
-def _read_sglang(body: Body, default: int) -> Ask:
+def _read_sglang(body: Body, default: int) -> Query:
     name = "input_ids" if "input_ids" in body else "text"
     params = body.get("sampling_params") or {}
     if not isinstance(params, dict):
         raise BadRequest("`sampling_params`: expected an object")
-    return _build_ask(
+    return _build_query(
         _read_prompt(body.get(name), name), params, default, "max_new_tokens"
     )
 
@@ -186,19 +185,19 @@ def _refuse_stream(body: Body) -> None:
         raise BadRequest("`stream`: the simulated server does not stream")
 
 
-def _read_completion(body: Body, default: int) -> Ask:
+def _read_completion(body: Body, default: int) -> Query:
     prompt = _read_prompt(body.get("prompt"), "prompt")
     _refuse_stream(body)
-    return _build_ask(prompt, body, default, "max_tokens")
+    return _build_query(prompt, body, default, "max_tokens")
 
 
-def _read_chat(body: Body, default: int) -> Ask:
+def _read_chat(body: Body, default: int) -> Query:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("`messages`: expected a list of messages, not empty")
     prompt = build_prompt([_read_message(message) for message in messages])
     _refuse_stream(body)
-    return _build_ask(prompt, body, default, "max_completion_tokens", "max_tokens")
+    return _build_query(prompt, body, default, "max_completion_tokens", "max_tokens")
 
 
 def _read_message(message: Any) -> tuple[str, str]:
@@ -274,11 +273,7 @@ CHAT = InferenceProtocol(_read_chat, _shape_chat)
 
 
 def choose_native(body: Body) -> InferenceProtocol:
-    """Tell the two native `/generate` protocols apart.
-
-    Raises:
-        BadRequest: The body is of neither.
-    """
+    """Tell the native `/generate` protocols apart; `BadRequest` if it is of neither."""
     if "sampling_params" in body or "input_ids" in body:
         return SGLANG
     if "prompt" in body:

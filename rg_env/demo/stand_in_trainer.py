@@ -35,6 +35,8 @@ UNCOMPRESSED = {"Accept-Encoding": "identity"}
 """Compressing batches takes the API a third of its CPU, and saves nothing here."""
 
 
+REFUSED_ADVICE = "see the log of the Atropos API for the reason"
+ABSENT_ADVICE = "start the Atropos API with `run-api`"
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
 
 
@@ -132,7 +134,7 @@ class TrainerStep:
 def find_faults(
     group: Mapping[str, Any], group_size: int, max_token_len: int
 ) -> list[str]:
-    """Name everything that keeps a trainer from using a group.
+    """Name everything that keeps a trainer from using a group, each fault once.
 
     Args:
         group: What the API holds for one group. Expected are `tokens`, `masks` and
@@ -140,9 +142,6 @@ def find_faults(
             null or G objects, `group_overrides` an object.
         group_size: G.
         max_token_len: Every T_i is below it.
-
-    Returns:
-        Names of faults, without repetition; empty if the group can be used.
     """
     tokens = group.get("tokens") or []
     faults = []
@@ -164,12 +163,6 @@ def find_faults(
     if not faults and not _masks_fit(tokens, group["masks"]):
         faults.append("masks_differ_from_tokens")
     return faults + _find_score_faults(group, len(tokens))
-
-
-def _advise(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientResponseError):
-        return "see the log of the Atropos API for the reason"
-    return "start the Atropos API with `run-api`"
 
 
 def _find_score_faults(group: Mapping[str, Any], size: int) -> list[str]:
@@ -213,9 +206,6 @@ class StandInTrainer:
     Args:
         config: Its settings.
         on_step: Called after each step, in the event loop; it has to be quick.
-
-    Attributes:
-        counts: What it has received so far.
     """
 
     def __init__(
@@ -228,13 +218,9 @@ class StandInTrainer:
         self.counts = TrainerCounts()
 
     async def run(self, steps: int) -> TrainerCounts:
-        """Register, then take a number of batches.
+        """Register, then take a number of batches; returns `counts`.
 
-        Args:
-            steps: Batches to take; waits for them without end while the API answers.
-
-        Returns:
-            The counts, the same object as `counts`.
+        It waits for them without end while the API answers.
 
         Raises:
             TrainerError: The API is unreachable for longer than `give_up_s`, or is in
@@ -266,8 +252,8 @@ class StandInTrainer:
             "starting_step": config.starting_step,
             "num_steps": config.num_steps,
         }
-        await self._ask(session, "POST", "/register", values)
-        found = await self._ask(session, "GET", "/info")
+        await self._request(session, "POST", "/register", values)
+        found = await self._request(session, "GET", "/info")
         ours = {name: values[name] for name in ("batch_size", "max_token_len")}
         if found != ours:
             raise TrainerError(
@@ -282,7 +268,7 @@ class StandInTrainer:
         """Ask for a batch until there is one, less and less often."""
         wait_s = FIRST_WAIT_S
         while True:
-            answer = await self._ask(session, "GET", "/batch")
+            answer = await self._request(session, "GET", "/batch")
             groups: Sequence[Mapping[str, Any]] | None = answer.get("batch")
             if groups:
                 return groups
@@ -292,14 +278,14 @@ class StandInTrainer:
             await asyncio.sleep(wait_s)
             wait_s = min(self._config.longest_wait_s, wait_s * 1.5)
 
-    async def _ask(
+    async def _request(
         self,
         session: aiohttp.ClientSession,
         method: str,
         path: str,
         values: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Ask the API, again and again while it fails, up to `give_up_s`."""
+        """Send a request, again and again while the API fails, up to `give_up_s`."""
         url = f"{self._config.api_url}{path}"
         deadline = time.monotonic() + self._config.give_up_s
         wait_s = FIRST_WAIT_S
@@ -314,9 +300,11 @@ class StandInTrainer:
             except FAILURES as error:
                 self.counts.api_errors += 1
                 if time.monotonic() > deadline:
+                    is_refused = isinstance(error, aiohttp.ClientResponseError)
                     raise TrainerError(
                         f"{method} {url} failed for {self._config.give_up_s:g} s"
-                        f" ({type(error).__name__}: {error}); {_advise(error)}"
+                        f" ({type(error).__name__}: {error}); "
+                        + (REFUSED_ADVICE if is_refused else ABSENT_ADVICE)
                     ) from error
             await asyncio.sleep(wait_s)
             wait_s = min(LONGEST_WAIT_S, wait_s * 1.5)

@@ -10,7 +10,7 @@ from typing import Any
 from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
 from rg_env.rollouts.group_json import readable
-from rg_env.rollouts.part_files import append_line, open_part
+from rg_env.rollouts.line_file import LineFile
 
 WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}
 WRITTEN |= {"outcome", "reasoning_gym"}
@@ -30,9 +30,8 @@ class RescoredFile:
     def __init__(self, path: Path, version: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path, self._version = path, version
-        self._file = open_part(path)
+        self._file = LineFile(path, lock=True)
         self._done: set[tuple[str, str]] = set()
-        self._end = 0
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield what it holds; to be read to its end before anything is written.
@@ -40,6 +39,7 @@ class RescoredFile:
         Raises:
             SettingError: It holds something else, or was made with another library.
         """
+        self._file.end = 0
         with self._path.open("rb") as lines:
             for number, line in enumerate(lines):
                 if not line.endswith(b"\n"):
@@ -55,7 +55,7 @@ class RescoredFile:
                         f"of reasoning-gym {shown(version)}" if version else "foreign"
                     )
                     raise SettingError(f"--out: {what} is {made}; choose another file")
-                self._end += len(line)
+                self._file.end += len(line)
                 self._done.add((row["source"], row["place"]))
                 yield row
 
@@ -72,11 +72,10 @@ class RescoredFile:
             OSError: The disk does not take them; no part of a line is in the file.
         """
         for sample in samples:
-            line = readable(sample.row) + b"\n"
-            self._end = append_line(self._file, line, self._end)
+            self._file.append(readable(sample.row) + b"\n")
 
     def close(self) -> None:
         """Close the file; remove it if it holds nothing."""
-        if not self._file.closed and not self._path.stat().st_size:
-            self._path.unlink()
+        if not self._file.end:
+            self._file.remove()
         self._file.close()

@@ -206,8 +206,9 @@ class Rescoring:
         try:
             if "seed" in row:
                 job: Any = worker_jobs.make_entry
+                how = (row["seed"], True, True)  # as an item that was published
                 entry = await self._pool.run(
-                    job, task, params, row["seed"], deadline_s=ITEM_DEADLINE_S
+                    job, task, params, *how, deadline_s=ITEM_DEADLINE_S
                 )
                 if entry["question"] not in (sample.question or entry["question"]):
                     raise _NoItem(*ANOTHER)

@@ -114,19 +114,21 @@ def difference(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimat
     )
 
 
-def pass_at_k(right: int, completions: int, k: int) -> float:
-    """Return the chance that one of k completions is right, without bias.
+def best_of(scores: Sequence[float], k: int) -> float:
+    """Return the expected best of k completions of an item, without bias.
+
+    Of scores that are 0 or 1 it is pass@k, the chance that one of k is right.
 
     Args:
-        right: Completions of the item that are right.
-        completions: Completions of the item, at least `k`.
+        scores: Of its completions, at least `k`.
         k: Completions that are drawn of them without replacement.
 
     Source: "Evaluating large language models trained on code" (Chen et al., 2021).
     """
-    if not 0 < k <= completions:
-        raise ValueError(f"pass@{k} of {completions} completions")
-    return 1.0 - math.comb(completions - right, k) / math.comb(completions, k)
+    if not 0 < k <= len(scores):
+        raise ValueError(f"the best of {k} of {len(scores)} completions")
+    best = (math.comb(i, k - 1) * score for i, score in enumerate(sorted(scores)))
+    return math.fsum(best) / math.comb(len(scores), k)
 
 
 def grouped(

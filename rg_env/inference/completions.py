@@ -1,20 +1,31 @@
-"""Completions: what a reply of token ids, or of a chat, comes to.
+"""Completions: what a reply of token ids, or of a chat, comes to, if it is of use.
+
+A completion is of use where it is whole, or cut at its limit: where its end is of the
+model's making, and each of its tokens has a log-probability that is a number. What the
+server broke off is sampled again, and is never the model's wrong answer.
 
 A completion of a chat has the tokens that our own tokenizer makes of its text, and no
-log-probabilities.
+log-probabilities. A server with a reasoning parser (vLLM's `--reasoning-parser`, many
+endpoints) says what a model thought beside what it answered, as `reasoning_content` or
+`reasoning`; put back it is what the model wrote, which rows, dump files and the search
+for an answer need.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from rg_env.inference.chat_replies import whole_text, why_no_answer
 from rg_env.inference.prompts import Prompt
-from rg_env.inference.replies import BadReplyError, TokenReply, end_of, why_unusable
+from rg_env.inference.replies import (
+    BadReplyError,
+    TokenReply,
+    UnusableReplyError,
+)
 from rg_env.off_loop import breathe, no_breath, off_loop
 
 PROMPT_MASK = -100
@@ -25,6 +36,18 @@ FEW_TOKENS = 4096
 
 FEW_CHARS = 2048
 """Likewise for text that is turned into tokens."""
+
+KNOWN_ENDS = frozenset({"stop", "length", "repetition", "tool_calls", "function_call"})
+"""Ends of the model's making, its limit among them."""
+
+NOT_WHOLE = frozenset(
+    {"abort", "aborted", "cancelled", "content_filter", "error", "none"}
+    | {"insufficient_system_resource"}
+)
+"""Ends of the server's making, which leave half a completion."""
+
+THINK, END_THINK = "<think>", "</think>"
+REASONING = ("reasoning_content", "reasoning")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,15 +102,62 @@ def cut(completion: Completion, limit_tokens: int) -> Completion:
     )
 
 
+# -- of use or not ---------------------------------------------------------------------
+
+
+def end_of(reason: Any) -> Any:
+    """Return the word for why a completion ended, which SGLang puts in an object."""
+    return reason.get("type", "stop") if isinstance(reason, dict) else reason
+
+
+def why_cut_off(reason: Any) -> str | None:
+    """Return why a completion is not whole, by its finish reason; None where it is."""
+    end = end_of(reason) or "none"
+    # Some say more behind a colon, as "content_filter: RECITATION".
+    word = end.partition(":")[0].lower() if isinstance(end, str) else "none"
+    return f"finish_reason {word}" if word in NOT_WHOLE else None
+
+
+def why_unusable(
+    tokens: Sequence[int], logprobs: Sequence[float], reason: Any
+) -> str | None:
+    """Return why a completion is of no use to a trainer; None where it is of use.
+
+    A model that says nothing still says its end, with a log-probability. Without a
+    token there is nothing to train on: a trainer fails, and an end of our own would
+    need a probability that nobody has measured.
+    """
+    cut_off = why_cut_off(reason)
+    if cut_off is not None:
+        return cut_off
+    if not tokens:
+        return "no token"
+    try:
+        # A sum is finite only if all of its parts are, and faster than checking each.
+        is_finite = math.isfinite(sum(logprobs))
+    except TypeError:  # None, as SGLang writes a NaN
+        is_finite = False
+    if not is_finite or len(tokens) != len(logprobs):
+        return "a log-probability that is no number, or none for a token"
+    return None
+
+
+def check_some_usable(reply: Any) -> None:
+    """Raise `UnusableReplyError` where no completion of tokens or a chat is of use."""
+    if isinstance(reply, tuple):
+        reasons = [why_unusable(*each) for each in zip(*reply[-3:], strict=True)]
+    else:
+        reasons = [why_no_answer(choice) for choice in reply.choices]
+    if None not in reasons:
+        why = f": {reasons[0]}" if reasons else ""
+        raise UnusableReplyError(f"none of {len(reasons)} completions is usable{why}")
+
+
 # -- of token ids ----------------------------------------------------------------------
 
 
 def _as_array(ids: list[int]) -> np.ndarray:
-    """Return token ids as decode() takes them without a look at each one first.
-
-    Raises:
-        BadReplyError: One is no whole number.
-    """
+    """Return token ids as decode() takes them without checking each one first."""
     array = np.asarray(ids)
     if ids and array.dtype.kind != "i":
         raise BadReplyError("a token id is no whole number")
@@ -95,11 +165,7 @@ def _as_array(ids: list[int]) -> np.ndarray:
 
 
 async def from_tokens(tokenizer: Any, reply: TokenReply) -> list[Completion]:
-    """Return the completions of a reply of token ids.
-
-    Args:
-        tokenizer: Ours.
-        reply: As a client returns it.
+    """Return the completions of a reply of token ids, as a client returns it.
 
     Raises:
         BadReplyError: A token id is no whole number.
@@ -128,17 +194,51 @@ def _decoded(
     return completions
 
 
-# -- of texts --------------------------------------------------------------------------
+# -- of a chat -------------------------------------------------------------------------
+
+
+def _reasoning(message: Any) -> str:
+    for name in REASONING:
+        told = getattr(message, name, None)
+        if isinstance(told, str) and told:
+            return told
+    return ""
+
+
+def _content(message: Any) -> str | None:
+    """Return the text of a message, a list of its parts joined; None without one."""
+    content = message.content
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(text for text in parts if isinstance(text, str))
+    told = getattr(message, "refusal", None) if content is None else content
+    return told if isinstance(told, str) else None
+
+
+def why_no_answer(choice: Any) -> str | None:
+    """Return why a choice holds no answer of the model; None where it does."""
+    cut_off = why_cut_off(choice.finish_reason)
+    if cut_off is not None or _content(choice.message) is not None:
+        return cut_off
+    # A model may use up its tokens with thinking that nobody is told of.
+    has_thought = _reasoning(choice.message) or choice.finish_reason == "length"
+    return None if has_thought else "no content"
+
+
+def whole_text(choice: Any, *, thinking_open: bool) -> str:
+    """Return what the model wrote, after a prompt that has perhaps begun to think."""
+    content = _content(choice.message) or ""
+    reasoning = _reasoning(choice.message)
+    if not reasoning or END_THINK in content:
+        return content
+    begin = "" if thinking_open or reasoning.startswith(THINK) else THINK
+    # Cut in the midst of its thinking, it never ended that.
+    is_cut = not content and choice.finish_reason == "length"
+    return f"{begin}{reasoning}{'' if is_cut else END_THINK}{content}"
 
 
 async def from_chat(tokenizer: Any, prompt: Prompt, reply: Any) -> list[Completion]:
-    """Return the completions of a chat.
-
-    Args:
-        tokenizer: Ours.
-        prompt: What was asked.
-        reply: As openai's client has read it.
-    """
+    """Return the completions of a chat, as openai's client has read it."""
     end = tokenizer.eos_token or ""
     whys = [why_no_answer(choice) for choice in reply.choices]
     texts = [
@@ -180,7 +280,7 @@ def _encoded(tokenizer: Any, texts: list[str]) -> list[list[int]]:
 async def through_proxy(
     managed: Any, prompt: Prompt, arguments: dict[str, Any]
 ) -> list[Completion]:
-    """Return completions that the framework's proxy server asks for."""
+    """Return completions that the framework's proxy server queries for."""
     messages = [dict(message) for message in prompt.messages]
     reply = await managed.chat_completion(messages=messages, **arguments)
     nodes = managed.get_state()["nodes"]

@@ -9,16 +9,23 @@ Mends B23 of docs/host_defects.md: a connection is opened and closed for every r
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 import aiohttp
 import orjson
 
-from rg_env.inference.connection_faults import FIRST_SERVER_FAULT, KEEP_ALIVE_S
-from rg_env.inference.extras import headers_of
 from rg_env.inference.replies import NO_SUCH_FORM, BadReplyError
-from rg_env.inference.routes import Body, url_of
+from rg_env.inference.request_failures import FIRST_SERVER_FAULT
+from rg_env.inference.request_settings import headers_of, url_of
+from rg_env.inference.routes import Body
+
+logger = logging.getLogger(__name__)
+
+KEEP_ALIVE_S = 3.0
+"""Less than the 5 s after which our servers close an idle connection: what goes out
+while its connection is being closed is lost."""
 
 READ_BUFFER_BYTES = 2**20
 REFUSAL_BYTES = 2**14
@@ -26,7 +33,6 @@ REFUSAL_BYTES = 2**14
 
 JSON_CONTENT = {"Content-Type": "application/json"}
 PAGE = aiohttp.ClientTimeout(total=10.0)
-
 
 MEBIBYTE = 2**20
 MOST_BYTES_OF_THE_API = 64 * MEBIBYTE
@@ -43,21 +49,12 @@ class BodyTooLongError(BadReplyError):
 
 
 def most_bytes(n: int, tokens: int) -> int:
-    """Return how long the reply to a request may be.
-
-    Args:
-        n: Completions.
-        tokens: Of each at most, the prompt's included.
-    """
+    """Return how long a reply of n completions may be, of so many tokens in all."""
     return ANY_REPLY_BYTES + TOKEN_BYTES * n * tokens
 
 
 async def read_bounded(blocks: AsyncIterable[bytes], most_bytes: int) -> list[bytes]:
-    """Return the blocks of a body.
-
-    Raises:
-        BodyTooLongError: There are more bytes.
-    """
+    """Return the blocks of a body; `BodyTooLongError` where there are more bytes."""
     read, left = [], most_bytes
     async for block in blocks:
         left -= len(block)
@@ -99,7 +96,7 @@ class Connection:
         is_openai: Whether it is an endpoint of the OpenAI kind, behind a proxy perhaps.
 
     Attributes:
-        ignores_n: Whether it returns one completion whatever it is asked for.
+        ignores_n: Whether it returns one completion whatever n is.
     """
 
     def __init__(self, config: Any, *, is_openai: bool) -> None:
@@ -129,10 +126,20 @@ class Connection:
         own = {"Authorization": f"Bearer {key}"} if key else {}
         return own | headers_of(self._config)
 
-    async def ask(
+    def query_one_by_one(self) -> None:
+        """Query as often as completions are wanted, from now on."""
+        if not self.ignores_n:
+            self.ignores_n = True
+            logger.warning(
+                "%s returns one completion whatever n is: it is queried as often as"
+                " there are rollouts",
+                self._config.base_url,
+            )
+
+    async def query(
         self, path: str, body: Callable[[int], Body], n: int, most_tokens: int
     ) -> list[list[bytes]]:
-        """Ask for `n` completions; return the bodies of the replies, as a rule of one.
+        """Query for `n` completions; return the replies' bodies, as a rule one.
 
         Args:
             path: Of the route.
@@ -141,19 +148,19 @@ class Connection:
             most_tokens: Of each, the prompt's included.
 
         Raises:
-            BodyTooLongError: The reply is longer than what was asked for.
+            BodyTooLongError: The reply is longer than what was wanted.
             aiohttp.ClientError, asyncio.TimeoutError, OSError: There is none.
         """
         times, at_once = (n, 1) if self.ignores_n else (1, n)
         most = most_bytes(at_once, most_tokens)
-        asking = [
+        requests = [
             asyncio.ensure_future(self._post(path, body(at_once), most))
             for _ in range(times)
         ]
         try:
-            return list(await asyncio.gather(*asking))
+            return list(await asyncio.gather(*requests))
         finally:
-            for request in asking:
+            for request in requests:
                 request.cancel()
 
     async def _post(self, path: str, body: Body, most: int) -> list[bytes]:
@@ -167,10 +174,7 @@ class Connection:
             return await read_bounded(reply.content.iter_any(), most)
 
     async def check_health(self) -> None:
-        """Look at the server's health; raises where it is not well.
-
-        A server without such a page is well.
-        """
+        """Raise where the server's page of health fails; one without it is well."""
         async with self._opened().get(
             self._url("/health"), headers=self._headers(), timeout=PAGE
         ) as reply:

@@ -1,7 +1,7 @@
 """Groups of completions from the inference servers: the one boundary to that network.
 
-To train, every server is asked for token ids and log-probabilities. Otherwise one that
-gives none, or is of type openai, is queried as a chat.
+To train, every server is queried for token ids and log-probabilities. Otherwise one
+that gives none, or is of type openai, is queried as a chat.
 
 Whatever goes wrong with a request (refused, 500, timed out, malformed, broken off, too
 few choices) becomes `InferenceFailed`. A failed request is never a wrong answer.
@@ -23,13 +23,10 @@ from tenacity import RetryError
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-from rg_env.inference.circuit_client import (
-    CircuitClient,
-    ServerLeftOutError,
-    why_all_out,
-)
-from rg_env.inference.clients import Client
+from rg_env.inference.circuit import ServerLeftOutError, why_all_out
+from rg_env.inference.client import Client
 from rg_env.inference.completions import (
+    KNOWN_ENDS,
     Completion,
     Sampling,
     cut,
@@ -37,15 +34,14 @@ from rg_env.inference.completions import (
     from_tokens,
     through_proxy,
 )
-from rg_env.inference.extras import secrets_of
 from rg_env.inference.prompts import Prompt
-from rg_env.inference.refusals import describe
-from rg_env.inference.replies import KNOWN_ENDS
+from rg_env.inference.request_failures import describe
+from rg_env.inference.request_settings import secrets_of
 
 logger = logging.getLogger(__name__)
 
 TOKEN_TYPES = frozenset({"vllm", "sglang"})
-"""Types whose clients are asked for token ids, where a subclass names the client."""
+"""Types whose clients are queried for token ids, where a subclass names the client."""
 
 MOST_ENDS = 16
 """Words for an end that are counted, each by its name; what comes after is `OTHER`."""
@@ -60,7 +56,7 @@ class InferenceFailed(RunFailed):
 
 
 class NoServer(InferenceFailed):
-    """For long no server was to be asked; the fault cannot be the item's."""
+    """For long no server was to be queried; the fault cannot be the item's."""
 
 
 def _may_try_again(error: BaseException) -> bool:
@@ -70,7 +66,7 @@ def _may_try_again(error: BaseException) -> bool:
 
 
 class Inference:
-    """Asks the framework's servers for completions.
+    """Queries the framework's servers for completions.
 
     Args:
         server: The framework's `ServerManager`.
@@ -112,7 +108,7 @@ class Inference:
                 client.needs_tokens = trains
 
     def _may_give_tokens(self, client: Any) -> bool:
-        """Say whether a server may be asked for token ids."""
+        """Say whether a server may be queried for token ids."""
         if isinstance(client, Client):
             return self.trains or not client.chats
         config = getattr(client, "config", None)
@@ -126,16 +122,13 @@ class Inference:
         sampling: Sampling,
         on_reply: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """Ask for `n` completions of one prompt.
+        """Sample exactly `n` completions of one prompt, of at most `max_tokens` each.
 
         Args:
-            prompt: What is asked.
+            prompt: What is sent.
             n: How many.
             sampling: How they are sampled.
             on_reply: Called when a reply of token ids has come, before it is read.
-
-        Returns:
-            Exactly `n` completions, each at most prompt plus `max_tokens` long.
 
         Raises:
             InferenceFailed: No usable reply, or too few choices, in `COMPLETION_TRIES`.
@@ -181,7 +174,7 @@ class Inference:
             self.ends[word] += 1
 
     async def _some_server(self) -> None:
-        """Wait until a server is to be asked, trying those that are left out.
+        """Wait until a server is to be queried, probing those that are left out.
 
         Raises:
             NoServer: None was for `LONGEST_WAIT_FOR_SERVER_S`.
@@ -190,10 +183,9 @@ class Inference:
         servers = self._server.servers
         while True:
             for server in servers:
-                if isinstance(server, CircuitClient):
-                    server.try_if_due()
-            reason = why_all_out(servers)
-            if reason is None:
+                if isinstance(server, Client):
+                    server.take_back_if_due()
+            if (reason := why_all_out(servers)) is None:
                 return
             if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
                 raise NoServer(f"NoServerError: no server is left: {reason}")
@@ -207,7 +199,7 @@ class Inference:
         on_reply: Callable[[], None] | None,
     ) -> list[Completion]:
         arguments = {"n": n, **dataclasses.asdict(sampling)}
-        # The framework itself asks in the one way or in the other.
+        # The framework itself queries in the one way or in the other.
         some = any(map(self._may_give_tokens, self._server.servers))
         while True:
             await self._some_server()
@@ -220,12 +212,10 @@ class Inference:
             except Exception as error:
                 # As many kinds as ways to fail: aiohttp's and ours, and of a client
                 # that is not ours openai's and pydantic's, in a retry error.
-                raise InferenceFailed(self._describe(error)) from error
-
-    def _describe(self, error: Exception) -> str:
-        configs = [getattr(server, "config", None) for server in self._server.servers]
-        secrets = [secret for config in configs for secret in secrets_of(config)]
-        return describe(_root_cause(error), *secrets)
+                configs = [getattr(s, "config", None) for s in self._server.servers]
+                secrets = [secret for each in configs for secret in secrets_of(each)]
+                said = describe(_root_cause(error), *secrets)
+                raise InferenceFailed(said) from error
 
     async def _managed(
         self,
@@ -233,11 +223,11 @@ class Inference:
         arguments: dict[str, Any],
         on_reply: Callable[[], None] | None,
     ) -> list[Completion]:
-        """Ask the server that the framework would ask.
+        """Query the server that the framework would choose.
 
         The framework's managed server would render and encode the prompt once more and
-        keep a tree of texts that nobody reads, so its server is asked directly. One
-        that goes through a proxy has no server and is asked itself.
+        keep a tree of texts that nobody reads, so its server is queried directly. One
+        that goes through a proxy has no server and is queried itself.
         """
         async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
             if not isinstance(managed, ManagedServer):

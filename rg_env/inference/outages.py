@@ -12,6 +12,7 @@ named when that begins and when it is over.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -21,7 +22,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rg_env import patience
-from rg_env.inference.circuit_client import CircuitClient, why_all_out
+from rg_env.inference.circuit import why_all_out
+from rg_env.inference.client import Client
 from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.replies import BadReplyError
 
@@ -31,29 +33,17 @@ T = TypeVar("T")
 
 _STATUS = re.compile(r"(?:status|code|ClientResponseError):? *([45]\d\d)\b")
 _NAME = re.compile(r"([A-Za-z_]+(?:Error|Timeout|Exception))\b")
-
-
 _END = re.compile(r"\bfinish_reason (\w{1,32})")
 
 
 def kind_of(reason: str) -> str:
-    """Return what a failed request is counted as: its status or the error's name.
-
-    Args:
-        reason: What `InferenceFailed` says, "KeyError: 'logprobs'" for example.
-    """
+    """Return what is counted of what `InferenceFailed` says: a status or a name."""
     status, name = _STATUS.search(reason), _NAME.match(reason)
     if status is not None:
         return f"status_{status[1]}"
     if (end := _END.search(reason)) is not None:
         return f"finish_reason_{end[1]}"
     return name[1] if name is not None else "unusable"
-
-
-def _bad_replies() -> set[str]:
-    """Return the kinds of failures of a server that does answer."""
-    kinds: list[type[BadReplyError]] = [BadReplyError, *BadReplyError.__subclasses__()]
-    return {kind.__name__ for kind in kinds}
 
 
 class OutageWatch:
@@ -72,7 +62,7 @@ class OutageWatch:
     def __init__(self, servers: Sequence[Any]) -> None:
         self._servers = servers
         self._give_up_after_s: float | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._failing_since: float | None = None
         self._said_s: float | None = None
         self._has_answered = False
@@ -82,7 +72,7 @@ class OutageWatch:
         self.kinds: Counter[str] = Counter()
         self.outages = 0
         for server in servers if len(servers) > 1 else ():
-            if isinstance(server, CircuitClient):
+            if isinstance(server, Client):
                 server.circuit.on_change = partial(self._say_circuit, server)
 
     @property
@@ -97,29 +87,29 @@ class OutageWatch:
         return self._said_s is not None
 
     def start(self, *, give_up_after_s: float | None) -> None:
-        """Begin to look at the servers' health.
+        """Begin to watch the servers' health.
 
         Args:
             give_up_after_s: Seconds without an answer, while requests fail, after which
                 `gave_up` is set; None never gives up.
         """
         self._give_up_after_s = give_up_after_s
-        self._looking = asyncio.create_task(self._look())
+        self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
-        """Stop looking; may be called twice."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
-            self._looking = None
+        """Stop watching; may be called twice."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+            self._watching = None
 
-    async def unless_given_up(self, asking: Coroutine[Any, Any, T]) -> T:
+    async def unless_given_up(self, querying: Coroutine[Any, Any, T]) -> T:
         """Wait for an answer, but no longer than until it is time to give up.
 
         Raises:
             InferenceFailed: The request failed or was given up.
         """
-        request = asyncio.ensure_future(asking)
+        request = asyncio.ensure_future(querying)
         giving_up = asyncio.ensure_future(self.gave_up.wait())
         both: set[asyncio.Future[Any]] = {request, giving_up}
         try:
@@ -133,7 +123,7 @@ class OutageWatch:
         self.note_answer()
         return answer
 
-    async def _look(self) -> None:
+    async def _watch(self) -> None:
         while True:
             await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
             reason = why_all_out(self._servers)
@@ -146,10 +136,11 @@ class OutageWatch:
     def _is_outage(self) -> bool:
         """Say whether nothing is answered for long, or no server is there to rest."""
         is_lost = why_all_out(self._servers) is not None
-        rests = any(getattr(server, "is_resting", False) for server in self._servers)
+        circuits = (getattr(server, "circuit", None) for server in self._servers)
+        rests = any(circuit is not None and circuit.is_resting for circuit in circuits)
         return self._failing_s() >= patience.OUTAGE_AFTER_S or (is_lost and not rests)
 
-    def _say_circuit(self, server: CircuitClient) -> None:
+    def _say_circuit(self, server: Client) -> None:
         url, circuit = server.config.base_url, server.circuit
         if circuit.is_open:
             logger.warning(
@@ -160,11 +151,6 @@ class OutageWatch:
         else:
             logger.warning("inference at %s is back after %.0f s", url, circuit.open_s)
 
-    def note_answer(self) -> None:
-        """A request was answered."""
-        self._end_outage()
-        self._has_answered = True
-
     def note_presence(self) -> None:
         """A server is there that was not, as is seen without a request.
 
@@ -173,7 +159,8 @@ class OutageWatch:
         if self.is_down:
             logger.info("inference is there after %.0f s", self._failing_s())
 
-    def _end_outage(self) -> None:
+    def note_answer(self) -> None:
+        """A request was answered."""
         if self.is_down:
             logger.log(
                 logging.WARNING if self._has_answered else logging.INFO,
@@ -181,8 +168,8 @@ class OutageWatch:
                 " again" if self._has_answered else "",
                 self._failing_s(),
             )
-        self._failing_since = None
-        self._said_s = None
+        self._failing_since = self._said_s = None
+        self._has_answered = True
 
     def note_absence(self, reason: str) -> None:
         """No server is there, as is seen without a request."""
@@ -192,37 +179,32 @@ class OutageWatch:
     async def note_failure(self, reason: str) -> None:
         """A request failed; wait a growing while before the caller tries again."""
         if self.gave_up.is_set():
-            self._count(reason)
+            self.note_retry(reason)
             return
         self._begin_failing()
         if self._is_outage():
             self._say_down(why_all_out(self._servers) or reason)
-        self._say_kind(reason, self._count(reason))
-        self._check_patience()
-        try:
-            await asyncio.wait_for(self.gave_up.wait(), self._pause_s())
-        except asyncio.TimeoutError:
-            return
-
-    def note_retry(self, reason: str) -> None:
-        """A request failed that is tried again; said of none, because most recover."""
-        self._count(reason)
-
-    def _count(self, reason: str) -> int:
-        self._newest_reason = reason
-        self.failures += 1
-        self.kinds[kind_of(reason)] += 1
-        return self.kinds[kind_of(reason)]
-
-    def _say_kind(self, reason: str, count: int) -> None:
-        """Name the kind of the first, second, fourth, eighth ... of its failures."""
-        if not self.is_down and count & (count - 1) == 0:
+        self.note_retry(reason)
+        kind, count = kind_of(reason), self.kinds[kind_of(reason)]
+        if not self.is_down and count & (count - 1) == 0:  # 1, 2, 4, 8 ...
             logger.warning(
                 "an inference request failed (%s, %d so far): %.200s",
-                kind_of(reason),
+                kind,
                 count,
                 " ".join(reason.split()),
             )
+        self._check_patience()
+        # Half the time that nothing was answered, within bounds.
+        pause_s = max(patience.OUTAGE_FIRST_PAUSE_S, self._failing_s() / 2)
+        with contextlib.suppress(asyncio.TimeoutError):
+            longest_s = patience.OUTAGE_LONGEST_PAUSE_S
+            await asyncio.wait_for(self.gave_up.wait(), min(longest_s, pause_s))
+
+    def note_retry(self, reason: str) -> None:
+        """A request failed that is tried again; said of none, because most recover."""
+        self._newest_reason = reason
+        self.failures += 1
+        self.kinds[kind_of(reason)] += 1
 
     def _begin_failing(self) -> None:
         if self._failing_since is None:
@@ -233,14 +215,6 @@ class OutageWatch:
         began = self._failing_since
         return 0.0 if began is None else time.monotonic() - began
 
-    def _pause_s(self) -> float:
-        """Return half the time that nothing was answered, within bounds."""
-        longest_s, first_s = (
-            patience.OUTAGE_LONGEST_PAUSE_S,
-            patience.OUTAGE_FIRST_PAUSE_S,
-        )
-        return min(longest_s, max(first_s, self._failing_s() / 2))
-
     def _say_down(self, reason: str) -> None:
         """Name the servers at the beginning of an outage, and once in a while."""
         now = time.monotonic()
@@ -249,13 +223,17 @@ class OutageWatch:
         elif now - self._said_s < patience.OUTAGE_SAY_AGAIN_S:
             return
         self._said_s = now
+        how_long = ""
+        if self._give_up_after_s is not None:
+            left_s = max(0.0, self._give_up_after_s - self._failing_s())
+            how_long = f" for {round(left_s, 1):g} s (env.give_up_after_s)"
         logger.log(
             # At a start it is normal: programs are started in any order.
             logging.ERROR if self._has_answered else logging.WARNING,
             "inference at %s %s; trying again%s",
             self.urls,
             self._how(reason),
-            self._how_long(),
+            how_long,
         )
 
     def _how(self, reason: str) -> str:
@@ -263,18 +241,13 @@ class OutageWatch:
         reason = " ".join(reason.split())[:300]
         if _STATUS.search(reason) is not None:
             return f"answers with an error ({reason})"
-        if kind_of(reason) in _bad_replies() or "usable completions" in reason:
+        kinds: list[type[Exception]] = [BadReplyError, *BadReplyError.__subclasses__()]
+        bad = {kind.__name__ for kind in kinds}
+        if kind_of(reason) in bad or "usable completions" in reason:
             return f"gives no usable reply ({reason})"
         yet = "" if self._has_answered else " yet"
         what_to_do = "start the server or set --openai.base_url"
         return f"does not answer{yet} ({reason}); {what_to_do}"
-
-    def _how_long(self) -> str:
-        """Return for how long it is tried again, for people."""
-        if self._give_up_after_s is None:
-            return ""
-        left_s = max(0.0, self._give_up_after_s - self._failing_s())
-        return f" for {round(left_s, 1):g} s (env.give_up_after_s)"
 
     def _check_patience(self) -> None:
         if self._give_up_after_s is None or self._failing_since is None:

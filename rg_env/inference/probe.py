@@ -1,48 +1,58 @@
-"""How a server is to be asked, found by asking it for what a run will ask, but less.
+"""How a server is to be queried, found by sending it what a run will send, but less.
 
-To train, it is asked for token ids at each route of its type until one gives what a
+To train, it is queried for token ids at each route of its type until one gives what a
 trainer needs. Otherwise a server that gives none is queried as a chat; one of type
-`openai` is in any case. A tokenizer that is not the model's ends the search: another
-route could only hide it.
+`openai` is in any case. A wrong tokenizer or temperature ends the search: another route
+could only hide it.
+
+vLLM returns log-probabilities of temperature 1 unless it was started otherwise; a
+trainer's ratios are wrong with them. A temperature divides the distance of any two, so
+the distance of the likeliest first tokens at two temperatures tells.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import aiohttp
 import orjson
 
-from rg_env.inference.chat_replies import why_no_answer
+from rg_env.inference.completions import check_some_usable, end_of
 from rg_env.inference.connection import BodyTooLongError
-from rg_env.inference.connection_faults import may_pass
-from rg_env.inference.extras import secrets_of
-from rg_env.inference.refusals import CONTEXT, Refusal, refusal_behind, setting_of
 from rg_env.inference.replies import (
     LOGPROBS,
+    NO_SUCH_FORM,
     TOKEN_IDS,
     BadReplyError,
     Generated,
     MissingInReplyError,
     UnusableReplyError,
-    check_some_usable,
-    check_usable,
-    end_of,
 )
-from rg_env.inference.routes import CHAT, TokenRoute, Told
-from rg_env.inference.temperature import check_temperature
+from rg_env.inference.request_failures import (
+    CONTEXT,
+    Refusal,
+    may_pass,
+    refusal_behind,
+)
+from rg_env.inference.request_settings import CHAT, secrets_of
+from rg_env.inference.routes import NUM_LIKELIEST, TokenRoute, Told
 
 logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 8
 """Of a completion: enough to see that its text is not of the ids."""
 
+HELLO = "hi"
+"""What a server is probed with when nobody has said what a run will send."""
 
 HIGHEST_LOGPROB = 0.01
 """Rounding puts the surest token a little above 0; a logit is far above it."""
+
+LEAST_LOGPROB = -1000.0
+"""Below stand the numbers that some write for minus infinity."""
 
 NO_CHARACTER = "\ufffd"
 """What half a character is decoded as."""
@@ -62,34 +72,51 @@ class ProbeRequest(NamedTuple):
     sampling: Mapping[str, Any]
 
 
-class Fault(NamedTuple):
-    """Why a path is not asked.
-
-    Attributes:
-        told: What the server answered there.
-        error: What asking it came to.
-        refusal: What the server said; None where its reply was well.
-    """
-
-    told: str
-    error: Exception
-    refusal: Refusal | None = None
+def greeting(tokenizer: Any) -> ProbeRequest:
+    """Return a request that does for any model."""
+    messages = [{"role": "user", "content": HELLO}]
+    return ProbeRequest(messages, tokenizer.encode(HELLO), {"n": 2})
 
 
 class NoRouteError(BadReplyError):
     """No route of a server gives what is needed; the text has what each answered."""
 
 
-async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
-    """Return the route of token ids at which a server is to be asked; None for a chat.
+class WrongSettingError(ValueError):
+    """A setting does not fit the server, whatever its routes; the text says why."""
 
-    Args:
-        client: A `Client`.
-        request: What it is asked.
+    field: ClassVar[str]
+
+
+class WrongTokenizerError(WrongSettingError):
+    """The tokenizer is not the model's."""
+
+    field = "env.tokenizer_name"
+
+
+class WrongTemperatureError(WrongSettingError):
+    """The log-probabilities are of another temperature."""
+
+    field = "env.temperature"
+
+
+class _Fault(NamedTuple):
+    """Why a path is not queried: what the server answered there, and as an error."""
+
+    told: str
+    error: Exception
+    refusal: Refusal | None = None  # where the reply was no well one
+
+
+# -- the search ------------------------------------------------------------------------
+
+
+async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
+    """Return the route of token ids at which to query a `Client`; None for a chat.
 
     Raises:
         NoRouteError: It gives nothing that will do.
-        WrongTokenizerError: The tokenizer is not its model's.
+        WrongSettingError: A setting does not fit it.
         Exception: It is not there, or refuses or fails otherwise.
     """
     routes: Sequence[TokenRoute] = client.routes
@@ -105,7 +132,7 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
     if not client.needs_tokens and not is_final:
         fault = await _fault_of(client, CHAT, _try_chat(client, request))
         # Some refuse a limit that is used up by thinking; a run's is higher.
-        if fault is None or (fault.refusal and setting_of(fault.refusal) == CONTEXT):
+        if fault is None or (fault.refusal and fault.refusal.setting == CONTEXT):
             return None
         faults.append(fault)
         error = error or _telling_error([fault])
@@ -113,7 +140,7 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
     raise error or NoRouteError(told)
 
 
-def _telling_error(faults: Sequence[Fault]) -> Exception | None:
+def _telling_error(faults: Sequence[_Fault]) -> Exception | None:
     """Return the error that says more than that there is no route.
 
     It is the first refusal that names a setting, or else one that may pass; None where
@@ -122,16 +149,16 @@ def _telling_error(faults: Sequence[Fault]) -> Exception | None:
     refused = [(fault.refusal, fault.error) for fault in faults if fault.refusal]
     if len(refused) < len(faults):
         return None
-    for refusal, error in refused:
-        if setting_of(refusal) is not None:
-            return error
-    for refusal, error in refused:
-        if may_pass(refusal.status) and not refusal.is_absence:
-            return error
-    return None
+    naming = [error for refusal, error in refused if refusal.setting is not None]
+    passing = [
+        error
+        for refusal, error in refused
+        if may_pass(refusal.status) and not refusal.is_absence
+    ]
+    return next(iter(naming + passing), None)
 
 
-async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> Fault | None:
+async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> _Fault | None:
     """Return why a path does not do, None where it does.
 
     Raises:
@@ -142,24 +169,24 @@ async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> Fault | 
     except (UnusableReplyError, BodyTooLongError):  # which may pass
         raise
     except BadReplyError as error:
-        return Fault(f"{path}: {error}", error)
+        return _Fault(f"{path}: {error}", error)
     except aiohttp.ClientResponseError as error:
         refusal = refusal_behind(error, *secrets_of(client.config))
         if refusal is None:
             raise
-        return Fault(f"{path}: {refusal.words}", error, refusal)
+        return _Fault(f"{path}: {refusal.words}", error, refusal)
     return None
 
 
 async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> None:
     prompt = list(request.tokens)
     sampling = {**request.sampling, "max_tokens": PROBE_TOKENS}
-    replies = await client.ask_route(route, prompt, sampling)
+    replies = await client.query_route(route, prompt, sampling)
     generated = await client.read_route(route, replies)
     told = route.told(orjson.loads(b"".join(replies[0])))
-    check_reply(client.tokenizer, prompt, generated, told)
+    _check_reply(client.tokenizer, prompt, generated, told)
     if len(generated.tokens) < sampling["n"]:
-        client.ask_one_by_one()
+        client.connection.query_one_by_one()
     if not any(told.texts):
         logger.warning(
             "%s returns no texts, by which env.tokenizer_name could be checked",
@@ -167,36 +194,26 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
         )
     temperature = sampling.get("temperature", 1.0)
     if client.needs_tokens and temperature not in (0.0, 1.0):
-        await check_temperature(client, route, prompt, temperature)
+        await _check_temperature(client, route, prompt, temperature)
 
 
 async def _try_chat(client: Any, request: ProbeRequest) -> None:
-    reply = await client.ask_chat(
+    reply = await client.query_chat(
         model=client.config.model_name,
         messages=[dict(message) for message in request.messages],
         max_tokens=PROBE_TOKENS,
         **request.sampling,
     )
-    check_some_usable([why_no_answer(choice) for choice in reply.choices])
+    check_some_usable(reply)
 
 
 # -- what a trainer needs of a reply ---------------------------------------------------
 
 
-class WrongTokenizerError(ValueError):
-    """The tokenizer is not the model's; the text says how that is seen."""
-
-
-def check_reply(
+def _check_reply(
     tokenizer: Any, prompt: Sequence[int], generated: Generated, told: Told
 ) -> None:
     """Refuse a reply from which a trainer could not learn.
-
-    Args:
-        tokenizer: Ours.
-        prompt: As it was sent, shape (T,).
-        generated: The completions.
-        told: What else the reply says.
 
     Raises:
         UnusableReplyError: Its completions are broken off, which may pass.
@@ -209,7 +226,7 @@ def check_reply(
         _check_logprobs(logprobs, len(ids))
     if all(end_of(reason) is None for reason in generated.finish_reasons):
         raise BadReplyError("its completions have no finish_reason")
-    check_usable(generated)
+    check_some_usable(generated)
     if told.prompt is not None and list(told.prompt) != list(prompt):
         raise BadReplyError("it changes the tokens of the prompt")
     _check_texts(tokenizer, generated.tokens, told.texts)
@@ -258,3 +275,41 @@ def _check_texts(
             f"its token ids are {ours[0][:60]!r} to this tokenizer, and"
             f" {theirs[0][:60]!r} to the server; name the tokenizer of its model"
         )
+
+
+# -- the temperature of log-probabilities ----------------------------------------------
+
+
+async def _check_temperature(
+    client: Any, route: TokenRoute, prompt: list[int], temperature: float
+) -> None:
+    """Refuse log-probabilities of temperature 1 where another is sampled with."""
+    spans = []
+    try:
+        for each in (1.0, temperature):
+            one = {"n": 1, "max_tokens": 1, "temperature": each, "top_p": 1.0}
+            bodies = await client.query_route(route, prompt, one, **route.likeliest)
+            reply = orjson.loads(b"".join(bodies[0]))
+            spans.append(_span_of(route.of_likeliest(reply)))
+    except (aiohttp.ClientResponseError, *NO_SUCH_FORM) as error:
+        logger.warning(
+            "whether %s returns log-probabilities of env.temperature cannot be seen"
+            " (%s)",
+            client.config.base_url,
+            client.describe(error),
+        )
+        return
+    at_one, at_own = spans
+    if abs(at_own - at_one) < abs(at_own - at_one / temperature):
+        raise WrongTemperatureError(
+            f"{temperature:g} is sampled with, and it returns log-probabilities of 1;"
+            " start vLLM with --logprobs-mode processed_logprobs, or set 1.0"
+        )
+
+
+def _span_of(logprobs: Iterable[Any]) -> float:
+    known = [p for p in logprobs if isinstance(p, float) and p > LEAST_LOGPROB]
+    likeliest = sorted(known, reverse=True)[:NUM_LIKELIEST]
+    if len(likeliest) < 2:
+        raise LookupError("no log-probabilities of the likeliest tokens")
+    return likeliest[0] - likeliest[-1]

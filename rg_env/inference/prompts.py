@@ -43,12 +43,7 @@ def render_prompt(
     """Render messages as the framework's managed server does, and count their tokens.
 
     Template and tokenizer may both put a BOS; the servers take one of them off, and so
-    does the count here.
-
-    Args:
-        tokenizer: The environment's tokenizer.
-        messages: System and user.
-        template_kwargs: What the chat template is given beside them.
+    does the count here. The chat template is given `template_kwargs`, too.
     """
     render = functools.partial(tokenizer.apply_chat_template, **template_kwargs)
     managed = ManagedServer(None, SimpleNamespace(apply_chat_template=render))
@@ -60,12 +55,7 @@ def render_prompt(
 
 
 class Prompts:
-    """Renders prompts; an item's is asked for when it is chosen and when it is sent.
-
-    Args:
-        tokenizer: The environment's tokenizer.
-        template_kwargs: What the chat template is given beside the messages.
-    """
+    """Renders prompts; an item's is needed when it is chosen and when it is sent."""
 
     def __init__(
         self,

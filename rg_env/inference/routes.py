@@ -14,16 +14,15 @@ and others) where a request does not; so what the settings leave out is sent as 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from rg_env.inference.readers import read_atropos, read_completions, read_sglang
-from rg_env.inference.replies import Generated
-
-CHAT = "/v1/chat/completions"
-V1 = "/v1"
-"""What paths of the OpenAI kind begin with, and the settings' URL ends with."""
+from rg_env.inference.replies import (
+    Generated,
+    read_atropos,
+    read_completions,
+    read_sglang,
+)
 
 NEUTRAL = {
     "top_k": -1,
@@ -37,11 +36,8 @@ NEUTRAL = {
 NUM_LIKELIEST = 5
 OTHER_NAMES_OF_THE_LIMIT = ("max_new_tokens", "max_completion_tokens")
 
-_OVERLONG = re.compile(r"(/(chat/)?completions)?/*$")
-_VERSIONS = re.compile(rf"({V1})+$")
-
 Body = dict[str, Any]
-Sampling = Mapping[str, Any]
+SamplingFields = Mapping[str, Any]
 
 
 class Told(NamedTuple):
@@ -59,28 +55,28 @@ class Told(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TokenRoute:
-    """One way of asking for token ids.
+    """One way of querying for token ids.
 
     Attributes:
         path: Below the server's root.
         body: Of a request: prompt, sampling, name of the model and what the setting
             `extra_body` adds.
-        read: The body of a reply into completions; see readers.py.
+        read: The body of a reply into completions; see replies.py.
         told: The JSON of a reply into what else it says.
-        likeliest: Fields of a body that ask for the likeliest tokens too.
+        likeliest: Fields of a body that want the likeliest tokens too.
         of_likeliest: The JSON of a reply to such a body into the log-probabilities of
             the likeliest first tokens, and perhaps of the one that was sampled.
     """
 
     path: str
-    body: Callable[[list[int], Sampling, str, Mapping[str, Any]], Body]
+    body: Callable[[list[int], SamplingFields, str, Mapping[str, Any]], Body]
     read: Callable[..., Generated]
     told: Callable[[Any], Told]
     likeliest: Body
     of_likeliest: Callable[[Any], Iterable[Any]]
 
 
-def _with_max_tokens(sampling: Sampling) -> Body:
+def _with_max_tokens(sampling: SamplingFields) -> Body:
     """Return what is sampled with, the limit under vLLM's name."""
     named = dict(sampling)
     for other in OTHER_NAMES_OF_THE_LIMIT:
@@ -93,7 +89,7 @@ def _with_max_tokens(sampling: Sampling) -> Body:
 
 
 def _completions_body(
-    prompt: list[int], sampling: Sampling, model: str, extra: Mapping[str, Any]
+    prompt: list[int], sampling: SamplingFields, model: str, extra: Mapping[str, Any]
 ) -> Body:
     return {
         "model": model,
@@ -127,7 +123,7 @@ COMPLETIONS = TokenRoute(
 
 
 def _atropos_body(
-    prompt: list[int], sampling: Sampling, model: str, extra: Mapping[str, Any]
+    prompt: list[int], sampling: SamplingFields, model: str, extra: Mapping[str, Any]
 ) -> Body:
     own = {"prompt": {"prompt_token_ids": prompt}, "logprobs": 0}
     return {**own, **_with_max_tokens(sampling), **extra}
@@ -147,7 +143,7 @@ ATROPOS = TokenRoute(
 
 
 def _sglang_body(
-    prompt: list[int], sampling: Sampling, model: str, extra: Mapping[str, Any]
+    prompt: list[int], sampling: SamplingFields, model: str, extra: Mapping[str, Any]
 ) -> Body:
     named = dict(sampling)
     if "max_tokens" in named:
@@ -183,19 +179,3 @@ ROUTES: dict[str, tuple[TokenRoute, ...]] = {
     "trl": (COMPLETIONS, SGLANG, ATROPOS),
 }
 """By `server_type`, those tried first that are likeliest."""
-
-
-def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
-    """Return where a route is.
-
-    Args:
-        base_url: As the user wrote it.
-        path: Of the route.
-        is_openai: Whether OpenAI's paths, without their version, are below a URL that
-            does not end with the version.
-    """
-    base = _OVERLONG.sub("", base_url, count=1)
-    root = _VERSIONS.sub("", base)
-    if is_openai and root == base:
-        path = path.removeprefix(V1)
-    return root + path

@@ -18,20 +18,20 @@ from typing import Any
 
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.circuit_client import CircuitClient
-from rg_env.inference.clients import CLIENTS, Client
-from rg_env.inference.connection_faults import SILENT, may_pass, why_never
-from rg_env.inference.extras import secrets_of
+from rg_env.inference.client import Client
 from rg_env.inference.outages import OutageWatch
-from rg_env.inference.probe import NoRouteError, ProbeRequest, WrongTokenizerError
-from rg_env.inference.refusals import (
+from rg_env.inference.probe import NoRouteError, ProbeRequest, WrongSettingError
+from rg_env.inference.request_failures import (
     MODEL,
+    SILENT,
     Refusal,
+    may_pass,
     refusal_behind,
     sentence,
-    setting_of,
+    why_never,
 )
-from rg_env.inference.temperature import WrongTemperatureError
+from rg_env.inference.request_settings import secrets_of
+from rg_env.inference.server_types import CLIENTS
 
 URL = "openai.base_url"
 
@@ -42,9 +42,6 @@ class StartProbe:
     Args:
         servers: The framework's server objects.
         watch: Told of servers that are not there.
-
-    Attributes:
-        refusal: Why the start is to end, None as long as it need not.
     """
 
     def __init__(self, servers: Sequence[Any], watch: OutageWatch) -> None:
@@ -55,16 +52,12 @@ class StartProbe:
         self._end: Callable[[], object] | None = None
         self._refused = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self.refusal: SettingError | None = None
+        self._refusal: SettingError | None = None
 
     async def unless_refused(
         self, work: Coroutine[Any, Any, None], request: Callable[[], ProbeRequest]
     ) -> None:
-        """Do a command's work; end it where a server refuses it for good.
-
-        Args:
-            work: Is cancelled then.
-            request: Returns what servers are probed with.
+        """Do a command's work; cancel it where a server refuses a probe for good.
 
         Raises:
             SettingError: The setting at fault.
@@ -77,9 +70,9 @@ class StartProbe:
         try:
             await work
         except asyncio.CancelledError:
-            if self.refusal is None:
+            if self._refusal is None:
                 raise
-            raise self.refusal from None
+            raise self._refusal from None
         finally:
             self._end = None
             for task in self._tasks:
@@ -95,7 +88,7 @@ class StartProbe:
     def _is_over(self) -> bool:
         """Whether a server has given a completion, or the start is to end."""
         has_begun = any(client.has_answered for client in self._clients)
-        return has_begun or self._end is None or self.refusal is not None
+        return has_begun or self._end is None or self._refusal is not None
 
     async def _keep_probing(
         self, client: Client, request: Callable[[], ProbeRequest]
@@ -127,38 +120,36 @@ class StartProbe:
 
     def _note_absence(self, client: Client, reason: str) -> None:
         self._absent.add(client)
-        if self._absent == set(self._clients) and self.refusal is None:
+        if self._absent == set(self._clients) and self._refusal is None:
             self._watch.note_absence(reason)
 
     # -- what ends the start -----------------------------------------------------------
 
-    def _note_failure(self, client: CircuitClient, error: Exception) -> None:
+    def _note_failure(self, client: Client, error: Exception) -> None:
         """A request failed; end the start if the next one has to fail as well."""
         if self._is_over:
             return
         url = client.config.base_url or ""
         refusal = refusal_behind(error, *secrets_of(client.config))
-        if isinstance(error, WrongTokenizerError):
-            self._refuse(f"env.tokenizer_name: {url}: {error}")
-        elif isinstance(error, WrongTemperatureError):
-            self._refuse(f"env.temperature: {url}: {error}")
+        if isinstance(error, WrongSettingError):
+            self._refuse(f"{error.field}: {url}: {error}")
         elif isinstance(error, NoRouteError):
             does = "train" if client.needs_tokens else "be queried"
             self._refuse(f"{URL}: {url} cannot {does}: {error}; see docs/servers.md")
         elif refusal is not None:
-            self._read(client, url, refusal)
+            self._note_refusal(client, url, refusal)
         elif (never := why_never(url, error)) is not None:
             self._refuse(f"{URL}: {never}")
 
-    def _read(self, client: Client, url: str, refusal: Refusal) -> None:
-        field = setting_of(refusal)
+    def _note_refusal(self, client: Client, url: str, refusal: Refusal) -> None:
+        field = refusal.setting
         self._refused += field is None and not may_pass(refusal.status)
+        if self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
+            field = field or URL
         if field == MODEL:
             self._begin(self._refuse_model(client, url, refusal))
         elif field is not None:
             self._refuse(sentence(field, url, refusal))
-        elif self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
-            self._refuse(sentence(URL, url, refusal))
 
     async def _refuse_model(self, client: Client, url: str, refusal: Refusal) -> None:
         names = await client.connection.model_names()
@@ -166,6 +157,6 @@ class StartProbe:
 
     def _refuse(self, reason: str) -> None:
         if not self._is_over and self._end is not None:
-            self.refusal = SettingError(reason)
-            self._watch.gave_up.set()  # what is being asked need not be waited for
+            self._refusal = SettingError(reason)
+            self._watch.gave_up.set()  # requests under way need not be waited for
             self._end()

@@ -6,13 +6,16 @@ The file of a mixture has the format of the library's `composite`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from rg_env import yaml_text
 from rg_env.errors import SettingError, shown
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S
-from rg_env.items.item_settings import ItemSettings
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.tasks.baselines import RewardBaseline
+from rg_env.tasks.difficulty import LevelSetting
+from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.selection import TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
@@ -21,12 +24,45 @@ from rg_env.yaml_text import YamlFault
 MIXTURE_FIELD = "env.mixture"
 
 
-def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Read the parameters of `composite` from a YAML file.
+class ItemSettings(Protocol):
+    """What `ReasoningGymEnvConfig` says of items; its fields explain each."""
 
-    Args:
-        path: The file; `datasets` in it lists name, weight and config.
-        also_given: What `task_params` says of `composite`, which must be nothing.
+    seed: int
+    tasks: list[str] | None
+    categories: list[str] | None
+    exclude_tasks: list[str]
+    task_weights: dict[str, float]
+    task_params: dict[str, dict[str, Any]]
+    mixture: str | None
+    task_choice: Literal["weighted", "adaptive"]
+    adaptive_floor: float
+    shard_index: int
+    num_shards: int
+    complexity_mode: LevelSetting
+    task_levels: dict[str, LevelSetting]
+    eval_seed: int
+    num_eval_samples_per_task: int
+    num_eval_tasks: int | None
+    eval_level: float | None
+    eval_preset: PresetName | None
+    item_deadline_s: float
+    scoring_deadline_s: float
+    scorer_fixes: bool
+    reward_baseline: RewardBaseline
+
+    @property
+    def worker_count(self) -> int:
+        """Processes that make and score items."""
+
+    @property
+    def scoring_rules(self) -> ScoringRules:
+        """The settings of scoring that travel to the workers."""
+
+
+def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Read the parameters of `composite` from a YAML file with a list `datasets`.
+
+    `also_given` is what `task_params` says of `composite`, which must be nothing.
 
     Raises:
         SettingError: The file cannot be read or holds something else.
@@ -77,11 +113,7 @@ async def choose_tasks(
 async def check_params(
     pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> None:
-    """Reject dataset parameters that the library does not accept.
-
-    Raises:
-        SettingError: The first that it refuses.
-    """
+    """Raise SettingError for the first parameters that the library rejects."""
     plain = [(task, dict(params)) for task, params in given]
     refusal = await pool.run(worker_jobs.check_params, plain, deadline_s=DEADLINE_S)
     if refusal is not None:

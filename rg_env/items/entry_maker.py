@@ -38,13 +38,12 @@ class EntryMaker:
     Args:
         pool: Where entries are made.
         stream: Knows the parameters and the seed of each attempt at a draw.
-        making_at_once: Entries that may be made at the same time, at least 1; quick
-            ones one more.
+        making_at_once: Slow entries made at the same time; quick ones may be one more.
         deadline_s: Seconds that making one entry may take.
-        checked: Whether faulty entries are refused; see `library.make_entry`.
+        checked: Whether faulty entries are rejected; see `library.make_entry`.
 
     Attributes:
-        left_out: Task to the reason why its draws are skipped unasked.
+        left_out: Task to the reason why its draws are skipped.
         places: Taken by whoever makes slow entries, so that a worker stays free.
     """
 
@@ -72,19 +71,11 @@ class EntryMaker:
         self.left_out[task] = reason
 
     def wait_for_check(self, until_checked: Callable[[str], Awaitable[None]]) -> None:
-        """Make no entry of a task before it is known whether it can be used.
-
-        Args:
-            until_checked: Waits for the check of a task, which may call `leave_out`.
-        """
+        """Make no entry before its task was checked, which may call `leave_out`."""
         self._until_checked = until_checked
 
     def begin(self, spec: ItemSpec, attempt: int = 0) -> asyncio.Future[dict[str, Any]]:
-        """Begin to make an entry.
-
-        Args:
-            spec: The item it is for.
-            attempt: Which of its draw's seeds is tried, from 0.
+        """Begin to make an entry, with the seed of one of the attempts at its draw.
 
         Returns:
             The entry to come; or `LeftOut`, or the PoolError that came instead.

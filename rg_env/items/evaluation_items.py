@@ -16,14 +16,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
+from rg_env.items.chosen_tasks import ItemSettings
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import TaskHandle
-from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource, MadeItem
 from rg_env.items.task_check import gold_fault
-from rg_env.tasks.item_stream import EvalSpec
+from rg_env.tasks.evaluation_specs import EvalSpec
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.pool_errors import PoolClosed, PoolError
+from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -44,23 +44,23 @@ def evaluated_choices(
 
 async def make_eval_items(
     pool: WorkerPool, specs: Sequence[EvalSpec], settings: ItemSettings
-) -> tuple[list[MadeItem], str]:
+) -> tuple[list[MadeItem], list[tuple[EvalSpec, str]]]:
     """Make evaluation items, one after the other.
 
-    One that is not used is replaced by the next attempt at it.
+    One that is not used is replaced by the next attempt at it, if it has one.
 
     Returns:
-        The items, and why the last of those that are missing cannot be made.
+        The items, and those that are missing, with the reason.
     """
     items: list[MadeItem] = []
-    reason = ""
+    missing: list[tuple[EvalSpec, str]] = []
     for spec in specs:
         made = await _made_or_reason(pool, spec, settings)
         if isinstance(made, str):
-            reason = made
+            missing.append((spec, made))
         else:
             items.append(made)
-    return items, reason
+    return items, missing
 
 
 async def _made_or_reason(
@@ -75,20 +75,24 @@ async def _made_or_reason(
                 dict(spec.params),
                 spec.seed,
                 settings.scoring_rules.scorer_fixes,
+                spec.published,
+                spec.place,
                 deadline_s=settings.item_deadline_s,
             )
         except PoolClosed:
             raise
         except PoolError as error:
             reason = str(error)
-            if not is_unusable(error):
+            if not (isinstance(error, JobFailed) and is_unusable(error)):
                 break
+            reason = error.message
         else:
             handle = TaskHandle(
                 task=spec.task,
                 params=spec.params,
                 seed=spec.seed,
                 index=spec.number,
+                size=spec.size,
                 split="evaluation",
                 level=spec.level,
                 deadline_s=settings.scoring_deadline_s,
@@ -124,6 +128,7 @@ class EvaluationItems:
         self._items = items
         self._checks: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, Sequence[MadeItem]] = {}
+        self._missing: dict[str, Sequence[tuple[EvalSpec, str]]] = {}
         self._background: asyncio.Task[None] | None = None
         self._is_awaited = asyncio.Event()
 
@@ -131,6 +136,11 @@ class EvaluationItems:
     def made(self) -> list[MadeItem]:
         """The evaluation items made so far, in the order of the tasks."""
         return [item for task in self._specs for item in self._made.get(task, ())]
+
+    @property
+    def missing(self) -> list[tuple[EvalSpec, str]]:
+        """Items of evaluated tasks that are not used, each with the reason."""
+        return [row for task in self._specs for row in self._missing.get(task, ())]
 
     def start(self) -> asyncio.Task[None]:
         """Begin to check all tasks in the background, while a run needs no item."""
@@ -186,18 +196,19 @@ class EvaluationItems:
         logger.info("%d evaluation items are made%s", len(self.made), fewer)
 
     async def _check(self, task: str) -> None:
-        items, reason = await make_eval_items(
+        items, missing = await make_eval_items(
             self._pool, self._specs[task], self._settings
         )
-        fault: str | None = reason
+        fault = missing[-1][1] if missing else None
         if items:
             params, entry = items[0].handle.params, items[0].entry
             rules = self._settings.scoring_rules
             fault = await gold_fault(self._pool, task, params, entry, rules)
         if fault is not None:
             self._items.maker.leave_out(task, fault)
-        elif task in self._evaluated:
-            self._made[task] = items
+            items, missing = [], [(spec, fault) for spec in self._specs[task]]
+        if task in self._evaluated:
+            self._made[task], self._missing[task] = items, missing
             self._items.keep_for_evaluation({item.entry["question"] for item in items})
 
 

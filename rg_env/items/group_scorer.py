@@ -1,7 +1,7 @@
 """Scores of the answers of one group, from a worker process.
 
 One call carries all answers of a group. If the worker misses its deadline or dies,
-the answers are scored one by one, so that only the one at fault pays for it: a
+the answers are scored one by one, so that the fault costs only its own answer: a
 missed deadline is a 0 with `timeout`, a dead worker a 0 with `scorer_error`. A pool
 that cannot answer at all raises `ScoringUnavailable`: that is no score.
 
@@ -47,18 +47,19 @@ class TaskHandle:
         task: The registered task that made the entry.
         params: Its dataset parameters that differ from the defaults.
         seed: The entry's seed, in [0, 2**32).
-        index: The draw's global index in its split.
-        split: "train" or "evaluation".
+        index: The draw's global index in its split, "train" or "evaluation", or the
+            item's in its data set.
+        size: Of the data set that it is number `index` of; 1 where the seed is all.
         level: Difficulty in [0, 1], None for the library's defaults.
-        baseline: What guessing scores at such items and no reward pays, in [0, 1).
+        baseline: What guessing scores at such items, in [0, 1); no reward has it.
         deadline_s: Seconds that scoring one answer may take.
-        rules: How its answers are scored.
     """
 
     task: str
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     seed: int = 0
     index: int = 0
+    size: int = 1
     split: str = "train"
     level: float | None = None
     baseline: float = 0.0
@@ -105,13 +106,7 @@ def _failed(answer: str, error: PoolError) -> Score:
 
 
 class GroupScorer:
-    """Scores groups of answers in a worker pool.
-
-    Args:
-        pool: Where the library's scorers run.
-        deadline_s: Seconds that scoring one answer may take.
-        rules: How answers are scored.
-    """
+    """Scores groups of answers in a worker pool."""
 
     def __init__(
         self, pool: WorkerPool, deadline_s: float, rules: ScoringRules
@@ -123,11 +118,7 @@ class GroupScorer:
     def score_blocking(
         self, dataset: Any, entry: Mapping[str, Any], answer: str
     ) -> Score:
-        """Score one answer and wait for it; for callers without an event loop.
-
-        Raises:
-            ScoringUnavailable: The pool gave no score.
-        """
+        """Score one answer and wait for it; raises as `score_group`."""
         if _is_foreign(dataset):
             return self._score_here(dataset, entry, answer)
         call, limits = self._job(dataset, entry, [answer])
@@ -140,15 +131,7 @@ class GroupScorer:
     async def score_group(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
     ) -> list[Score]:
-        """Score the answers of one group.
-
-        Args:
-            dataset: The item's dataset object; see the module.
-            entry: The item's entry.
-            answers: Extracted answers, shape (A,); equal ones are scored once.
-
-        Returns:
-            One score per answer, shape (A,), same order.
+        """Score the answers of one group, each text once.
 
         Raises:
             ScoringUnavailable: The pool gave no scores.

@@ -1,7 +1,7 @@
 """Which corrections of the library's scorers hold for the installed library.
 
 A fix was written for one scorer. Where the installed scorer has the same source, the
-fix holds. Where it differs, the fault is looked for again: the fix's own proof is
+fix holds. Where it differs, the fault is sought again: the fix's own proof is
 given to the installed scorer on a few entries, and the fix holds only if it is still
 scored too high.
 
@@ -25,8 +25,8 @@ from rg_env.tasks import library
 
 PROOF_SEEDS = range(128)
 PROOF_ENTRIES = 8
-"""So many of the entries of these seeds are looked at; not every seed has one that is
-asked."""
+"""So many of the entries of these seeds are checked; not every seed has one that
+can be used."""
 
 Standing = Literal["same scorer", "checked again", "not needed any more"]
 
@@ -50,8 +50,8 @@ def _is_still_overpaid(task: str, fix: ScorerFix) -> bool:
             return 0.0
 
     entries = library.usable_entries(task, {}, PROOF_SEEDS)
-    looked_at = itertools.islice(entries, PROOF_ENTRIES)
-    return any(points(entry) >= fix.proof_scores for entry in looked_at)
+    checked = itertools.islice(entries, PROOF_ENTRIES)
+    return any(points(entry) >= fix.proof_scores for entry in checked)
 
 
 @functools.cache

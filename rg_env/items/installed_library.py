@@ -1,4 +1,4 @@
-"""What is installed, asked of the workers, and which shipped tables hold for it.
+"""What is installed, as the workers say, and which shipped tables hold for it.
 
 A row of a table holds for a task while the library's sources are those that it was made
 from. Other tasks keep the library's default parameters and have the baseline 0; the log
@@ -33,10 +33,7 @@ MISSING = ("ImportError", "ModuleNotFoundError")
 
 
 async def read_library(pool: WorkerPool) -> LibraryDescription:
-    """Return the description of the library; see `library.describe`.
-
-    Args:
-        pool: A pool whose workers are forked with `worker_jobs.PRELOAD`.
+    """Return the description of the library, by workers that have `PRELOAD`.
 
     Raises:
         LibraryError: reasoning-gym cannot be used, or what workers need beside it.
@@ -64,12 +61,9 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
 async def read_scales(
     pool: WorkerPool, tasks: Iterable[str], *, shipped: ShippedScales | None = None
 ) -> tuple[dict[str, Scale], dict[str, str]]:
-    """Return the scales of those tasks that have one, and why the others have none.
+    """Return the scales of tasks that have one, and why the others have none.
 
-    Args:
-        pool: Where the library is read.
-        tasks: Registered tasks.
-        shipped: The table; None for the one that comes with the project.
+    The table is `shipped`, or the one that comes with the project.
     """
     table = shipped_scales.load_shipped() if shipped is None else shipped
     digests = await pool.run(worker_jobs.curriculum_digests, deadline_s=DEADLINE_S)
@@ -107,14 +101,7 @@ async def prepare_difficulty(
     """Read the scales of the chosen tasks and say how their levels are chosen.
 
     The environment and the simulated server both call this, and mean the same items.
-
-    Args:
-        pool: Where the library runs.
-        tasks: The chosen tasks.
-        known: Every registered task, for the nearest name.
-        mode: The setting of all tasks.
-        task_levels: Name or pattern to its own setting.
-        curriculum: Holds the levels that move; its bounds are set.
+    The bounds of the curriculum are set; `known` has every registered task.
 
     Raises:
         SettingError: A name of `task_levels`, or one that was given a level from
@@ -144,13 +131,7 @@ async def prepare_baselines(
     *,
     shipped: Baselines | None = None,
 ) -> Baselines:
-    """Return the baselines that hold for the installed library.
-
-    Args:
-        pool: Where the library is read.
-        selection: What the draws fall on.
-        shipped: The table; None for the one that comes with the project.
-    """
+    """Return the baselines that hold for the installed library; log what has none."""
     table = shipped_baselines.load_shipped() if shipped is None else shipped
     names = sorted({choice.task for choice in selection})
     digests = await pool.run(

@@ -5,8 +5,8 @@ each was drawn; how far ahead and how fast they are made changes only when they 
 ready. An item that is late although it was begun early is overtaken by those of other
 tasks and handed out when it is ready, so that no slow task holds up the others.
 
-A question of the evaluation is never asked, and one that its task asked lately is
-replaced by another attempt at the same draw, as long as the task has others to ask:
+A question of the evaluation is never sampled, and one that its task had lately is
+replaced by another attempt at the same draw, as long as the task has others:
 see tasks/recent_questions.py. So is one whose entry is faulty; where every attempt is,
 the draw is skipped. A draw whose entry cannot be made is counted, named once and
 skipped. A skipped draw uses up its index, so that those after it stay what they are.
@@ -64,13 +64,9 @@ class MadeItem:
 
 @dataclasses.dataclass(eq=False)
 class _Outstanding:
-    """An item that was drawn and not yet handed out.
+    """An item that was drawn and not yet handed out, with its entry to come.
 
-    Attributes:
-        spec: What it is.
-        making: Its entry to come.
-        attempt: Which seed of its draw is being tried.
-        is_late: Whether others may overtake it.
+    Others may overtake one that is late.
     """
 
     spec: ItemSpec
@@ -84,18 +80,16 @@ class ItemSource:
 
     Args:
         stream: What the items are; owned by the source from here on.
-        maker: Makes the entries of the stream.
+        maker: Makes the entries of the stream; told of the tasks that are left out.
         lookahead: Entries being made ahead, at least 1.
-        scoring_deadline_s: Handed on to the handles.
-        rules: Handed on to the handles.
-        baselines: What guessing scores at the items, for the handles.
+        scoring_deadline_s: For the handles, as are the next two.
+        rules: How answers are scored.
+        baselines: What guessing scores at the items.
 
     Attributes:
-        maker: Makes the entries; told of the tasks that are left out.
         failures: Number of draws that gave no entry, by task.
         events: Number of items that were replaced, repeated or overtaken, by name.
-        unused: Number of items that were not used because they are faulty, by task and
-            what is wrong with them.
+        unused: Number of faulty items, by task and what is wrong with them.
         is_awaited: Whether a run waits for its next item.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
@@ -140,7 +134,7 @@ class ItemSource:
     @position.setter
     def position(self, position: int) -> None:
         self._go_to(position, [])
-        self._filter.asked.clear()
+        self._filter.recent.clear()
 
     def _go_to(self, drawn: int, outstanding: list[ItemSpec]) -> None:
         self.cancel_ahead()
@@ -160,28 +154,24 @@ class ItemSource:
                 [item.spec.position, item.spec.choice, item.spec.level]
                 for item in self._ahead
             ],
-            "asked": self._filter.asked.state_dict(),
+            "asked": self._filter.recent.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken.
-
-        Raises:
-            ValueError: It has another form; nothing was changed.
-        """
-        asked = RecentQuestions()
+        """Continue where a state was taken; ValueError, and no change, for no state."""
+        recent = RecentQuestions()
         try:
             drawn = state["drawn"]
             if not isinstance(drawn, int) or isinstance(drawn, bool) or drawn < 0:
                 raise ValueError(f"drawn is {drawn!r}")
             outstanding = [self._spec(drawn, *row) for row in state["outstanding"]]
-            asked.load_state_dict(state["asked"])
+            recent.load_state_dict(state["asked"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"items need `drawn`, `outstanding` and `asked` ({error!r})"
             ) from error
         self._go_to(drawn, outstanding)
-        self._filter.asked = asked
+        self._filter.recent = recent
 
     def _spec(
         self, drawn: int, position: int, choice: int, level: float | None
@@ -294,7 +284,7 @@ class ItemSource:
         return MadeItem(entry, self._handle(item))
 
     def _skip(self, item: _Outstanding, error: BaseException | None) -> None:
-        """Take an item out unasked; one that could not be made is counted."""
+        """Skip an item; one that could not be made is counted."""
         self._ahead.remove(item)
         if not isinstance(error, PoolError) or is_unusable(error):
             return
@@ -312,9 +302,7 @@ class ItemSource:
     def _count_unused(self, task: str, said: str) -> None:
         """Count an item; the first, tenth, hundredth and so on of a fault is logged.
 
-        Args:
-            task: The task that made it.
-            said: What the worker says of it, which begins with the task.
+        What the worker says of it begins with the task.
         """
         fault = said.removeprefix(f"{task}: ")
         self.unused[task, fault] += 1

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import check_params, choose_tasks
+from rg_env.items.chosen_tasks import ItemSettings, check_params, choose_tasks
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
 from rg_env.items.installed_library import (
@@ -21,15 +22,19 @@ from rg_env.items.installed_library import (
     prepare_difficulty,
     read_library,
 )
-from rg_env.items.item_settings import ItemSettings
 from rg_env.items.item_source import ItemSource
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import NO_RULE, Difficulty
+from rg_env.tasks.evaluation_specs import (
+    EvalSpec,
+    Preset,
+    evaluation_specs,
+    load_preset,
+)
 from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.item_stream import EvalSpec, ItemStream, evaluation_specs
+from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -46,15 +51,15 @@ class RunItems:
     Attributes:
         library: What is installed.
         task_names: The chosen tasks, sorted.
-        sampler: The stream of draws.
-        items: The stream of items, made from the draws.
+        stream: What the items are.
+        items: The items, made of it.
         evaluation: The evaluation items, being made.
         difficulty: The levels of the items.
     """
 
     library: LibraryDescription
     task_names: list[str]
-    sampler: Sampler
+    stream: ItemStream
     items: ItemSource
     evaluation: EvaluationItems
     difficulty: Difficulty
@@ -90,12 +95,7 @@ async def _say_fixes(pool: WorkerPool) -> None:
 async def prepare_items(
     pool: WorkerPool, settings: ItemSettings, feedback: Feedback
 ) -> RunItems:
-    """Read the library, choose the tasks and begin to check them.
-
-    Args:
-        pool: Where the library runs.
-        settings: The settings.
-        feedback: What the results of the run will change; it is attached.
+    """Read the library, choose the tasks, begin to check them; attach the feedback.
 
     Raises:
         SettingError: A name or parameter does not exist.
@@ -107,26 +107,31 @@ async def prepare_items(
     selection = await choose_tasks(pool, library, settings)
     names = sorted({choice.task for choice in selection})
     logger.info("%d tasks chosen", len(names))
-    difficulty = await prepare_difficulty(
-        pool,
-        names,
-        library.tasks,
-        settings.complexity_mode,
-        settings.task_levels,
-        feedback.curriculum,
-    )
+    levels = (settings.complexity_mode, settings.task_levels, feedback.curriculum)
+    difficulty = await prepare_difficulty(pool, names, library.tasks, *levels)
     await check_params(pool, _params_at_every_step(selection, difficulty))
     adaptive = None
     if settings.task_choice == "adaptive":
         adaptive = AdaptiveWeights(names, settings.adaptive_floor)
     feedback.attach(difficulty, adaptive)
-    sampler = Sampler(
-        [choice.weight for choice in selection],
+    stream = ItemStream(
+        selection,
         settings.seed,
         shard_index=settings.shard_index,
         num_shards=settings.num_shards,
+        difficulty=difficulty,
+        adaptive=adaptive,
     )
-    stream = ItemStream(sampler, selection, difficulty, adaptive)
+    items = await _item_source(pool, settings, stream)
+    evaluation = _evaluation(pool, settings, selection, difficulty, items)
+    items.maker.wait_for_check(evaluation.checked)
+    evaluation.start()
+    return RunItems(library, names, stream, items, evaluation, difficulty)
+
+
+async def _item_source(
+    pool: WorkerPool, settings: ItemSettings, stream: ItemStream
+) -> ItemSource:
     maker = EntryMaker(
         pool,
         stream,
@@ -136,8 +141,8 @@ async def prepare_items(
     )
     baselines = NO_BASELINES
     if settings.reward_baseline == "chance":
-        baselines = await prepare_baselines(pool, selection)
-    items = ItemSource(
+        baselines = await prepare_baselines(pool, stream.choices)
+    return ItemSource(
         stream,
         maker,
         lookahead=LOOKAHEAD,
@@ -145,10 +150,6 @@ async def prepare_items(
         rules=settings.scoring_rules,
         baselines=baselines,
     )
-    evaluation = _evaluation(pool, settings, selection, difficulty, items)
-    maker.wait_for_check(evaluation.checked)
-    evaluation.start()
-    return RunItems(library, names, sampler, items, evaluation, difficulty)
 
 
 def _params_at_every_step(
@@ -170,15 +171,48 @@ def _evaluation(
     difficulty: Difficulty,
     items: ItemSource,
 ) -> EvaluationItems:
-    """Return the evaluation items; of a task that is not evaluated, one to check it."""
-    evaluated = evaluated_choices(
-        selection, settings.num_eval_tasks, settings.eval_seed
-    )
-    others = [choice for choice in selection if choice not in evaluated]
-    samples, seed = settings.num_eval_samples_per_task, settings.eval_seed
-    specs: dict[str, list[EvalSpec]] = {}
-    for choices, number in ((evaluated, samples), (others, 1)):
-        for spec in evaluation_specs(choices, number, seed, difficulty):
-            specs.setdefault(spec.task, []).append(spec)
+    """Return the evaluation items; of a task that is not evaluated, one to check it.
+
+    Raises:
+        SettingError: The preset has none of the chosen tasks.
+    """
+    name, seed, level = settings.eval_preset, settings.eval_seed, settings.eval_level
+    preset = None if name is None else load_preset(name)
+    offered = [c for c in selection if preset is None or c.task in preset.params]
+    if not offered:
+        raise SettingError(f"env.eval_preset: {name} has none of the chosen tasks")
+    evaluated = evaluated_choices(offered, settings.num_eval_tasks, seed)
     names = {choice.task for choice in evaluated}
+    others = [choice for choice in selection if choice not in evaluated]
+    if preset is not None:
+        others = [choice for choice in others if choice.task not in names]
+        found = preset.specs(sorted(names))
+        _say_preset(f"{name}", preset, {choice.task for choice in others}, names)
+    else:
+        samples = settings.num_eval_samples_per_task
+        found = evaluation_specs(evaluated, samples, seed, difficulty, level)
+    specs: dict[str, list[EvalSpec]] = {}
+    for spec in (*found, *evaluation_specs(others, 1, seed, difficulty, level)):
+        specs.setdefault(spec.task, []).append(spec)
+    flat = sorted(names - difficulty.scales.keys())
+    if level is not None and flat:
+        logger.info(
+            "evaluated without a level, as they have no scale: %s", ", ".join(flat)
+        )
     return EvaluationItems(pool, settings, dict(sorted(specs.items())), names, items)
+
+
+def _say_preset(
+    name: str, preset: Preset, others: Collection[str], evaluated: Collection[str]
+) -> None:
+    """Say what of an evaluation is not the published one."""
+    absent = sorted(set(others) - preset.params.keys())
+    if absent:
+        logger.info("not in %s and not evaluated: %s", name, ", ".join(absent))
+    changed = sorted(preset.changed.intersection(evaluated))
+    if changed:
+        logger.warning(
+            "not all questions are those that %s was published with, as the library has"
+            " changed: %s",
+            *(name, ", ".join(changed)),
+        )

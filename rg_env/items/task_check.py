@@ -1,15 +1,16 @@
 """Whether a task works on this installation: items, gold answers, controls, transport.
 
-`check_task` is the whole check, of `doctor`; `gold_fault` the quick part of it, which
-`serve` asks of every task before it starts.
+`TaskCheck` is the whole check, of `doctor`; `gold_fault` the quick part of it, which
+`serve` makes of every task before it starts; `measured` what items cost, step by step.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
@@ -19,15 +20,20 @@ from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
-from rg_env.workers.pool_errors import JobFailed, PoolError
+from rg_env.tasks.scales import Scale
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 DEADLINE_S = 30.0
 CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
 """Answers that solve nothing; what any of them scores is chance."""
 
-PAID_FOR_NOTHING = 0.5
+MOST_FOR_NOTHING = 0.5
 """What a wrong constant may score on average at most."""
+
+MEASURED_ITEMS = 6
+MEASURED_MS = 2_000.0
+"""Time after which a step gets no further item."""
 
 Entry = Mapping[str, Any]
 
@@ -51,7 +57,7 @@ async def make_items(
     checked: bool = True,
     enough_ms: float = math.inf,
 ) -> list[tuple[float, dict[str, Any]]]:
-    """Make items, each with its time in milliseconds; those not used are passed over.
+    """Make up to `count` items with their milliseconds; faulty ones are passed over.
 
     Args:
         pool: Where they are made.
@@ -124,16 +130,7 @@ async def gold_fault(
 
 @dataclasses.dataclass(frozen=True)
 class TaskFindings:
-    """The findings of one task.
-
-    Attributes:
-        task: The registered task.
-        category: The library's category.
-        faults: What is wrong, each in a few words; empty if all is well.
-        notes: What is worth knowing and no fault.
-        make_ms: Median time to make an item, in milliseconds; None if none was made.
-        score_ms: Median time to score an answer; None if none was scored.
-    """
+    """What is wrong with one task, what is worth knowing, and median times."""
 
     task: str
     category: str
@@ -151,11 +148,8 @@ class TaskFindings:
 class TaskCheck:
     """The whole check of one task.
 
-    Args:
-        pool: Where items are made and scored.
-        other: Another pool, whose processes were started apart.
-        fixes: Whether the corrections of the library's scorers are on.
-        num_items: Items to make, at least 1.
+    Items are made again, and scored, by `other`, whose processes were started apart;
+    `fixes` says whether the corrections of the library's scorers are on.
     """
 
     def __init__(
@@ -167,7 +161,7 @@ class TaskCheck:
         self._num_items = num_items
 
     async def run(self, task: str, category: str) -> TaskFindings:
-        """Check a task; what cannot even be asked is a finding as well."""
+        """Check a task; what cannot even be tried is a finding as well."""
         faults: list[str] = []
         notes: list[str] = []
         make_ms: list[float] = []
@@ -233,5 +227,67 @@ class TaskCheck:
         return [
             f"{control!r} scores {statistics.fmean(values):.2f}"
             for control, values in scored.items()
-            if values and statistics.fmean(values) > PAID_FOR_NOTHING
+            if values and statistics.fmean(values) > MOST_FOR_NOTHING
         ]
+
+
+async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> float:
+    """Return the median time to make an item; raises as `make_items`.
+
+    The first one is left out if there are more: it has the dataset to build.
+    """
+    made = await make_items(
+        pool, task, params, "tasks", MEASURED_ITEMS, enough_ms=MEASURED_MS
+    )
+    times_ms = [took_ms for took_ms, _ in made]
+    return statistics.median(times_ms[1:] or times_ms)
+
+
+def steps_to_measure(scales: Mapping[str, Scale | None]) -> list[tuple[str, int]]:
+    """Return (task, number) of every step of one task, of both ends of several."""
+    numbers = {
+        task: range(1 if scale is None else len(scale.steps))
+        for task, scale in scales.items()
+    }
+    return [
+        (task, number)
+        for task, steps in numbers.items()
+        for number in steps
+        if len(scales) == 1 or number in (steps[0], steps[-1])
+    ]
+
+
+async def measured(
+    pool: WorkerPool,
+    places: int,
+    scales: Mapping[str, Scale | None],
+    steps: Iterable[tuple[str, int]],
+    advance: Callable[[str], object] = lambda task: None,
+) -> dict[str, dict[int, float | str]]:
+    """Measure steps of tasks, as `steps_to_measure` returns them.
+
+    Args:
+        pool: Where the items are made.
+        places: How many are made at once.
+        scales: Task to its scale, None where it has none.
+        steps: What is measured.
+        advance: Told of the task of each step that was measured.
+
+    Returns:
+        Task to the number of a step to its milliseconds, or to why it has none.
+    """
+    found: dict[str, dict[int, float | str]] = {task: {} for task in scales}
+    free = asyncio.Semaphore(places)
+
+    async def measure(task: str, number: int) -> None:
+        scale = scales[task]
+        params = {} if scale is None else scale.steps[number].params
+        async with free:
+            try:
+                found[task][number] = await _item_ms(pool, task, params)
+            except (DeadlineExceeded, JobFailed) as error:
+                found[task][number] = f"step {number + 1}: {error}"
+        advance(task)
+
+    await asyncio.gather(*(measure(*each) for each in steps))
+    return found

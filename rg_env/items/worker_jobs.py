@@ -65,10 +65,10 @@ def check_params(params_by_task: Sequence[tuple[str, Mapping[str, Any]]]) -> str
 
 
 def make_entry(
-    task: str, params: Mapping[str, Any], seed: int, checked: bool = True
+    task: str, params: Mapping[str, Any], seed: int, *how: Any
 ) -> dict[str, Any]:
     """Make one entry; see `library.make_entry`."""
-    return library.make_entry(task, params, seed, checked)
+    return library.make_entry(task, params, seed, *how)
 
 
 def dataset_questions(task: str, config: str) -> list[str | None]:

@@ -4,14 +4,13 @@
     reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl         complete
 
 "On disk" survives the end of the process, not the loss of power: only a complete file
-is synced. A file is complete when it holds `groups_per_file` groups or the run ends.
+is synced. A file is complete when it holds `groups_per_file` groups or the run ends;
+none is ever overwritten.
 
 Disk full, read-only, folder gone: the groups wait in memory up to a bound and are
 written when the disk takes them again, all into one file; what the bound turns away
-is counted. No complete file is ever overwritten.
-
-The counters are those of the files: a run that continues a killed one counts what that
-left on disk after its last checkpoint.
+is counted. A run that continues a killed one counts what that left on disk after its
+last checkpoint.
 
 Calls block on the disk, so they belong off the event loop, one at a time for one
 writer. `state_dict` alone may be called beside them.
@@ -21,20 +20,13 @@ from __future__ import annotations
 
 import logging
 import operator
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from rg_env.off_loop import no_breath
 from rg_env.rollouts.group_json import encode_line
-from rg_env.rollouts.part_files import (
-    PART_SUFFIX,
-    append_line,
-    count_left,
-    is_in_place,
-    open_part,
-)
+from rg_env.rollouts.line_file import PART_SUFFIX, LineFile, count_left
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +79,7 @@ class DumpWriter:
         self._groups_per_file = groups_per_file
         self._breathe = breathe
         self._place = _Place(0, 0)
-        self._file: BinaryIO | None = None
-        self._file_bytes = 0
+        self._file: LineFile | None = None
         self._num_on_disk = 0  # of those in the buffer
         self._num_forgotten = 0  # in the file, and no longer in the buffer
         self._waiting_bytes = 0
@@ -119,12 +110,11 @@ class DumpWriter:
 
     @property
     def _is_full(self) -> bool:
-        return (
-            self._in_file >= self._groups_per_file or self._file_bytes > MAX_FILE_BYTES
-        )
+        size = 0 if self._file is None else self._file.end
+        return self._in_file >= self._groups_per_file or size > MAX_FILE_BYTES
 
     @property
-    def path(self) -> Path:
+    def _path(self) -> Path:
         """The name that the file being written will have when it is complete."""
         name = f"{self._stem}_{self.run_uuid}_{self.batch_num:04d}.jsonl"
         return self.folder / name
@@ -146,27 +136,27 @@ class DumpWriter:
                 self._num_forgotten += overdue
         elif self._in_file and self._in_file % PROGRESS_EVERY_GROUPS == 0:
             of = (self._in_file, self._groups_per_file)
-            logger.info("%s: %d of %d groups", self.path.name, *of)
+            logger.info("%s: %d of %d groups", self._path.name, *of)
 
     def _keep_waiting(self) -> None:
         """Leave the newest group in memory, if there is room."""
         line = self._line_of(self.buffer[-1])
-        size = len(line or b"")
+        waiting_bytes = self._waiting_bytes + len(line or b"")
         if (
-            line is None
-            or self.groups_waiting > MAX_WAITING_GROUPS
-            or self._waiting_bytes + size > MAX_WAITING_BYTES
+            line is not None
+            and self.groups_waiting <= MAX_WAITING_GROUPS
+            and waiting_bytes <= MAX_WAITING_BYTES
         ):
+            self._waiting_bytes = waiting_bytes
+        else:
             self.buffer.pop()
             self.groups_lost += 1
-        else:
-            self._waiting_bytes += size
 
     def _line_of(self, group: dict[str, Any]) -> bytes | None:
         try:
             return encode_line(group, self._breathe)
         except (TypeError, ValueError, RecursionError) as error:
-            logger.error("%s: a group cannot be dumped: %s", self.path.name, error)
+            logger.error("%s: a group cannot be dumped: %s", self._path.name, error)
             return None
 
     def finish(self) -> Path | None:
@@ -180,81 +170,24 @@ class DumpWriter:
             self._flush()
         if self.groups_waiting or self._file is None:
             return None
-        in_file = self._in_file
-        part = Path(self._file.name)
-        complete = part.with_suffix("")
+        in_file, complete = self._in_file, None
         try:
             if in_file:
-                os.fsync(self._file.fileno())
-                part.rename(complete)
+                complete = self._file.complete()
             else:
-                part.unlink(missing_ok=True)
+                self._file.remove()
         except OSError as error:
             self._say_refused(error)
             return None
-        self._file.close()
         self._file = None
-        if not in_file:
-            return None
-        logger.info("wrote %d groups to %s", in_file, complete)
-        self._place = _Place(self.batch_num + 1, self._place.groups_before + in_file)
-        self.buffer.clear()
-        self._num_on_disk = self._num_forgotten = self._file_bytes = 0
-        self._say_accepted()
-        return complete
-
-    # -- the disk ----------------------------------------------------------------------
-
-    def _flush(self) -> None:
-        """Write the groups that are not on disk yet, each as one whole line."""
-        try:
-            file = self._current_file()
-            while self.groups_waiting:
-                line = self._line_of(self.buffer[self._num_on_disk])
-                if line is None:
-                    del self.buffer[self._num_on_disk]
-                    self.groups_lost += 1
-                    continue
-                self._file_bytes = append_line(file, line, self._file_bytes)
-                self._num_on_disk += 1
-        except OSError as error:
-            self._say_refused(error)
-            return
-        self._waiting_bytes = 0
-        if not self._is_full:
-            self._say_accepted()
-
-    def _current_file(self) -> BinaryIO:
-        """Return the file being written, opened if need be."""
-        if self._file is not None and not is_in_place(self._file):
-            # Somebody removed it; the buffer holds what was in it.
-            self._file.close()
-            self._file = None
-            self.groups_lost += self._num_forgotten
+        if complete is not None:
+            logger.info("wrote %d groups to %s", in_file, complete)
+            before = self._place.groups_before + in_file
+            self._place = _Place(self.batch_num + 1, before)
+            self.buffer.clear()
             self._num_on_disk = self._num_forgotten = 0
-        if self._file is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            while self.path.exists():
-                self._place = self._place._replace(batch_num=self.batch_num + 1)
-            self._file = open_part(self.path.with_name(self.path.name + PART_SUFFIX))
-            self._file_bytes = self._file.seek(0, os.SEEK_END)
-        return self._file
-
-    def _say_refused(self, error: OSError) -> None:
-        if not self._disk_refuses:
-            logger.error(
-                "%s takes no groups (%s); at most %d wait in memory, the next are lost",
-                *(self.folder, error, MAX_WAITING_GROUPS),
-            )
-        self._disk_refuses = True
-
-    def _say_accepted(self) -> None:
-        if self._disk_refuses:
-            lost = self.groups_lost
-            logger.warning(
-                "%s: the disk takes groups again; %d were lost", self.folder, lost
-            )
-        self._disk_refuses = False
+            self._say_accepted()
+        return complete
 
     def close(self) -> None:
         """Complete the file being written; what the disk refuses is counted lost."""
@@ -269,6 +202,57 @@ class DumpWriter:
         if self.groups_lost > self._lost_said:
             logger.error("%s: %d groups were lost", self.folder, self.groups_lost)
             self._lost_said = self.groups_lost
+
+    # -- the disk ----------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Write the groups that are not on disk yet, each as one whole line."""
+        try:
+            file = self._current_file()
+            while self.groups_waiting:
+                line = self._line_of(self.buffer[self._num_on_disk])
+                if line is None:
+                    del self.buffer[self._num_on_disk]
+                    self.groups_lost += 1
+                    continue
+                file.append(line)
+                self._num_on_disk += 1
+        except OSError as error:
+            self._say_refused(error)
+            return
+        self._waiting_bytes = 0
+        if not self._is_full:
+            self._say_accepted()
+
+    def _current_file(self) -> LineFile:
+        """Return the file being written, opened if need be."""
+        if self._file is not None and not self._file.is_in_place:
+            # Somebody removed it; the buffer holds what was in it.
+            self._file.close()
+            self._file = None
+            self.groups_lost += self._num_forgotten
+            self._num_on_disk = self._num_forgotten = 0
+        if self._file is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            while self._path.exists():
+                self._place = self._place._replace(batch_num=self.batch_num + 1)
+            part = self._path.with_name(self._path.name + PART_SUFFIX)
+            self._file = LineFile(part, lock=True)
+        return self._file
+
+    def _say_refused(self, error: OSError) -> None:
+        if not self._disk_refuses:
+            logger.error(
+                "%s takes no groups (%s); at most %d wait in memory, the next are lost",
+                *(self.folder, error, MAX_WAITING_GROUPS),
+            )
+        self._disk_refuses = True
+
+    def _say_accepted(self) -> None:
+        if self._disk_refuses:
+            lost = (self.folder, self.groups_lost)
+            logger.warning("%s: the disk takes groups again; %d were lost", *lost)
+        self._disk_refuses = False
 
     # -- state -------------------------------------------------------------------------
 
@@ -286,8 +270,8 @@ class DumpWriter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the counters; a file being written is completed first.
 
-        What the former process wrote after this state was saved is counted in its
-        files, and what it had accepted and could not write is not.
+        What the former process wrote after it was saved is counted in its files;
+        what it had accepted and could not write is not.
 
         Raises:
             ValueError: A counter is missing or negative.

@@ -52,13 +52,7 @@ def encode_group(
     encode: Callable[[Any], bytes],
     breathe: Callable[[], None] = no_breath,
 ) -> bytes:
-    """Encode a group as JSON, one row of its lists at a time.
-
-    Args:
-        group: Lists of a row per rollout, and other values.
-        encode: For a value or a row, `readable` or `quick`.
-        breathe: Called after each row, since a long group takes a while.
-    """
+    """Encode a group as JSON by `readable` or `quick`; it breathes after each row."""
     parts = []
     for key, value in group.items():
         encoded = b""
@@ -82,12 +76,7 @@ def encode_line(
 def read_groups(
     path: Path, decode: Callable[[bytes], Any] = json.loads
 ) -> Iterator[dict[str, Any]]:
-    """Yield the groups of a dump file, complete or not; a torn last line ends it.
-
-    Args:
-        path: The file.
-        decode: Makes a group of a line, or those of its fields that are wanted.
-    """
+    """Yield the groups of a dump file, complete or not; a torn last line ends it."""
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):

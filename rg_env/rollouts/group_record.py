@@ -16,7 +16,7 @@
 
 `item_id` and `rollouts[].conversation` / `.score` are what the original wrote. `score`
 is the task's score; `reward` is what the trainer got after shaping. Where guessing
-earns something and the rewards leave it out, `baseline` says how much. The entry is
+scores something and the rewards leave it out, `baseline` says how much. The entry is
 `create_dataset(task, seed=seed, size=1, **params)[0]`.
 """
 
@@ -45,9 +45,6 @@ class RolloutRecord:
         reward: The score after shaping, in [0, 1].
         outcome: Why the score is what it is.
         answer: The extracted answer, None where there was none.
-        finish_reason: The server's word for why generation ended.
-        prompt_tokens: Length of the prompt, in tokens.
-        completion_tokens: Length of the completion, in tokens.
         normalized: The answer counts normalized, which is another text.
         formats: Its scores "bare" and "tagged", None where the scorer was not asked.
     """
@@ -68,12 +65,8 @@ class RolloutRecord:
 class Provenance:
     """What makes an item of ours again; its fields stand in a line in this order.
 
-    Attributes:
-        split: "train" or "evaluation".
-        index: Its global index in its split.
-        seed: The entry's seed, in [0, 2**32).
-        level: In [0, 1]; None for the library's default parameters.
-        params: Dataset parameters that differ from the defaults.
+    `index` is global in its split, "train" or "evaluation", and `level` is None for the
+    library's default parameters, from which `params` differ.
     """
 
     split: str
@@ -85,14 +78,10 @@ class Provenance:
 
 @dataclasses.dataclass(frozen=True)
 class GroupRecord:
-    """The rollouts of one item, with the item's provenance.
+    """The rollouts of one item, shape (G,), with the item's provenance.
 
-    Attributes:
-        task: The registered task that made the item.
-        rollouts: Shape (G,).
-        gold_answer: The library's answer; None where the task has many.
-        provenance: What makes the item again; None for an item from outside.
-        baseline: What guessing scores at the item and the rewards leave out, in [0, 1).
+    The library gives no gold answer where there are many, an item from outside has no
+    provenance, and the baseline is what guessing scores and the rewards leave out.
     """
 
     task: str

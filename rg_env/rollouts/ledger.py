@@ -1,19 +1,19 @@
-"""What became of every rollout that was asked for.
+"""The outcome of every rollout that was queried.
 
 A rollout ends in exactly one outcome:
 
     sent            the API took its group
     written         `process` wrote its group
-    zero_variance       the scores of its group are equal, so it teaches nothing
+    zero_variance   the scores of its group are equal, so it teaches nothing
     unanswered      the inference server gave no usable reply
     unscored        the worker pool gave no scores
-    rejected        a check before the API, a hook or the API turned its group away
+    refused_by_api  a check before the API, a hook or the API turned its group away
     unsent          the API did not take its group, which is in a dump file
     failed          an error of ours, in the log with its traceback
     cancelled       its group was cancelled, at the end of the run for example
     killed          its process was killed before it had another outcome
 
-so that asked = the sum of the outcomes + those in flight. Collection and
+so that those queried are the sum of the outcomes and of those in flight. Collection and
 delivery return what they decide as an `Ending`; that, what a hook drops, and what a
 killed process left go through `Ledger.settle`, and nothing else counts. Pure: whoever
 keeps the ledger on disk is given.
@@ -42,21 +42,17 @@ RolloutOutcome = Literal[
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """What became of some rollouts, usually those of one group."""
+    """The outcome of some rollouts, usually those of one group."""
 
     outcome: RolloutOutcome
     rollouts: int
 
 
 class Ledger:
-    """Counts the rollouts that were asked for and their endings.
+    """Counts the rollouts that were queried and their endings.
 
     Args:
         keep: Told of the ledger, as plain values, at every change.
-
-    Attributes:
-        asked: Rollouts asked of the inference servers.
-        outcomes: Number of rollouts by outcome.
     """
 
     def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
@@ -66,16 +62,16 @@ class Ledger:
 
     @property
     def in_flight(self) -> int:
-        """Rollouts asked for that have no outcome yet."""
+        """Rollouts queried that have no outcome yet."""
         return self.asked - sum(self.outcomes.values())
 
     def ask(self, rollouts: int) -> None:
-        """Count rollouts that are being asked for."""
+        """Count rollouts that are being queried."""
         self.asked += rollouts
         self.tell()
 
     def settle(self, *endings: Ending) -> None:
-        """Count what became of rollouts that were asked for."""
+        """Count the outcomes of rollouts that were queried."""
         for ending in endings:
             self.outcomes[ending.outcome] += ending.rollouts
         if endings:
@@ -87,7 +83,7 @@ class Ledger:
             self._keep({"asked": self.asked, "outcomes": dict(self.outcomes)})
 
     def __str__(self) -> str:
-        """Say in a few words what became of the rollouts."""
+        """Return the line of the log."""
         outcomes = ", ".join(
             f"{n} {outcome}" for outcome, n in self.outcomes.most_common()
         )
@@ -105,11 +101,7 @@ class Ledger:
         return {"asked": self.asked - self.in_flight, "outcomes": dict(self.outcomes)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue a ledger.
-
-        Raises:
-            ValueError: A field is missing or has another form; nothing was changed.
-        """
+        """Continue a ledger; ValueError, and no change, if it has another form."""
         try:
             asked = int(state["asked"])
             outcomes = Counter({name: int(n) for name, n in state["outcomes"].items()})

@@ -9,7 +9,7 @@ from typing import Any
 
 from rg_env.off_loop import breathe
 from rg_env.rollouts.group_json import encode_group, quick, readable
-from rg_env.rollouts.part_files import append_line
+from rg_env.rollouts.line_file import LineFile
 
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 
@@ -25,7 +25,6 @@ class RowWriter:
             holds nothing.
 
     Attributes:
-        path: The file.
         rows: Rows written.
         rows_lost: Rows that the disk did not take.
         with_tokens: Whether rows have their lists of tokens.
@@ -34,13 +33,9 @@ class RowWriter:
     def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
         self.path = path
         self._made = made
+        self._file = LineFile(path)
         self.rows = self.rows_lost = 0
         self.with_tokens = True
-        self._open()
-
-    def _open(self) -> None:
-        self._file = self.path.open("ab", buffering=0)
-        self._end = self._file.tell()
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: what people read first, the token lists last.
@@ -59,9 +54,8 @@ class RowWriter:
             if not self.path.exists():  # somebody removed it, or the folder
                 self._file.close()
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._open()
-            line = b"%s%s%s\n" % (head[:-1], comma, tail[1:])
-            self._end = append_line(self._file, line, self._end)
+                self._file = LineFile(self.path)
+            self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))
         except OSError:
             self.rows_lost += 1
             raise
@@ -69,8 +63,8 @@ class RowWriter:
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
-        if not self._file.closed and not self.rows:
-            self.path.unlink(missing_ok=True)
+        if not self._file.end:
+            self._file.remove()
             for folder in self._made:
                 with contextlib.suppress(OSError):
                     folder.rmdir()

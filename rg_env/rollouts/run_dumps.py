@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from rg_env.off_loop import breathe
 from rg_env.rollouts.dump_writer import DumpWriter
 from rg_env.rollouts.group_record import GroupRecord, is_worth_keeping
-from rg_env.rollouts.part_files import recover_unfinished
+from rg_env.rollouts.line_file import recover_unfinished
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +45,7 @@ class Dumps:
         threshold: In [0, 1]; 1.0 means perfect.
 
     Attributes:
-        saved: Writes the groups worth keeping.
-        failed: Writes the groups in which every score is 0.
-        unsent: Writes, whatever the settings, the groups that were scored for the
-            trainer and did not reach the API.
+        unsent: Writes, whatever the settings, what did not reach the API.
     """
 
     def __init__(
@@ -61,10 +58,11 @@ class Dumps:
         self._lost_before = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         run_uuid = str(uuid.uuid4())
-        self.saved, self.failed, self.unsent = (
+        self._all = [
             DumpWriter(folder, stem, run_uuid, groups_per_file, breathe)
             for stem, groups_per_file in GROUPS_PER_FILE.items()
-        )
+        ]
+        self.saved, self.failed, self.unsent = self._all
 
     async def _run(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
@@ -77,14 +75,6 @@ class Dumps:
         for path in await self._run(recover_unfinished, self.saved.folder):
             logger.warning("completed %s, which a killed process left", path)
 
-    def _writers(self, group: GroupRecord) -> list[DumpWriter]:
-        writers = []
-        if self._keep_good and is_worth_keeping(group.scores, self._threshold):
-            writers.append(self.saved)
-        if self._keep_failed and group.is_failed:
-            writers.append(self.failed)
-        return writers
-
     async def record(self, group: GroupRecord, versions: Mapping[str, str]) -> None:
         """Write a group to the files that want it; on disk when this returns."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -92,8 +82,10 @@ class Dumps:
         def write(writer: DumpWriter) -> None:
             writer.write(group.line(versions, now))
 
-        for writer in self._writers(group):
-            await self._run(write, writer)
+        if self._keep_good and is_worth_keeping(group.scores, self._threshold):
+            await self._run(write, self.saved)
+        if self._keep_failed and group.is_failed:
+            await self._run(write, self.failed)
 
     async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
         """Write a group as the trainer would have got it, and why it did not."""
@@ -104,27 +96,20 @@ class Dumps:
         """Complete the file that a writer is writing."""
         await self._run(writer.finish)
 
+    def _close_all(self) -> None:
+        for writer in self._all:
+            writer.close()
+
     async def close(self) -> None:
         """Complete all files after what is still being written; may be called twice."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        for writer in self._all:
-            await self._run(writer.close)
-        await asyncio.to_thread(self._thread.shutdown)
+        if not self._is_closed:
+            self._is_closed = True
+            await self._run(self._close_all)
+            await asyncio.to_thread(self._thread.shutdown)
 
     def close_at_once(self) -> None:
         """Complete all files, if the disk takes them at once; for a hurried end."""
-
-        def close() -> None:
-            for writer in self._all:
-                writer.close()
-
-        self._thread.submit(close).result(AT_ONCE_S)
-
-    @property
-    def _all(self) -> tuple[DumpWriter, ...]:
-        return (self.saved, self.failed, self.unsent)
+        self._thread.submit(self._close_all).result(AT_ONCE_S)
 
     @property
     def groups_lost(self) -> int:
@@ -144,11 +129,7 @@ class Dumps:
         }
 
     def take_over_losses(self, ledger: Mapping[str, Any]) -> None:
-        """Continue the losses of a former process, whose waiting groups are lost now.
-
-        Args:
-            ledger: Holds what `losses` returned; one that is older holds nothing.
-        """
+        """Continue a former process' `losses`; what waited there is lost now."""
         waiting = int(ledger.get("dump_groups_waiting", 0))
         self._lost_before = int(ledger.get("dump_groups_lost", 0)) + waiting
         if waiting:

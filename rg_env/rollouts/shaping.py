@@ -17,15 +17,10 @@ PENALTY_FREE_SHARE = 0.75
 
 
 def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
-    """Return what scores are worth beyond what guessing scores.
+    """Return what scores, in [0, 1], are worth beyond what guessing scores.
 
-    Args:
-        scores: One value in [0, 1] per rollout, shape (G,).
-        baseline: What the best trivial baseline scores on average, in [0, 1).
-
-    Returns:
-        New scores, shape (G,): (s - b) / (1 - b), not below 0, so that a right answer
-        stays 1 and what guessing scores is nothing. Scores that are 0 or 1 stay.
+    They are (s - b) / (1 - b), not below 0, so that a right answer stays 1 and what
+    guessing scores is nothing.
 
     Raises:
         ValueError: The baseline is outside of [0, 1).

@@ -25,7 +25,9 @@ def _is_kept(entry: Entry, one_in: int) -> bool:
 def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemCheck:
     """Return the check that leaves one in so many of the common entries."""
     return ItemCheck(
-        fault, lambda entry: is_common(entry) and not _is_kept(entry, one_in)
+        fault,
+        lambda entry: is_common(entry) and not _is_kept(entry, one_in),
+        answer_stands=True,
     )
 
 
@@ -34,4 +36,5 @@ def seldom_answered(one_in: Mapping[str, int]) -> ItemCheck:
     return ItemCheck(
         "answer is one that is right too often, and was sampled often enough",
         lambda entry: not _is_kept(entry, one_in.get(entry["answer"], 1)),
+        answer_stands=True,
     )

@@ -16,7 +16,7 @@ from rg_env.task_rules.reading.numbers import (
     as_number,
     written_plainly,
 )
-from rg_env.task_rules.reading.words import as_verdict
+from rg_env.task_rules.reading.words import as_verdict, but_for_its_ends
 from rg_env.task_rules.rules import Notation
 
 _COUNTED = (
@@ -31,6 +31,7 @@ COMMON_NOTATIONS: Mapping[str, Notation] = {
     "arc_1d": grid_of(DIGIT, compact=True),
     "decimal_chain_sum": written_plainly,
     "dice": as_fraction,
+    "emoji_mystery": but_for_its_ends,
     "path_star": nodes,
     "power_function": written_plainly,
     "simple_geometry": as_angle,

@@ -10,11 +10,31 @@ import hashlib
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from rg_env.task_rules.rules import FasterFunction
+
+
+class JsonLines(Sequence[Any]):
+    """Values that are read from their JSON when they are sampled, and not kept.
+
+    Args:
+        lines: One JSON value each.
+    """
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = list(lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the value at a place."""
+        return msgspec.json.decode(self._lines[place])
 
 
 def source_digest(function: Any) -> str:

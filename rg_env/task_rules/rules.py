@@ -101,11 +101,15 @@ class ItemCheck:
         always: Whether it is looked for also where the library's items are wanted as
             they are, because an entry with it is another one each time, or nobody can
             answer it.
+        answer_stands: Whether the answer is right and the only one. Such an entry is
+            not sampled because a text that solves nothing scores there; one of a
+            published evaluation is used.
     """
 
     fault: str
     is_faulty: Callable[[Entry], bool]
     always: bool = False
+    answer_stands: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

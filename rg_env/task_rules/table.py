@@ -85,7 +85,9 @@ def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
     return None if guard is None or answer == gold else guard.why_not(answer, gold)
 
 
-def fault_of(task: str, entry: Entry, *, checked: bool = True) -> str | None:
+def fault_of(
+    task: str, entry: Entry, *, checked: bool = True, published: bool = False
+) -> str | None:
     """Return what is wrong with an entry, None where nothing was found.
 
     A check that cannot read an entry, because the library is another version, finds
@@ -95,9 +97,13 @@ def fault_of(task: str, entry: Entry, *, checked: bool = True) -> str | None:
         task: The registered task that made it.
         entry: The library's entry.
         checked: Whether all checks are made, or only those that are made always.
+        published: Whether it is an item of a published evaluation, which is used
+            wherever its answer stands.
     """
     for check in rules_of(task).item_checks:
-        if (checked or check.always) and _has_fault(check, entry):
+        if not (checked or check.always) or (published and check.answer_stands):
+            continue
+        if _has_fault(check, entry):
             return check.fault
     return None
 

@@ -19,11 +19,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
+from rg_env.tasks.task_history import Share
+
 FLOOR = 0.03
 """The share of its weight that a task without any signal keeps, by default."""
 
 MEMORY = 0.5
 """What one group leaves of the estimate before it."""
+
+
+class _State(msgspec.Struct):
+    signal: dict[str, Share]
 
 
 class AdaptiveWeights:
@@ -44,11 +52,7 @@ class AdaptiveWeights:
         self._signal = dict.fromkeys(tasks, 1.0)
 
     def record(self, task: str, has_variance: bool) -> None:
-        """Add one group of a task.
-
-        Raises:
-            KeyError: The task is none of them.
-        """
+        """Add one group of a task."""
         self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_variance
 
     def weight_of(self, task: str) -> float:
@@ -60,26 +64,14 @@ class AdaptiveWeights:
         return {"signal": dict(self._signal)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state.
-
-        Raises:
-            ValueError: It has another form or other tasks; nothing was changed.
-        """
+        """Take over a state; ValueError, and no change, if it has another form."""
         try:
-            signal = {
-                str(task): _share(value) for task, value in state["signal"].items()
-            }
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            signal = msgspec.convert(state, _State).signal
+        except ValueError as error:
             raise ValueError(
-                f"adaptive weights need `signal`, by task ({error!r})"
+                f"adaptive weights need `signal`, by task ({error})"
             ) from error
         if signal.keys() != self._signal.keys():
             different = sorted(signal.keys() ^ self._signal.keys())
             raise ValueError(f"adaptive weights are of other tasks: {different}")
         self._signal = {task: signal[task] for task in self._signal}
-
-
-def _share(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 <= value <= 1:
-        raise ValueError(f"a share is a number from 0 to 1, found {value!r}")
-    return float(value)

@@ -15,6 +15,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 RewardBaseline = Literal["none", "chance"]
 
 TABLE = Path(__file__).with_name("baselines.json")
@@ -32,12 +34,8 @@ divides by its rest stays a number."""
 class Baseline:
     """What the best trivial baseline, or a rule of thumb, scores at one task and level.
 
-    Attributes:
-        params: Dataset parameters that differ from the library's defaults.
-        value: Its mean score, in [0, `HIGHEST`].
-        error: Standard error of that mean.
-        items: Of so many items.
-        strategy: What it does.
+    `params` are the dataset parameters that differ from the library's defaults, `value`
+    the mean score of `items` items, in [0, `HIGHEST`], and `error` its standard error.
     """
 
     params: Mapping[str, Any]
@@ -53,10 +51,10 @@ class TaskBaselines:
 
     Attributes:
         digest: Of the library's sources that were measured.
-        trial: What all strategies earned in sum on the items of a trial, which says
-            whether the scorers are those that were measured.
+        trial: What all strategies scored in sum on a few items, which says whether the
+            scorers are those that were measured.
         baselines: Those that are worth shipping.
-        rules: What rules of thumb earn; no reward is lowered by it.
+        rules: What rules of thumb score; no reward is lowered by it.
     """
 
     digest: str
@@ -67,23 +65,13 @@ class TaskBaselines:
 
 @dataclasses.dataclass(frozen=True)
 class Baselines:
-    """The baselines of some tasks.
-
-    Attributes:
-        library_version: Of the library that they were measured with.
-        by_task: Task to what was measured.
-    """
+    """The baselines of some tasks, measured with one version of the library."""
 
     library_version: str
     by_task: Mapping[str, TaskBaselines]
 
     def of(self, task: str, params: Mapping[str, Any]) -> float:
-        """Return the baseline of an item, in [0, 1); 0 where none is known.
-
-        Args:
-            task: The task that made it.
-            params: Its dataset parameters that differ from the defaults.
-        """
+        """Return the baseline of an item, in [0, 1); 0 where none is known."""
         row = self.by_task.get(task)
         for baseline in row.baselines if row else ():
             if baseline.params == params:
@@ -99,14 +87,9 @@ class Baselines:
 NO_BASELINES = Baselines("", {})
 """Every item has the baseline 0."""
 
-LISTS = ("baselines", "rules")
-
 
 def load_shipped(path: Path = TABLE) -> Baselines:
     """Read a table that `tools/make_baselines.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
-    by_task = {}
-    for task, row in table["tasks"].items():
-        lists = {name: tuple(Baseline(**one) for one in row[name]) for name in LISTS}
-        by_task[task] = TaskBaselines(row["digest"], row["trial"], **lists)
+    by_task = msgspec.convert(table["tasks"], dict[str, TaskBaselines])
     return Baselines(table["library_version"], by_task)

@@ -36,8 +36,16 @@ import statistics
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from rg_env.errors import SettingError, unknown_name
-from rg_env.tasks.task_history import RECENT_GROUPS, GroupResult, TaskHistory
+from rg_env.tasks.task_history import (
+    RECENT_GROUPS,
+    Count,
+    GroupResult,
+    Share,
+    TaskHistory,
+)
 
 START = 0.3
 BAND = 0.05
@@ -71,15 +79,9 @@ Bound = Literal["too_easy", "too_hard"]
 
 @dataclasses.dataclass(frozen=True)
 class LevelChange:
-    """A level that moved.
+    """A level that moved, and what the groups that decided scored.
 
-    Attributes:
-        task: Its task.
-        old: The level before, in [0, 1].
-        new: The level now, in [0, 1].
-        accuracy: What the groups that decided scored, carried over to the level before,
-            in [0, 1].
-        groups: How many groups decided.
+    The accuracy, in [0, 1], is carried over to the level before.
     """
 
     task: str
@@ -96,13 +98,12 @@ class LevelChange:
         )
 
 
-@dataclasses.dataclass
-class _TaskState:
+class _TaskState(msgspec.Struct, forbid_unknown_fields=True):
     """What is known of one task.
 
     Attributes:
-        level: In force, in [0, 1].
-        accuracy: Expected at this level by the newest results, in [0, 1]; None before.
+        level: In force.
+        accuracy: Expected at this level by the newest results; None before.
         groups: How many groups that rests on.
         direction: Of the last step: 1 up, -1 down, 0 before the first.
         turned: Whether a step went against the one before it.
@@ -110,12 +111,16 @@ class _TaskState:
             outside; None if it was set and no group came since.
     """
 
-    level: float
-    accuracy: float | None = None
-    groups: int = 0
-    direction: int = 0
+    level: Share
+    accuracy: Share | None = None
+    groups: Count = 0
+    direction: Literal[-1, 0, 1] = 0
     turned: bool = False
-    counted_from: int | None = 0
+    counted_from: Count | None = 0
+
+
+class _State(msgspec.Struct):
+    tasks: dict[str, _TaskState]
 
 
 class Levels(MutableMapping[str, float]):
@@ -183,16 +188,15 @@ class Curriculum:
     def limit(
         self, bounds: Mapping[str, tuple[float, float]], unscaled: Mapping[str, str]
     ) -> None:
-        """Say which tasks there are, once they are known; others are refused then.
+        """Say which tasks there are, once they are known; others are rejected then.
 
         Args:
             bounds: Every task whose items a level changes, to its lowest and highest.
             unscaled: Every other task, to the reason why no level changes its items.
 
         Raises:
-            SettingError: A level was set for a task that is not in `bounds`; nothing
-                was changed.
-            ValueError: A task's bounds are no range; nothing was changed.
+            SettingError: A level was set for a task that is not in `bounds`.
+            ValueError: A task's bounds are no range. Nothing was changed.
         """
         checked = _checked_bounds(bounds)
         for task in self._tasks:
@@ -232,9 +236,6 @@ class Curriculum:
         """Move a task's level if its results ask for it.
 
         Call it after each `record_group` of the task.
-
-        Returns:
-            The change, None if the level stays.
         """
         state = self._tasks.setdefault(task, _TaskState(self.start_of(task)))
         counted = self._counted(task, state, progress)
@@ -246,7 +247,7 @@ class Curriculum:
         distance = accuracy - self._target
         if len(counted) < MIN_GROUPS or abs(distance) <= BAND + ROUNDING:
             return None
-        direction = 1 if distance > 0 else -1
+        direction: Literal[-1, 1] = 1 if distance > 0 else -1
         state.turned |= direction == -state.direction
         state.direction = direction
         step = _full_step(means, accuracy, state.level, direction)
@@ -275,10 +276,7 @@ class Curriculum:
         return None
 
     def stats(self) -> dict[str, Any]:
-        """Return the curriculum in figures.
-
-        Before the first group the complexities are the start, the accuracy is 0.0.
-        """
+        """Return the curriculum in figures; before the first group, of the start."""
         levels = list(self.levels.values()) or [self._start]
         known = [s.accuracy for s in self._tasks.values() if s.accuracy is not None]
         bounds = [self.at_bound(task) for task in self._tasks]
@@ -297,25 +295,16 @@ class Curriculum:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state as plain values; target, bounds and start are settings."""
-        tasks = {task: dataclasses.asdict(state) for task, state in self._tasks.items()}
-        return {"tasks": tasks}
+        return {"tasks": {t: msgspec.structs.asdict(s) for t, s in self._tasks.items()}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state.
-
-        Raises:
-            ValueError: It has another form; nothing was changed.
-        """
+        """Take over a state; ValueError, and no change, if it has another form."""
         try:
-            tasks = {
-                str(task): _loaded(str(task), fields)
-                for task, fields in state["tasks"].items()
-            }
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            self._tasks = msgspec.convert(state, _State).tasks
+        except ValueError as error:
             raise ValueError(
                 f"a curriculum needs `tasks`, by name ({error})"
             ) from error
-        self._tasks = tasks
 
     def _moved(self, task: str, level: float, change: float) -> float:
         low, high = self.bounds_of(task)
@@ -338,19 +327,6 @@ class Curriculum:
             and abs(result.level - state.level) <= NEAR + ROUNDING
         ]
         return near[-RECENT_GROUPS:]
-
-
-def _loaded(task: str, fields: Mapping[str, Any]) -> _TaskState:
-    state = _TaskState(**fields)
-    state.level = _fraction(f"{task}: level", state.level)
-    if state.accuracy is not None:
-        _fraction(f"{task}: accuracy", state.accuracy)
-    counts = [state.groups, 0 if state.counted_from is None else state.counted_from]
-    if not all(type(count) is int and count >= 0 for count in counts):
-        raise ValueError(f"{task}: a number of groups is at least 0, not {counts}")
-    if state.direction not in (-1, 0, 1) or type(state.turned) is not bool:
-        raise ValueError(f"{task}: no direction: {state.direction!r}")
-    return state
 
 
 def _checked_bounds(

@@ -21,30 +21,25 @@ SETUP_READS = {"arc_agi": ("use_train", "use_eval", "board_format_opts")}
 
 WORTH_KEEPING_S = 0.001
 """A dataset that was built in less is built anew for each entry: of the 510 that random
-levels ask for all but 59 are, and those are no time at all and no memory."""
+levels need all but 59 are, and those are no time at all and no memory."""
 
 MAX_KEPT_DATASETS = 100
 """Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
 takes longest to build, 0.4 s."""
 
 
-def build_dataset(task: str, params: Mapping[str, Any], seed: int) -> Any:
-    """Build a dataset of one entry.
-
-    Raises:
-        SettingError: The task is not registered.
-    """
+def build_dataset(
+    task: str, params: Mapping[str, Any], seed: int, size: int = 1
+) -> Any:
+    """Build a dataset of `size` entries; SettingError for an unknown task."""
     factory = load_factory()
     if task not in factory.DATASETS:
         raise unknown_name("task", task, factory.DATASETS, "task")
-    return factory.create_dataset(task, seed=seed, size=1, **params)
+    return factory.create_dataset(task, seed=seed, size=size, **params)
 
 
 class DatasetCache:
-    """Datasets that took long to build, by task and parameters.
-
-    The least recently used one is dropped.
-    """
+    """Datasets that took long to build; the least recently used one is dropped."""
 
     def __init__(self, max_datasets: int) -> None:
         self._max_datasets = max_datasets

@@ -36,12 +36,9 @@ ALLOWED = "None, 'random', 'curriculum', a level in 0 to 1, or a range [low, hig
 
 @dataclasses.dataclass(frozen=True)
 class LevelRule:
-    """How the level of a task's items is chosen.
+    """How the level of a task's items is chosen: none, one level, or one of a range.
 
-    Attributes:
-        mode: "default" for the library's default parameters, which have no level.
-        low: Lowest level, in [0, 1].
-        high: Highest level, in [low, 1]; a fixed level is `low` and `high` at once.
+    A fixed level is `low` and `high` at once.
     """
 
     mode: Literal["default", "fixed", "random", "curriculum"] = "default"
@@ -70,11 +67,7 @@ def _is_range(value: object) -> bool:
 
 
 def check_setting(value: object) -> None:
-    """Refuse what is no level setting.
-
-    Raises:
-        ValueError: What is allowed, and the nearest valid name.
-    """
+    """Raise ValueError for no level setting: what is allowed, the nearest name."""
     if value is None or value in MODES or _is_level(value) or _is_range(value):
         return
     close = nearest(value, MODES) if isinstance(value, str) else None
@@ -155,11 +148,8 @@ NO_RULE = LevelRule()
 class Difficulty:
     """Which level an item of a task gets, and what that level means.
 
-    Args:
-        scales: Task to scale; a task without one keeps the library's defaults.
-        rules: Task to rule; a task without one keeps the library's defaults.
-        curriculum: The levels of tasks with the rule "curriculum", and of those that
-            were set from outside.
+    A task without a scale or a rule keeps the library's defaults. The curriculum holds
+    the levels of tasks that follow it, and of those that were set from outside.
     """
 
     def __init__(
@@ -181,14 +171,9 @@ class Difficulty:
         return task in self.scales and self.rule_of(task).mode == "curriculum"
 
     def level_at(self, task: str, point: float) -> float | None:
-        """Return the level that a task's next item gets.
+        """Return the level of a task's next item, None for the library's defaults.
 
-        Args:
-            task: A chosen task.
-            point: Where a level drawn from a range falls, in [0, 1).
-
-        Returns:
-            A level in [0, 1]; None for the library's default parameters.
+        `point` says where a level drawn from a range falls, in [0, 1).
         """
         if task not in self.scales:
             return None
@@ -217,10 +202,7 @@ class Difficulty:
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.
 
-        Args:
-            task: A chosen task.
-            level: In [0, 1], or None.
-            seed: The entry's; it decides which of two steps a level between falls on.
+        The entry's seed decides which of two steps a level between falls on.
         """
         if level is None or task not in self.scales:
             return {}

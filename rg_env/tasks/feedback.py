@@ -16,9 +16,6 @@ from rg_env.tasks.task_history import TaskHistory
 class Feedback:
     """The way from scored groups to levels and weights.
 
-    Args:
-        target_accuracy: What the curriculum holds, in [0, 1].
-
     Attributes:
         progress: The newest results of each task.
         curriculum: The level of each task.
@@ -34,7 +31,7 @@ class Feedback:
         self._difficulty: Difficulty | None = None
 
     def attach(self, difficulty: Difficulty, adaptive: AdaptiveWeights | None) -> None:
-        """Begin to move what a run asks, once its tasks are known."""
+        """Begin to move what a run samples, once its tasks are known."""
         self._difficulty = difficulty
         self.adaptive = adaptive
 
@@ -50,16 +47,9 @@ class Feedback:
     def take(
         self, task: str, mean_score: float, level: float | None, has_variance: bool
     ) -> LevelChange | None:
-        """Take the result of one group.
+        """Take the result of one group; return the change of its task's level, if any.
 
-        Args:
-            task: The task that made its item.
-            mean_score: Mean of its scores, in [0, 1].
-            level: The level that its item was made at, None for none.
-            has_variance: Whether its scores differ.
-
-        Returns:
-            The change of the task's level, None if it stays.
+        The level is the one that made its item, None for none.
         """
         self.progress.record_group(task, mean_score, level, has_variance)
         if self._difficulty is None or task not in self._difficulty.rules:

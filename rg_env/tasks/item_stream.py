@@ -1,6 +1,8 @@
 """The stream of items before they are made: which task, parameters, level and seed.
 
-A draw is a pure function of seed and index. What the results of a run decide,
+A draw is a pure function of seed and index (sampler.py), and the indices of an instance
+are its place among those that share the stream and every nth after it, so that they
+never share an item and a resumed run continues where it stopped. What results decide,
 its levels and adaptive weights, is taken as it stands when the item is drawn, and
 travels with it from there.
 """
@@ -8,18 +10,19 @@ travels with it from there.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.sampler import MAX_ATTEMPTS, Sampler, evaluation_seed
+from rg_env.tasks.sampler import Draw, draw, training_seed
 from rg_env.tasks.selection import TaskChoice
 
 
 @dataclasses.dataclass(frozen=True)
 class ItemSpec:
-    """An item before it is made.
+    """An item before it is made: what the stream and the results decided of it.
 
     Attributes:
         position: Its place in the stream of this instance, at least 0.
@@ -40,50 +43,63 @@ class ItemStream:
     """The stream of one instance, and its place in it.
 
     Args:
-        sampler: The stream of draws; owned by this stream from here on.
         choices: What the draws fall on, shape (C,).
+        seed: The run's seed.
+        shard_index: This instance, in [0, num_shards).
+        num_shards: Number of instances that share the stream.
         difficulty: The levels of the items; None for the library's defaults.
         adaptive: What the weights of the choices are multiplied by; None for nothing.
-
-    Attributes:
-        position: Items drawn so far.
     """
 
     def __init__(
         self,
-        sampler: Sampler,
         choices: Sequence[TaskChoice],
+        seed: int,
+        *,
+        shard_index: int = 0,
+        num_shards: int = 1,
         difficulty: Difficulty | None = None,
         adaptive: AdaptiveWeights | None = None,
     ) -> None:
-        self._sampler = sampler
         self.choices = choices
+        self._seed = seed
+        self._shard_index = shard_index
+        self._num_shards = num_shards
         self._difficulty = difficulty
         self._adaptive = adaptive
+        self._position = 0
 
     @property
     def position(self) -> int:
-        """Items drawn so far."""
-        return self._sampler.position
+        """Items drawn so far; a draw is set back or forth by setting it."""
+        return self._position
 
     @position.setter
     def position(self, position: int) -> None:
-        self._sampler.go_to(position)
+        if not hasattr(position, "__index__") or operator.index(position) < 0:
+            raise ValueError(f"position must be at least 0, found {position!r}")
+        self._position = operator.index(position)
 
-    def _weights(self) -> list[float] | None:
-        if self._adaptive is None:
-            return None
-        weigh = self._adaptive.weight_of
-        return [choice.weight * weigh(choice.task) for choice in self.choices]
+    def _index_at(self, position: int) -> int:
+        return position * self._num_shards + self._shard_index
+
+    def draw_at(self, position: int) -> Draw:
+        """Return the draw at a position, by the weights as they are now."""
+        weights = [choice.weight for choice in self.choices]
+        if self._adaptive is not None:
+            weigh = self._adaptive.weight_of
+            weights = [choice.weight * weigh(choice.task) for choice in self.choices]
+        return draw(self._seed, self._index_at(position), weights)
 
     def next_spec(self) -> ItemSpec:
         """Return the next item and move on."""
-        position = self.position
-        draw = self._sampler.next_draw(self._weights())
-        task, level = self.choices[draw.choice].task, None
+        position = self._position
+        choice, level_point = self.draw_at(position)
+        self._position += 1
+        level = None
         if self._difficulty is not None:
-            level = self._difficulty.level_at(task, draw.level_point)
-        return self.spec_of(position, draw.choice, level)
+            level = self._difficulty.level_at(self.choices[choice].task, level_point)
+        return self.spec_of(position, choice, level)
 
     def spec_of(self, position: int, choice: int, level: float | None) -> ItemSpec:
         """Return an item that was drawn before, from what the run decided of it.
@@ -95,12 +111,12 @@ class ItemStream:
             raise ValueError(f"choice {choice} of {len(self.choices)}")
         if level is not None and not 0.0 <= level <= 1.0:
             raise ValueError(f"level {level} is outside 0 to 1")
-        index = self._sampler.index_at(position)
+        index = self._index_at(position)
         return ItemSpec(position, index, choice, self.choices[choice].task, level)
 
     def seed_of(self, spec: ItemSpec, attempt: int = 0) -> int:
         """Return the seed of an item, or of another attempt at it."""
-        return self._sampler.seed_of(spec.index, attempt)
+        return training_seed(self._seed, spec.index, attempt)
 
     def expected_ms(self, spec: ItemSpec) -> float:
         """Return about how long an item takes to make; 0 where nothing is known."""
@@ -115,55 +131,3 @@ class ItemStream:
             return own
         seed = self.seed_of(spec, attempt)
         return self._difficulty.params_at(spec.task, spec.level, seed) | own
-
-
-@dataclasses.dataclass(frozen=True)
-class EvalSpec:
-    """An evaluation item before it is made.
-
-    Attributes:
-        task: The task.
-        params: Dataset parameters that differ from the library's defaults.
-        level: In [0, 1], None for the library's defaults.
-        number: Its number among those of its choice, from 0.
-        seed: The seed of its entry, in [2**31, 2**32).
-        others: What is made in its place, one after the other, while the entry is none
-            that is asked.
-    """
-
-    task: str
-    params: Mapping[str, Any]
-    level: float | None
-    number: int
-    seed: int
-    others: Sequence[EvalSpec] = ()
-
-
-def evaluation_specs(
-    choices: Sequence[TaskChoice],
-    samples_per_task: int,
-    eval_seed: int,
-    difficulty: Difficulty | None = None,
-) -> list[EvalSpec]:
-    """Return the evaluation items of some choices.
-
-    They are of the library's default parameters, so that runs whose levels move can be
-    compared; a task whose level is fixed is evaluated at that level.
-    """
-
-    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> EvalSpec:
-        task, params, level = choice.task, dict(choice.params), None
-        seed = evaluation_seed(eval_seed, task, params, number, attempt)
-        if difficulty is not None:
-            level = difficulty.fixed_level(task)
-            params = difficulty.params_at(task, level, seed) | params
-        return EvalSpec(task, params, level, number, seed)
-
-    specs = []
-    for choice in choices:
-        for number in range(samples_per_task):
-            first, *others = (
-                attempt_at(choice, number, attempt) for attempt in range(MAX_ATTEMPTS)
-            )
-            specs.append(dataclasses.replace(first, others=others))
-    return specs

@@ -31,6 +31,7 @@ from rg_env.tasks.library_import import (
     SUBMODULE,
     load_factory,
     not_readable,
+    published_system_prompt,
     without_tasks,
 )
 
@@ -47,12 +48,7 @@ for every task.
 
 
 class UnusableEntry(RuntimeError):
-    """The library made an entry that nobody should be asked.
-
-    Attributes:
-        task: The registered task.
-        reason: What is wrong with the entry.
-    """
+    """The library made an entry that nobody should get, for a reason."""
 
     def __init__(self, task: str, reason: str) -> None:
         super().__init__(f"{task}: {reason}")
@@ -65,7 +61,6 @@ class TaskInfo:
     """What the registry says of one task.
 
     Attributes:
-        name: The registered name.
         category: The library's own category (its subpackage), e.g. "arithmetic".
         parameters: Dataset parameter to its default as text; `seed` and `size`,
             which the sampler owns, are left out.
@@ -80,12 +75,16 @@ class TaskInfo:
 
 @dataclasses.dataclass(frozen=True)
 class LibraryDescription:
-    """What is installed: the tasks by name, the version and where it was found."""
+    """What is installed: the tasks by name, the version and where it was found.
+
+    `system_prompt` is that of the published evaluations, "" if it is not there.
+    """
 
     tasks: Mapping[str, TaskInfo]
     version: str
     location: str
     from_submodule: bool
+    system_prompt: str = ""
 
 
 def _version(package_dir: Path) -> str:
@@ -125,10 +124,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
 
 @functools.cache
 def describe() -> LibraryDescription:
-    """Read the registry.
-
-    Returns:
-        The description of every registered name but the mixture, sorted by name.
+    """Read the registry: every registered name but the mixture, sorted.
 
     Raises:
         LibraryError: reasoning-gym cannot be imported or read, or registers nothing.
@@ -145,6 +141,7 @@ def describe() -> LibraryDescription:
             version=_version(package_dir),
             location=str(package_dir),
             from_submodule=SUBMODULE.resolve() in package_dir.parents,
+            system_prompt=published_system_prompt(),
         )
     except Exception as error:  # the registry of another version may hold anything
         raise not_readable(error) from error
@@ -154,15 +151,10 @@ def describe() -> LibraryDescription:
 
 
 def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
-    """Refuse dataset parameters that the task does not have or does not accept.
-
-    Args:
-        task: A registered task.
-        params: Parameter name to value, as the user wrote them.
-        field: The setting they come from, for the sentence.
+    """Reject dataset parameters that the task does not have or does not accept.
 
     Raises:
-        SettingError: A name is unknown or the library refuses the values.
+        SettingError: It begins with `field`, the setting that they come from.
     """
     known = describe().tasks[task].parameters
     for name in params:
@@ -198,14 +190,16 @@ MAX_GOLD_CHARS = 20_000
 an entry that needs one, such as 32,767 moves of tower_of_hanoi, cannot be answered."""
 
 
-def _check_usable(task: str, entry: Mapping[str, Any], checked: bool) -> None:
+def _check_usable(
+    task: str, entry: Mapping[str, Any], checked: bool, published: bool
+) -> None:
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_GOLD_CHARS:
         raise UnusableEntry(
             task, f"its answer has more than {MAX_GOLD_CHARS} characters"
         )
     made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
-    fault = fault_of(made_by, entry, checked=checked)
+    fault = fault_of(made_by, entry, checked=checked, published=published)
     if fault is not None:
         raise UnusableEntry(task, f"its {fault}")
 
@@ -229,7 +223,12 @@ def _check_program(dataset: Any, index: int = 0) -> None:
 
 
 def make_entry(
-    task: str, params: Mapping[str, Any], seed: int, checked: bool = True
+    task: str,
+    params: Mapping[str, Any],
+    seed: int,
+    checked: bool = True,
+    published: bool = False,
+    place: tuple[int, int] = (0, 1),
 ) -> dict[str, Any]:
     """Make the entry of a task that belongs to a seed.
 
@@ -237,27 +236,29 @@ def make_entry(
         task: A registered task.
         params: Dataset parameters that differ from the defaults.
         seed: In [0, 2**32).
-        checked: Whether faulty entries are refused, or only those that are another one
+        checked: Whether faulty entries are rejected, or only those that are another one
             each time or that nobody can answer.
+        published: Whether it is an item of a published evaluation; see `fault_of`.
+        place: Its index in the dataset and the dataset's size, which are other than
+            0 and 1 for tasks of `REBUILT_PER_ENTRY` alone.
 
     Returns:
-        The library's entry: `question` (str), `answer` (str or None) and `metadata`
-        (dict); the same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
+        The same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
 
     Raises:
-        UnusableEntry: The library made one that cannot be asked.
+        UnusableEntry: The library made one that cannot be used.
     """
     _reset_global_state(seed)
     if task in REBUILT_PER_ENTRY:
-        dataset = build_dataset(task, params, seed)
+        dataset = build_dataset(task, params, seed, size=place[1])
     else:
         dataset = CACHE.dataset(task, params)
         dataset.seed = seed
         if task == "codeio":
             _check_program(dataset)
         _reset_global_state(seed)
-    entry: dict[str, Any] = dataset[0]
-    _check_usable(task, entry, checked)
+    entry: dict[str, Any] = dataset[place[0]]
+    _check_usable(task, entry, checked, published)
     return entry
 
 
@@ -295,19 +296,19 @@ def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
     """Return an entry of a dataset as `dataset_entries` has it.
 
     Raises:
-        UnusableEntry: It is one that is not sampled.
+        UnusableEntry: Its reference answer is not right, or nobody can know it.
     """
     entry = dataset_entries(task, config)[index]
     if entry is None:
         raise UnusableEntry(task, "its item is not made")
-    _check_usable(task, entry, checked=True)
+    _check_usable(task, entry, checked=True, published=True)
     return entry
 
 
 def usable_entries(
     task: str, params: Mapping[str, Any], seeds: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the entries of those seeds whose entry is one that is asked."""
+    """Yield the entries of those seeds whose entry can be used."""
     for seed in seeds:
         with contextlib.suppress(UnusableEntry):
             yield make_entry(task, params, seed)
@@ -346,21 +347,14 @@ def scorer_digest(task: str) -> str:
 
 
 def has_base_scorer(task: str) -> bool:
-    """Say whether a task's scorer is the one that the library gives to every dataset.
-
-    Raises:
-        KeyError: The task is not registered.
-    """
+    """Say whether a task's scorer is the one that the library gives to all."""
     factory = load_factory()
     dataset_cls, _ = factory.DATASETS[task]
     return bool(dataset_cls.score_answer is factory.ProceduralDataset.score_answer)
 
 
 def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
-    """Build the dataset of a class of the library from its own config object.
-
-    Returns:
-        The registered task and its dataset.
+    """Return the registered task of a class of the library, and its dataset.
 
     Raises:
         SettingError: No registered task has that class.

@@ -91,6 +91,12 @@ def load_factory() -> Any:
     return factory
 
 
+def published_system_prompt() -> str:
+    """Return the system prompt of the published evaluations, "" if it is not there."""
+    prompts = getattr(sys.modules.get(f"{PACKAGE}.utils"), "SYSTEM_PROMPTS", {})
+    return str(prompts.get("default", ""))
+
+
 # -- without matplotlib ----------------------------------------------------------------
 
 

@@ -14,12 +14,7 @@ from rg_env.tasks.library_import import load_factory
 
 @dataclasses.dataclass(frozen=True)
 class CurriculumLevel:
-    """What a level of the library's curriculum sets.
-
-    Attributes:
-        params: Dataset parameters that differ from the defaults.
-        refusal: Why the library does not accept them; None if it does.
-    """
+    """What a level of the library's curriculum sets, and why the library refuses it."""
 
     params: Mapping[str, Any]
     refusal: str | None
@@ -61,13 +56,7 @@ def curriculum_levels(
 ) -> list[CurriculumLevel]:
     """Return what every level of the library's curriculum sets, lowest first.
 
-    Args:
-        task: A registered task.
-        overrides: Level to parameters that are set instead of the curriculum's.
-
-    Returns:
-        As many levels as the longest list of values of the curriculum holds; none
-        where the task has no curriculum.
+    `overrides` has, by level, parameters that are set instead of the curriculum's.
     """
     factory = load_factory()
     if task not in factory.CURRICULA:

@@ -1,10 +1,10 @@
-"""Which questions are asked: none of the evaluation's, and few for the second time.
+"""Which questions are sampled: none of the evaluation's, and few for the second time.
 
 Each draw has a few seeds, one for each attempt at it. An attempt is given up for the
 next one where nobody could solve its entry, where its question is one of the
-evaluation's, or where its task asked the question lately. The last attempt is asked
+evaluation's, or where its task had the question lately. The last attempt is sampled
 although it is a repeat; otherwise the draw is skipped. `QuestionFilter.judge` is this
-law; whoever makes items by it, in the order of their stream, asks the same questions.
+law; who makes items by it, in the order of their stream, samples the same questions.
 
 A question is remembered as a digest of eight bytes: 1,000 of each of a hundred tasks
 are a megabyte in a checkpoint. Two questions share a digest once in 10**19 pairs.
@@ -13,11 +13,10 @@ are a megabyte in a checkpoint. Two questions share a digest once in 10**19 pair
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
 from collections import Counter, deque
 from collections.abc import Collection
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 
@@ -34,11 +33,7 @@ def digest(question: str) -> int:
 
 
 class RecentQuestions:
-    """The newest questions of each task.
-
-    Args:
-        remembered: Questions kept of each task, at least 1.
-    """
+    """The newest questions of each task, so many as are `remembered`."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -46,11 +41,11 @@ class RecentQuestions:
         self._counts: dict[str, Counter[int]] = {}
 
     def has(self, task: str, question: str) -> bool:
-        """Say whether a task has asked a question lately."""
+        """Say whether a task had a question lately."""
         return digest(question) in self._counts.get(task, ())
 
     def add(self, task: str, question: str) -> None:
-        """Remember a question that is being asked."""
+        """Remember a question that is being sampled."""
         self._add(task, digest(question))
 
     def _add(self, task: str, key: int) -> None:
@@ -79,11 +74,7 @@ class RecentQuestions:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state.
-
-        Raises:
-            ValueError: A field has another form; nothing was changed.
-        """
+        """Take over a state; ValueError, and no change, if it has another form."""
         try:
             packed = {
                 str(task): base64.b64decode(text, validate=True)
@@ -99,20 +90,14 @@ class RecentQuestions:
                 self._add(task, int.from_bytes(data[at : at + _BYTES], "big"))
 
 
-@dataclasses.dataclass(frozen=True)
-class Ruling:
-    """What becomes of an attempt at a draw.
+class Ruling(NamedTuple):
+    """What becomes of an attempt at a draw, and what is counted of it, if anything."""
 
-    Attributes:
-        action: "ask" its question, "retry" the draw with its next seed, or "skip" it.
-        event: What is counted of it; None where there is nothing to say.
-    """
-
-    action: Literal["ask", "retry", "skip"]
+    action: Literal["sample", "retry", "skip"]
     event: str | None = None
 
 
-_ASK = Ruling("ask")
+_SAMPLE = Ruling("sample")
 _RETRY = {
     "unusable": Ruling("retry", "items_unusable"),
     "repeat": Ruling("retry", "repeats_avoided"),
@@ -120,20 +105,16 @@ _RETRY = {
 }
 _AT_THE_LAST_ATTEMPT = {
     "unusable": Ruling("skip", "items_unusable"),
-    "repeat": Ruling("ask", "repeats_sampled"),
+    "repeat": Ruling("sample", "repeats_sampled"),
     "evaluation": Ruling("skip", "evaluations_skipped"),
 }
 
 
 class QuestionFilter:
-    """Decides on each attempt at the draws of a stream, in the stream's order.
-
-    Attributes:
-        asked: The questions that were asked lately.
-    """
+    """Decides on each attempt at the draws of a stream, in the stream's order."""
 
     def __init__(self) -> None:
-        self.asked = RecentQuestions()
+        self.recent = RecentQuestions()
         self._evaluated: frozenset[int] = frozenset()
 
     def keep_for_evaluation(self, questions: Collection[str]) -> None:
@@ -141,7 +122,7 @@ class QuestionFilter:
         self._evaluated |= frozenset(map(digest, questions))
 
     def judge(self, task: str, question: str | None, attempt: int) -> Ruling:
-        """Decide on an attempt at a draw, and remember its question if it is asked.
+        """Decide on an attempt at a draw, and remember its question if it is sampled.
 
         Args:
             task: The task of the draw.
@@ -152,12 +133,12 @@ class QuestionFilter:
             fault = "unusable"
         elif digest(question) in self._evaluated:
             fault = "evaluation"
-        elif self.asked.has(task, question):
+        elif self.recent.has(task, question):
             fault = "repeat"
         else:
             fault = ""
         rulings = _RETRY if attempt + 1 < MAX_ATTEMPTS else _AT_THE_LAST_ATTEMPT
-        ruling = rulings[fault] if fault else _ASK
-        if question is not None and ruling.action == "ask":
-            self.asked.add(task, question)
+        ruling = rulings[fault] if fault else _SAMPLE
+        if question is not None and ruling.action == "sample":
+            self.recent.add(task, question)
         return ruling

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 TABLE = Path(__file__).with_name("scales.json")
 
 
@@ -30,7 +32,7 @@ class Step:
     Attributes:
         levels: The levels of the library's curriculum that it stands for, ascending.
         params: Dataset parameters that differ from the library's defaults.
-        item_ms: Median time to make an item, in milliseconds.
+        item_ms: Median time to make an item.
     """
 
     levels: tuple[int, ...]
@@ -51,7 +53,6 @@ class Scale:
     """What the level of a task can be.
 
     Attributes:
-        task: The registered task.
         steps: Easiest first, at least one.
         skipped: The levels that are not on it, ascending.
         note: What is worth knowing, "" if nothing.
@@ -73,15 +74,10 @@ class Scale:
         return self.is_dead_knob or len(self.steps) == 1
 
     def step_at(self, level: float, mix: float) -> Step:
-        """Return the step of a draw.
+        """Return the step of a level in [0, 1].
 
-        Args:
-            level: In [0, 1].
-            mix: A number of the draw's own, uniform in [0, 1). Between two steps it is
-                the upper one where this is below the fraction.
-
-        Raises:
-            ValueError: `level` is outside of [0, 1].
+        Between two steps it is the upper one where `mix`, uniform in [0, 1), is below
+        the fraction.
         """
         if not 0.0 <= level <= 1.0:
             raise ValueError(f"{self.task}: a level lies in [0, 1], found {level!r}")
@@ -96,41 +92,19 @@ class Scale:
 
 @dataclasses.dataclass(frozen=True)
 class ShippedScales:
-    """The table that comes with the project.
-
-    Attributes:
-        library_version: Of the library that it was made with.
-        scales: By task.
-        digests: Task to the digest of the library's sources that its scale is from.
-    """
+    """The table of scales, and digests of the library's sources it was made of."""
 
     library_version: str
     scales: Mapping[str, Scale]
     digests: Mapping[str, str]
 
 
-def _scale_from(task: str, row: Mapping[str, Any]) -> Scale:
-    return Scale(
-        task=task,
-        steps=tuple(
-            Step(tuple(step["levels"]), step["params"], step["item_ms"])
-            for step in row["steps"]
-        ),
-        skipped=tuple(
-            SkippedLevel(skip["level"], skip["reason"]) for skip in row["skipped"]
-        ),
-        note=row["note"],
-        default_level=row["default_level"],
-        is_dead_knob=row["is_dead_knob"],
-    )
-
-
 def load_shipped(path: Path = TABLE) -> ShippedScales:
     """Read a table that `tools/make_scales.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
-    rows = table["tasks"]
+    rows = {task: {"task": task, **row} for task, row in table["tasks"].items()}
     return ShippedScales(
         library_version=table["library_version"],
-        scales={task: _scale_from(task, row) for task, row in rows.items()},
+        scales=msgspec.convert(rows, dict[str, Scale]),
         digests={task: row["digest"] for task, row in rows.items()},
     )

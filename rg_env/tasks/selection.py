@@ -211,7 +211,7 @@ def build_selection(
             choices.append(TaskChoice(name, weight, dict(params.get(name, {}))))
     if not choices:
         raise SettingError(
-            "tasks: nothing is left to ask; choose at least one task or exclude fewer"
+            "tasks: nothing is left to sample; choose a task or exclude fewer"
         )
     return _merged(choices)
 
@@ -221,16 +221,10 @@ NAMING_FIELDS = ("tasks", "exclude_tasks", "task_weights", "task_params", "task_
 
 
 def refuse_unlisted(settings: Mapping[str, Any]) -> None:
-    """Reject a name or pattern that no task of `task_list.json` has.
+    """Reject a name or pattern in settings that no task of `task_list.json` has.
 
     The library's import takes seconds, for which nobody wants to wait who has mistyped
     a task. Only where `is_release_of_list` does this say anything.
-
-    Args:
-        settings: Fields of the environment that are lists or maps, checked as such.
-
-    Raises:
-        SettingError: The field, the name and the nearest one.
     """
     known = [*TASKS, MIXTURE]
     for field in NAMING_FIELDS:

@@ -27,13 +27,7 @@ The step comes before the job: a job may start the trainer beside its environmen
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """This instance among those that share a stream.
-
-    Attributes:
-        index: In [0, count).
-        count: At least 1.
-        source: The variables that say so, "" for none.
-    """
+    """This instance among those that share a stream, and the variables that say so."""
 
     index: int = 0
     count: int = 1
@@ -49,7 +43,7 @@ def from_launcher(environ: Mapping[str, str] = os.environ) -> Shard:
 
     Raises:
         SettingError: It says something that cannot be. An instance that took itself
-            for the only one would ask what the others ask.
+            for the only one would sample what the others do.
     """
     for rank, number in LAUNCHERS:
         index, count = environ.get(rank, ""), environ.get(number, "")

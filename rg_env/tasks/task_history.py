@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
 
 HISTORY_GROUPS = 10
 """Group means kept per task. Source: atropos 296a0bc, curriculum; differs: none."""
@@ -19,15 +21,20 @@ RECENT_GROUPS = 5
 """Of these, how many newest count as recent."""
 
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _State(msgspec.Struct):
+    history: dict[str, list[Share]]
+    level_history: dict[str, list[Share | None]]
+    group_counts: dict[str, Count]
+    variance_counts: dict[str, Count]
+
+
 @dataclasses.dataclass(frozen=True)
 class GroupResult:
-    """What one group scored.
-
-    Attributes:
-        mean_score: Mean of its scores, in [0, 1].
-        level: Level that made its item, in [0, 1]; None if no level did (the library's
-            default parameters).
-    """
+    """What one group scored, and its item's level, None where none made it."""
 
     mean_score: float
     level: float | None
@@ -59,11 +66,8 @@ class TaskHistory:
     ) -> None:
         """Add one scored group of a task.
 
-        Args:
-            task: Its task.
-            mean_score: Mean of its scores, in [0, 1].
-            level: Level that made its item, in [0, 1]; None if no level did.
-            has_variance: Whether its scores differ, so that a trainer learns from it.
+        The level is that of its item, None if none made it; a group without variance
+        teaches a trainer nothing.
         """
         self.history.setdefault(task, _newest()).append(mean_score)
         self.level_history.setdefault(task, _newest()).append(level)
@@ -105,48 +109,27 @@ class TaskHistory:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a state.
-
-        Raises:
-            ValueError: A field is missing or has another form; nothing was changed.
-        """
+        """Take over a state; ValueError, and no change, if it has another form."""
         try:
-            history = _loaded_results(state["history"])
-            levels = _loaded_results(state["level_history"], or_none=True)
-            counts = _loaded_counts(state["group_counts"])
-            signals = _loaded_counts(state["variance_counts"])
-            if {t: len(kept) for t, kept in history.items()} != {
-                t: len(kept) for t, kept in levels.items()
-            }:
+            loaded = msgspec.convert(state, _State)
+            means, levels = (
+                {task: len(kept) for task, kept in histories.items()}
+                for histories in (loaded.history, loaded.level_history)
+            )
+            if means != levels:
                 raise ValueError("there are not as many levels as means")
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise ValueError(
                 "progress needs `history`, `level_history`, `group_counts` and"
-                f" `variance_counts`, by task ({error!r})"
+                f" `variance_counts`, by task ({error})"
             ) from error
-        self.history, self.level_history = history, levels
-        self.group_counts, self.variance_counts = counts, signals
+        self.history = {t: _newest(kept) for t, kept in loaded.history.items()}
+        self.level_history = {
+            t: _newest(kept) for t, kept in loaded.level_history.items()
+        }
+        self.group_counts = loaded.group_counts
+        self.variance_counts = loaded.variance_counts
 
 
 def _newest(values: Iterable[Any] = ()) -> deque[Any]:
     return deque(values, maxlen=HISTORY_GROUPS)
-
-
-def _loaded_results(
-    kept: Mapping[str, Iterable[Any]], or_none: bool = False
-) -> dict[str, deque[Any]]:
-    loaded = {str(task): _newest(values) for task, values in kept.items()}
-    for task, values in loaded.items():
-        for value in values:
-            if or_none and value is None:
-                continue
-            if type(value) not in (int, float) or not 0 <= value <= 1:
-                raise ValueError(f"{task}: a number from 0 to 1, found {value!r}")
-    return loaded
-
-
-def _loaded_counts(counts: Mapping[str, Any]) -> dict[str, int]:
-    for task, count in counts.items():
-        if type(count) is not int or count < 0:
-            raise ValueError(f"{task}: a number of groups, found {count!r}")
-    return dict(counts)

@@ -55,11 +55,8 @@ class ForkServer:
     Args:
         preload: Modules that the process imports before it forks; after a colon, a
             function of the module that it calls.
-        memory_limit_bytes: Address space of a worker, None for no limit.
 
     Attributes:
-        arguments: What it was made with.
-        closed: It has been closed and forks no more.
         missing_layers: Layers of the sandbox that workers lack, to the reasons; None
             before there was a worker.
     """
@@ -134,11 +131,7 @@ class ForkServer:
 
 
 class _ServerProcess:
-    """One running fork server program: its process, control socket, scratch folder.
-
-    Attributes:
-        has_worked: It has forked a worker that became ready.
-    """
+    """One running fork server program: its process, control socket, scratch folder."""
 
     def __init__(self, preload: Sequence[str], memory_limit_bytes: int | None) -> None:
         self.has_worked = False
@@ -203,11 +196,7 @@ class _ServerProcess:
         scratch_folder.remove(self._scratch)
 
     def failure(self, error: Exception) -> PreloadFailed:
-        """Return why a closed process never forked a worker.
-
-        Args:
-            error: What `fork` raised.
-        """
+        """Return why a closed process never forked a worker, for what `fork` raised."""
         if self._report:
             return PreloadFailed(*json.loads(self._report))
         if isinstance(error, TimeoutError):

@@ -35,13 +35,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rg_env.workers import worker_program
-from rg_env.workers.sandbox import readable_files, scratch_folder
+from rg_env.workers.sandbox import hardening, scratch_folder
 from rg_env.workers.wire import Channel, Frame
 
 COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
-LOOK_EVERY_S = 0.5
+CHECK_EVERY_S = 0.5
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -80,8 +80,8 @@ class ForkServerProgram:
         self._control = control
         self._pid = os.getpid()
         self._children: dict[int, _Child] = {}
-        self._next_look_s = 0.0
-        self._readable = readable_files.find_readable()
+        self._next_check_s = 0.0
+        self._readable = hardening.find_readable()
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 
@@ -90,13 +90,13 @@ class ForkServerProgram:
         self._listen_to_children()
         self._selector.register(self._control, selectors.EVENT_READ)
         while True:
-            timeout_s = LOOK_EVERY_S if self._children else None
+            timeout_s = CHECK_EVERY_S if self._children else None
             for key, _ in self._selector.select(timeout_s):
                 if key.fileobj is not self._control:
                     self._reap()
                 elif not self._obey():
                     return
-            self._look_at_folders()
+            self._check_folders()
 
     def close(self) -> None:
         """Kill and reap every worker."""
@@ -156,11 +156,11 @@ class ForkServerProgram:
             self._order.memory_limit_bytes,
         )
 
-    def _look_at_folders(self) -> None:
+    def _check_folders(self) -> None:
         now_s = time.monotonic()
-        if now_s < self._next_look_s:
+        if now_s < self._next_check_s:
             return
-        self._next_look_s = now_s + LOOK_EVERY_S
+        self._next_check_s = now_s + CHECK_EVERY_S
         for child in self._children.values():
             if not child.is_over_limit and scratch_folder.is_over_limit(child.folder):
                 child.is_over_limit = True
@@ -171,8 +171,8 @@ class ForkServerProgram:
             while self._wakeup.recv(4096):
                 pass
         for number, child in list(self._children.items()):
-            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            end = os.waitid(os.P_PID, child.pid, look)
+            how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            end = os.waitid(os.P_PID, child.pid, how)
             if end is None:
                 continue
             # Before it is reaped its number cannot be another process's.
@@ -202,13 +202,13 @@ def _tell_death(stream: socket.socket, text: str) -> None:
 @contextlib.contextmanager
 def _ending_with_owner(control: socket.socket, scratch: Path) -> Iterator[None]:
     """End as soon as the control socket closes, though imports take their time."""
-    look = select.poll()
-    look.register(control, select.POLLRDHUP)
+    ends = select.poll()
+    ends.register(control, select.POLLRDHUP)
     imported, has_imported = os.pipe()
-    look.register(imported)
+    ends.register(imported)
 
     def watch() -> None:
-        ((readable, _), *_) = look.poll()
+        ((readable, _), *_) = ends.poll()
         if readable == control.fileno():
             os.chdir("/")
             scratch_folder.remove(scratch)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 MAX_BODY_BYTES = 64 * 2**20
 MAX_REPLY_BYTES = 16 * 2**20
 """Of what a worker sends: an entry of n_queens with all of twelve queens removed has 13
-MB, all others less than a tenth of it. Calls that score ask for less, see `Trust`."""
+MB, all others less than a tenth of it. Calls that score take less, see `Trust`."""
 _HEADER = struct.Struct("!BQI")
 _CHUNK_BYTES = 2**16
 
@@ -36,13 +36,7 @@ _KINDS = frozenset(map(int, Frame))
 
 
 class Message(NamedTuple):
-    """A frame that was received.
-
-    Attributes:
-        kind: Its kind.
-        number: Of the call that it belongs to, 0 for none.
-        body: What it holds.
-    """
+    """A frame that was received; its number is that of a call, 0 for none."""
 
     kind: Frame
     number: int

@@ -95,19 +95,16 @@ class WorkerPool:
         deadline_s: float,
         trust: Trust = BELIEVED,
     ) -> Future[T]:
-        """Queue a call and return at once; thread-safe.
+        """Queue a call and return its future at once; thread-safe.
 
-        Cancelling the future helps only before the job begins.
+        Cancelling it helps only before the job begins. plain_values.py says what
+        a result may hold.
 
         Args:
             job: A function that workers can import, so not one of `__main__`.
-            args: Its arguments; pickled.
+            *args: Its arguments; pickled.
             deadline_s: Seconds from the job's beginning in the worker.
             trust: How far what the worker answers is believed.
-
-        Returns:
-            A future with the result or a PoolError. See plain_values.py for
-            what a result may hold.
 
         Raises:
             PoolClosed: The pool is closed.

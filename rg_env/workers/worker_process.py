@@ -27,8 +27,7 @@ class WorkerProcess:
         kill: Ends the worker and its process group, whatever it is doing.
 
     Attributes:
-        missing_layers: Layers of the sandbox that it lacks, to the reasons; known
-            when it is ready.
+        missing_layers: See `harden`; known when it is ready.
     """
 
     def __init__(self, channel: Channel, kill: Callable[[], None]) -> None:
@@ -50,7 +49,7 @@ class WorkerProcess:
         # It has run no job yet, so it can be believed.
         self.missing_layers = json.loads(body)
 
-    def ask(
+    def run(
         self, call: bytes, deadline_s: float, max_reply_bytes: int = MAX_REPLY_BYTES
     ) -> tuple[Frame, bytes]:
         """Run one call and return its RESULT or FAILURE.
@@ -65,7 +64,7 @@ class WorkerProcess:
             WorkerDied: The worker ended under the job, or sent something else than
                 its answer.
             NotStarted: The worker ended before the job began, or had something to say
-                that nobody had asked.
+                of its own.
         """
         number = secrets.randbits(64)
         patience_s = WARM_LIMIT_S if self._has_answered else START_LIMIT_S

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rg_env.workers.plain_values import pack
-from rg_env.workers.sandbox import kernel_calls
+from rg_env.workers.sandbox import syscalls
 from rg_env.workers.sandbox.hardening import MAX_CPU_S, harden
 from rg_env.workers.sandbox.process_state import ProcessState
 from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
@@ -40,15 +40,7 @@ def serve(
     readable: tuple[str, ...],
     memory_limit_bytes: int | None,
 ) -> NoReturn:
-    """Answer calls until the pool hangs up or the process is spent.
-
-    Args:
-        channel: To the pool.
-        server_pid: The fork server, with whose end everything ends.
-        folder: The scratch folder.
-        readable: See `readable_files.find_readable`.
-        memory_limit_bytes: See `harden`.
-    """
+    """Answer calls until the pool hangs up or the process is spent."""
     _die_with(server_pid)
     os.nice(NICENESS)
     state = ProcessState(folder)
@@ -71,7 +63,7 @@ def serve(
 
 
 def _die_with(server_pid: int) -> None:
-    kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != server_pid:
         os._exit(1)
 

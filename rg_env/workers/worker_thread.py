@@ -91,15 +91,15 @@ class Call:
         self._lock = threading.Lock()
         self._worker: WorkerProcess | None = None
 
-    def ask(self, worker: WorkerProcess) -> tuple[Frame, bytes]:
-        """Run on this worker; raises as `WorkerProcess.ask`."""
+    def run_on(self, worker: WorkerProcess) -> tuple[Frame, bytes]:
+        """Run on this worker; raises as `WorkerProcess.run`."""
         with self._lock:
             if self.abandoned:
                 raise WorkerDied("the caller has left")
             self._worker = worker
         try:
             limit = self.trust.max_reply_bytes
-            return worker.ask(self._body, self._deadline_s, limit)
+            return worker.run(self._body, self._deadline_s, limit)
         finally:
             with self._lock:
                 self._worker = None
@@ -121,11 +121,9 @@ class WorkerThread:
     first of its calls.
 
     Args:
-        fork_server: Where workers come from.
         next_call: Asked after each call; None sends the thread to wait.
 
     Attributes:
-        last_kind: Of the call that it took last.
         deaths: Calls that were lost with their worker.
     """
 
@@ -179,7 +177,7 @@ class WorkerThread:
 
     def _answer(self, call: Call, brief: bool) -> None:
         try:
-            result = self._ask(call, brief)
+            result = self._run(call, brief)
         except PoolError as error:
             # What was raised in a worker leaves it as it was.
             if not isinstance(error, JobFailed):
@@ -199,13 +197,13 @@ class WorkerThread:
             with contextlib.suppress(WorkerDied, PoolClosed):
                 self._ensure_worker(brief)
 
-    def _ask(self, call: Call, brief: bool) -> Any:
-        """Ask the worker; if it turns out to have ended before, ask another."""
+    def _run(self, call: Call, brief: bool) -> Any:
+        """Run it on the worker; if that turns out to have ended before, on another."""
         for _ in range(MAX_ATTEMPTS):
             worker = self._ensure_worker(brief)
             self._num_brief += brief
             try:
-                answer = call.ask(worker)
+                answer = call.run_on(worker)
             except NotStarted:
                 self._drop_worker(brief)
             else:

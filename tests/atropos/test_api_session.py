@@ -5,11 +5,7 @@ import asyncio
 import pytest
 
 from rg_env.errors import SettingError
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, rollout
 from tests.support.real_api import after_registration
 
 pytestmark = pytest.mark.processes
@@ -34,19 +30,6 @@ def test_a_group_that_does_not_fit_the_batch_is_refused():
 def test_a_batch_that_no_groups_make_up_is_warned_of(logged):
     asyncio.run(after_registration(18, nothing, group_size=4))
     assert "no multiple" in logged.text
-
-
-def test_a_group_that_the_api_refuses_is_counted_and_does_not_end_the_run():
-    async def work(env):
-        scored = await env.score([rollout(RIGHT), rollout(WRONG)])
-        scored["masks"] = "no masks"
-        env.ledger.ask(2)
-        await env.handle_send_to_api(scored)
-        return env.metrics
-
-    metrics = asyncio.run(after_registration(16, work, group_size=2))
-    assert metrics.ledger.in_flight == 0
-    assert metrics.ledger.outcomes["sent"] == 0
 
 
 def test_several_groups_can_be_sent_at_once():

@@ -1,16 +1,17 @@
-"""A group of one item: collected, or why there is none, as a returned value."""
+"""A group of one item: collected, or counted as what became of it."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from rg_env import patience
-from rg_env.atropos.groups_in_flight import Collected, GroupsInFlight
+from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.ledger import Ledger
 
 ITEM = ("messages", "entry", "dataset")
 SIZE = 4
@@ -32,23 +33,25 @@ class Requests:
         return await self.ask(item)
 
 
-def groups_in_flight(ask, metrics=None):
+def groups_in_flight(ask, score=None):
+    """Return groups in flight without an environment, and their ledger and metrics."""
+    env = SimpleNamespace(config=SimpleNamespace(group_size=SIZE), score=score)
     ledger = Ledger()
-    watch = OutageWatch([object()])
-    counted = metrics or Metrics(ledger)
-    return GroupsInFlight(None, ledger, Requests(ask), watch, counted)
+    metrics, watch = Metrics(ledger), OutageWatch([object()])
+    groups = GroupsInFlight(env, ledger, Requests(ask), watch, metrics)
+    return groups, ledger, metrics
 
 
 def collected(ask, score=None, again=lambda item: [item]):
-    """Return what is collected, and the metrics."""
-    metrics = Metrics(Ledger())
+    """Return the group and items to sample again, the outcomes and the events."""
 
     async def run():
-        groups = groups_in_flight(ask, metrics)
+        groups, ledger, metrics = groups_in_flight(ask, score)
         groups.again = again
-        return await groups.collect(ITEM, SIZE, score)
+        found = await groups.collect(ITEM)
+        return found, dict(ledger.outcomes), metrics.events
 
-    return asyncio.run(run()), metrics
+    return asyncio.run(run())
 
 
 async def answered(item):
@@ -75,53 +78,54 @@ def scoring(*results):
     return score
 
 
-def test_a_group_with_a_signal_is_on_its_way_and_has_no_ending():
-    found, _ = collected(answered, scoring({"tokens": []}))
-    assert found == Collected({"tokens": []})
+def test_a_group_that_has_variance_is_on_its_way_and_has_no_outcome_yet():
+    found, outcomes, _ = collected(answered, scoring({"tokens": []}))
+    assert found == ({"tokens": []}, []) and outcomes == {}
 
 
-def test_a_group_without_a_signal_ends():
-    found, _ = collected(answered, scoring(None))
-    assert found == Collected(endings=[Ending("zero_variance", SIZE)])
+def test_a_group_without_variance_ends():
+    found, outcomes, _ = collected(answered, scoring(None))
+    assert found == (None, []) and outcomes == {"zero_variance": SIZE}
 
 
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [(InferenceFailed("500"), "unanswered"), (KeyError("x"), "failed")],
 )
-def test_a_group_that_was_not_answered_ends_and_its_item_is_asked_again(error, outcome):
-    found, _ = collected(raising(error))
-    assert found == Collected(endings=[Ending(outcome, SIZE)], again=[ITEM])
+def test_a_group_that_was_not_answered_ends_and_its_item_is_sampled_again(
+    error, outcome
+):
+    found, outcomes, _ = collected(raising(error))
+    assert found == (None, [ITEM]) and outcomes == {outcome: SIZE}
 
 
-def test_an_item_that_was_lost_too_often_is_not_asked_again():
-    found, _ = collected(raising(InferenceFailed("500")), again=lambda item: [])
-    assert found.again == []
+def test_an_item_that_was_lost_too_often_is_not_sampled_again():
+    found, _, _ = collected(raising(InferenceFailed("500")), again=lambda item: [])
+    assert found == (None, [])
 
 
 def test_a_broken_pool_gets_another_try():
     broken = ScoringUnavailable("no worker")
-    found, metrics = collected(answered, scoring(broken, {"tokens": []}))
-    assert found.group == {"tokens": []} and metrics.events["scoring_retries"] == 1
+    found, _, events = collected(answered, scoring(broken, {"tokens": []}))
+    assert found[0] == {"tokens": []} and events["scoring_retries"] == 1
 
 
 def test_a_pool_that_stays_broken_gives_no_zeros():
     broken = [ScoringUnavailable("no worker")] * patience.SCORING_TRIES
-    found, _ = collected(answered, scoring(*broken))
-    assert found.group is None and found.endings == [Ending("unscored", SIZE)]
+    found, outcomes, _ = collected(answered, scoring(*broken))
+    assert found == (None, [ITEM]) and outcomes == {"unscored": SIZE}
 
 
 def test_errors_are_logged_with_their_traceback_ever_more_seldom(logged):
-    metrics = Metrics(Ledger())
-
     async def run():
-        groups = groups_in_flight(raising(KeyError("x")), metrics)
+        groups, _, metrics = groups_in_flight(raising(KeyError("x")))
         for _ in range(9):
-            await groups.collect(ITEM, SIZE, None)
+            await groups.collect(ITEM)
+        return metrics.events["errors"]
 
-    asyncio.run(run())
+    assert asyncio.run(run()) == 9
     said = [record for record in logged.records if "a group failed" in record.message]
-    assert metrics.events["errors"] == 9 and len(said) == 4  # 1, 2, 4, 8
+    assert len(said) == 4  # 1, 2, 4, 8
     assert all(record.exc_info for record in said)
 
 
@@ -130,20 +134,18 @@ async def hangs(item):
 
 
 @pytest.mark.parametrize("where", ["asking", "pausing"])
-def test_a_cancel_is_returned_with_the_ending_so_that_it_can_be_counted(
-    where, monkeypatch
-):
+def test_a_cancel_is_counted_and_passes(where, monkeypatch):
     monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 60.0)
     monkeypatch.setattr(patience, "OUTAGE_LONGEST_PAUSE_S", 60.0)
     ask = hangs if where == "asking" else raising(InferenceFailed("500"))
 
     async def run():
-        groups = groups_in_flight(ask)
-        task = asyncio.ensure_future(groups.collect(ITEM, SIZE, None))
+        groups, ledger, _ = groups_in_flight(ask)
+        task = asyncio.ensure_future(groups.collect(ITEM))
         await asyncio.sleep(0)
         task.cancel()
-        return await task
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return dict(ledger.outcomes)
 
-    found = asyncio.run(run())
-    assert found.endings == [Ending("cancelled", SIZE)]
-    assert isinstance(found.cancelled, asyncio.CancelledError)
+    assert asyncio.run(run()) == {"cancelled": SIZE}

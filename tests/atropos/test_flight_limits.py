@@ -7,7 +7,7 @@ import pytest
 from rg_env.atropos.flight_limits import (
     FlightLimits,
     groups_to_start,
-    queue_holds_the_end,
+    groups_to_the_end,
 )
 
 LIMITS = FlightLimits(
@@ -29,9 +29,9 @@ def status(queue=0, own=0, step=0, pack=8):
     }
 
 
-def started(queue=0, asking=0, in_flight=0, own=0, **limits):
+def started(queue=0, querying=0, in_flight=0, own=0, **limits):
     changed = dataclasses.replace(LIMITS, **limits)
-    return groups_to_start(changed, status(queue, own), asking, in_flight, 10**6)
+    return groups_to_start(changed, status(queue, own), querying, in_flight, 10**6)
 
 
 @pytest.mark.parametrize(("queue", "allowed"), [(0, 8), (17, 7), (23, 1), (24, 0)])
@@ -46,13 +46,13 @@ def test_a_bound_of_0_batches_is_no_bound():
 
 
 def test_a_group_that_has_its_replies_leaves_its_place_to_another():
-    assert started(asking=8, in_flight=8) == 0
-    assert started(asking=5, in_flight=8) == 3
+    assert started(querying=8, in_flight=8) == 0
+    assert started(querying=5, in_flight=8) == 3
 
 
 def test_groups_being_scored_and_sent_are_bounded_as_well():
-    assert started(asking=0, in_flight=15) == 1
-    assert started(asking=0, in_flight=16) == 0
+    assert started(querying=0, in_flight=15) == 1
+    assert started(querying=0, in_flight=16) == 0
 
 
 def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
@@ -79,4 +79,4 @@ def test_no_more_groups_are_started_than_the_run_needs(
 def test_the_run_is_complete_when_batches_made_and_queued_pass_its_last_step(
     step, queue, ends
 ):
-    assert queue_holds_the_end(LIMITS, status(queue, step=step), 10) is ends
+    assert (groups_to_the_end(LIMITS, status(queue, step=step), 10) <= 0) is ends

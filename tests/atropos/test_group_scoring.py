@@ -1,7 +1,105 @@
-"""What a scored group says of its item."""
+"""Groups scored by an environment that needs no setup and no worker for it."""
+
+import asyncio
+import json
+import pickle
 
 from rg_env.atropos import group_scoring
-from tests.support.parts import RIGHT, rollout
+from tests.support.parts import RIGHT, WRONG, build_env, rollout
+
+
+def scored(rollouts, **changes):
+    """Score a group in an environment that needs no setup for it."""
+
+    async def run():
+        env = build_env(**changes)
+        try:
+            return await env.score(rollouts)
+        finally:
+            await env.close()
+
+    return asyncio.run(run())
+
+
+def test_the_rollouts_given_are_not_changed_or_shuffled():
+    rollouts = [rollout(text) for text in (WRONG, RIGHT, WRONG, RIGHT)]
+    before = pickle.dumps([r["messages"] for r in rollouts])
+    scored(rollouts)
+    assert pickle.dumps([r["messages"] for r in rollouts]) == before
+
+
+def test_no_rollouts_are_no_group():
+    assert scored([]) is None
+
+
+def test_the_length_penalty_leaves_a_group_with_a_wrong_answer_alone():
+    rollouts = [rollout(RIGHT, length=98), rollout(WRONG, length=98)]
+    assert scored(rollouts, max_token_length=100)["scores"] == [1.0, 0.0]
+
+
+def test_messages_travel_with_the_group_only_when_asked_for():
+    rollouts = [rollout(RIGHT), rollout(WRONG)]
+    assert "messages" not in scored(rollouts)
+    group = scored(rollouts, include_messages=True)
+    assert group["messages"][1][-1] == {"role": "assistant", "content": WRONG}
+
+
+def test_the_temperature_travels_with_the_group():
+    group = scored([rollout(RIGHT), rollout(WRONG)], temperature=0.6)
+    assert group["generation_params"] == {"temperature": 0.6, "top_p": 1.0}
+
+
+def test_a_scorer_that_raises_is_a_wrong_answer_with_its_reason():
+    class Broken:
+        def score_answer(self, answer, entry):
+            raise KeyError("board")
+
+    group = scored(
+        [rollout(RIGHT, dataset=Broken())] * 2, ensure_scores_are_not_same=False
+    )
+    assert group["scores"] == [0.0, 0.0]
+    assert group["outcomes"] == ["scorer_error"] * 2
+
+
+def test_the_answer_counts_only_outside_the_thinking():
+    texts = [f"<think>{RIGHT}</think>{WRONG}", f"<think>{WRONG}</think>{RIGHT}"]
+    assert scored([rollout(text) for text in texts])["scores"] == [0.0, 1.0]
+
+
+def test_a_template_that_opens_the_thinking_is_taken_into_account():
+    rollouts = [rollout(f"hm {WRONG}</think>{RIGHT}"), rollout(f"hm {RIGHT}")]
+    group = scored([{**r, "thinking_open": True} for r in rollouts])
+    assert group["scores"] == [1.0, 0.0]
+    assert group["outcomes"][1] == "unfinished_thinking"
+
+
+def test_a_dumped_conversation_stands_beside_its_own_score(tmp_path):
+    texts = [WRONG, RIGHT, "nothing", RIGHT]
+    scored(
+        [rollout(text) for text in texts],
+        dump_rollouts=True,
+        data_dumps_dir=str(tmp_path),
+    )
+    (path,) = tmp_path.glob("*.jsonl")
+    line = json.loads(path.read_text())
+    assert line["item_id"] == "sums"
+    said = [r["conversation"][-1]["content"] for r in line["rollouts"]]
+    assert said == texts
+    assert [r["score"] for r in line["rollouts"]] == [0.0, 1.0, 0.0, 1.0]
+
+
+def test_the_first_group_and_every_tenth_are_in_the_log(logged):
+    async def run():
+        env = build_env()
+        for _ in range(21):
+            await env.score([rollout(RIGHT), rollout(WRONG)])
+        await env.close()
+
+    asyncio.run(run())
+    lines = [r.getMessage() for r in logged.records if r.levelname == "INFO"]
+    shown = [line.split(":")[0] for line in lines if line.startswith("group ")]
+    assert shown == ["group 1", "group 10", "group 20"]
+    assert "sums, mean score 0.500 (right 1, wrong 1)" in lines[0]
 
 
 def test_completion_tokens_are_those_the_masks_leave_unmasked():

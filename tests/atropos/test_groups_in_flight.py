@@ -5,12 +5,7 @@ import time
 
 import pytest
 
-from tests.support.parts import (
-    RIGHT,
-    build_env,
-    vllm_reply,
-    vllm_server,
-)
+from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
 from tests.support.real_api import after_registration
 
 

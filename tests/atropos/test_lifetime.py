@@ -12,27 +12,15 @@ from rg_env.atropos.lifetime import EXIT_FAILED, Lifetime
 from tests.support.parts import build_env
 
 
-def test_what_was_imported_is_not_searched_for_garbage_during_a_run():
-    env = build_env()
-    counts = []
+def test_the_search_for_garbage_is_spared_during_a_run_and_as_before_afterwards():
+    env, before, during = build_env(), gc.get_threshold(), []
 
     async def work():
-        counts.append(gc.get_freeze_count())
+        during.append((gc.get_freeze_count() > 10_000, gc.get_threshold() != before))
 
     asyncio.run(env._lifetime.run(work(), env.close))
-    assert counts[0] > 10_000 and gc.get_freeze_count() == 0
-
-
-def test_the_collectors_settings_are_put_back_after_a_run():
-    before = gc.get_threshold()
-    during = []
-
-    async def work():
-        during.append(gc.get_threshold())
-
-    env = build_env()
-    asyncio.run(env._lifetime.run(work(), env.close))
-    assert during != [before] and gc.get_threshold() == before
+    assert during == [(True, True)]
+    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
 
 
 def closing(*steps):

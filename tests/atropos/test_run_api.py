@@ -1,12 +1,215 @@
-"""Which application is served, and what is said where the quick one cannot be."""
+"""Every reply of the quick application is that of the framework's own."""
 
+import gzip
+import json
 import logging
 
 import pytest
-from atroposlib.api import app
+from atroposlib.api import app, server
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from starlette.datastructures import State
 
 from rg_env.atropos import run_api as api
+from rg_env.atropos.run_api import quick_application
+
+TRAINER = {
+    "wandb_group": "g",
+    "wandb_project": "p",
+    "batch_size": 4,
+    "max_token_len": 64,
+    "checkpoint_dir": "",
+    "save_checkpoint_interval": 1,
+    "starting_step": 0,
+    "num_steps": 3,
+}
+ENVIRONMENT = {
+    "max_token_length": 64,
+    "desired_name": "e",
+    "weight": 1.0,
+    "group_size": 2,
+}
+GROUP = {
+    "tokens": [[1, 2], [3, 4, 5]],
+    "masks": [[-100, 2], [-100, -100, 5]],
+    "scores": [0.1, 1 / 3],
+    "inference_logprobs": [[0.0, -1e-07], [0.0, 0.0, -2.5]],
+    "overrides": [{}, {"set_advantage_to_zero": True}],
+    "messages": [[{"role": "user", "content": "\u00e9\u2211\U0001f600 <&>"}], []],
+    "env_id": 0,
+}
+
+
+@pytest.fixture(params=["stock", "quick"])
+def name(request):
+    return request.param
+
+
+def replies(name, requests, monkeypatch):
+    """Return what an application replies to requests, one after the other."""
+    monkeypatch.setattr(server.app, "state", State())
+    monkeypatch.setattr(server.uuid, "uuid4", lambda: server.uuid.UUID(int=7))
+    served = server.app if name == "stock" else quick_application(server.app)
+    client = TestClient(served, raise_server_exceptions=False)
+    found = []
+    for method, path, body in requests:
+        kwargs = {"json": body} if not isinstance(body, (bytes, type(None))) else {}
+        if isinstance(body, bytes):
+            kwargs = {"content": body, "headers": {"content-type": "application/json"}}
+        found.append(client.request(method, path, **kwargs))
+    return found
+
+
+def what_counts(reply):
+    """Return status, headers and the decoded body of a reply."""
+    headers = {k: v for k, v in reply.headers.items() if k != "content-length"}
+    is_json = headers.get("content-type") == "application/json"
+    return reply.status_code, headers, reply.json() if is_json else reply.text
+
+
+def raw(**changed):
+    """Return a group as JSON in which Python writes NaN and Infinity as they are."""
+    return json.dumps({**GROUP, **changed}).encode()
+
+
+STARTED = [("POST", "/register", TRAINER), ("GET", "/batch", None)]
+WITH_ENVIRONMENT = [*STARTED, ("POST", "/register-env", ENVIRONMENT)]
+SENT = [*WITH_ENVIRONMENT, ("POST", "/scored_data", GROUP)]
+LOOKS = [
+    ("GET", path, None)
+    for path in ("/", "/status", "/info", "/wandb_info", "/latest_example", "/batch")
+]
+ODD = {
+    "not a number": raw(scores=[float("nan"), 1.0]),
+    "infinity": raw(scores=[float("inf"), 1.0]),
+    "more than a float": raw().replace(b"0.1", b"1e999"),
+    "a word for infinity": raw(scores=["inf", 1.0]),
+    "not a number in what is free": raw(generation_params={"top_p": float("nan")}),
+    "a long whole number": raw(tokens=[[2**70, 2], [3, 4, 5]]),
+    "a lone surrogate": raw(messages=[[{"role": "user", "content": "\ud800"}], []]),
+    "the word NaN": raw(messages=[[{"role": "user", "content": "NaN"}], []]),
+    "a missing field": json.dumps({"tokens": [[1]]}).encode(),
+    "a token that is text": raw(tokens=[["x"], [1]]),
+    "a message without a role": raw(messages=[[{"content": "a"}], []]),
+    "no JSON": b"{",
+    "an empty body": b"",
+    "nesting": b"[" * 100_000,
+    "a name twice": b'{"env_id": 0, "env_id": 1}',
+    "a byte order mark": b"\xef\xbb\xbf" + raw(),
+    "bytes that are no text": b'"\xff"',
+}
+CONVERSATIONS = {
+    "before a trainer": LOOKS,
+    "no environment yet": [*STARTED, *LOOKS],
+    "an environment too early": [
+        ("POST", "/register", TRAINER),
+        ("POST", "/register-env", ENVIRONMENT),
+    ],
+    "a batch": [*SENT, ("POST", "/scored_data", GROUP), *LOOKS, *LOOKS],
+    "a list of groups": [
+        *WITH_ENVIRONMENT,
+        ("POST", "/scored_data_list", [GROUP, GROUP]),
+        *LOOKS,
+    ],
+    "groups of another size": [
+        *WITH_ENVIRONMENT,
+        ("POST", "/scored_data", {**GROUP, "tokens": [[1]], "masks": [[1]]}),
+        ("POST", "/scored_data_list", [{**GROUP, "tokens": [[1]]}]),
+        *LOOKS,
+    ],
+    "what an environment asks": [
+        *SENT,
+        ("GET", "/status-env", {"env_id": 0}),
+        ("GET", "/status-env", {"env_id": 9}),
+        ("POST", "/disconnect-env", {"env_id": 0}),
+        ("POST", "/disconnect-env", {"env_id": 9}),
+        ("GET", "/status-env", {"env_id": 0}),
+    ],
+    "a minimum of each batch": [
+        *STARTED,
+        ("POST", "/register-env", {**ENVIRONMENT, "min_batch_allocation": 0.5}),
+        *[("POST", "/scored_data", GROUP)] * 3,
+        ("GET", "/status-env", {"env_id": 0}),
+        *LOOKS,
+    ],
+    "a reset": [*SENT, ("GET", "/reset_data", None), *LOOKS],
+    "no such page": [("GET", "/nope", None), ("DELETE", "/batch", None)],
+    "what it says of itself": [("GET", "/openapi.json", None), ("GET", "/docs", None)],
+    "a browser of another page": [("OPTIONS", "/batch", None)],
+    **{
+        f"odd: {what}": [
+            *WITH_ENVIRONMENT,
+            ("POST", "/scored_data", body),
+            ("POST", "/scored_data", body),
+            ("POST", "/scored_data_list", b"[" + body + b"]"),
+            *LOOKS,
+        ]
+        for what, body in ODD.items()
+    },
+}
+
+
+@pytest.mark.parametrize("requests", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_every_reply_is_that_of_the_frameworks_application(requests, monkeypatch):
+    stock = replies("stock", requests, monkeypatch)
+    quick = replies("quick", requests, monkeypatch)
+    assert [what_counts(r) for r in quick] == [what_counts(r) for r in stock]
+
+
+def test_a_compressed_request_is_understood(name, monkeypatch):
+    replies(name, WITH_ENVIRONMENT, monkeypatch)
+    served = server.app if name == "stock" else quick_application(server.app)
+    reply = TestClient(served).post(
+        "/scored_data",
+        content=gzip.compress(raw()),
+        headers={"content-type": "application/json", "content-encoding": "gzip"},
+    )
+    assert reply.json() == {"status": "received"}
+
+
+def test_a_batch_is_compressed_for_who_takes_it_so(name, monkeypatch):
+    long = {**GROUP, "tokens": [list(range(500))] * 2, "masks": [list(range(500))] * 2}
+    requests = [*WITH_ENVIRONMENT, *[("POST", "/scored_data", long)] * 2]
+    *_, reply = replies(name, [*requests, ("GET", "/batch", None)], monkeypatch)
+    assert reply.headers["content-encoding"] == "gzip"
+    assert reply.json()["batch"][0]["tokens"] == long["tokens"]
+
+
+def test_no_number_is_walked_over_by_the_slow_encoder(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("the slow encoder was asked")
+
+    monkeypatch.setattr("fastapi.routing.jsonable_encoder", refuse)
+    found = replies("quick", [*SENT, *SENT[3:], ("GET", "/batch", None)], monkeypatch)
+    assert [reply.status_code for reply in found] == [200] * len(found)
+
+
+async def _endpoint():
+    return {}
+
+
+def _thread_endpoint():
+    return {}
+
+
+def _with_a_model(application):
+    application.get("/batch", response_model=dict[str, int])(_endpoint)
+
+
+def _in_a_thread(application):
+    application.get("/batch")(_thread_endpoint)
+
+
+def _mounted(application):
+    application.mount("/other", FastAPI())
+
+
+@pytest.mark.parametrize("add", [_with_a_model, _in_a_thread, _mounted])
+def test_an_application_of_other_routes_is_left_to_be_served_as_it_is(add):
+    stock = FastAPI()
+    assert quick_application(stock) is not None
+    add(stock)
+    assert quick_application(stock) is None
 
 
 @pytest.mark.parametrize("is_quick", [True, False])

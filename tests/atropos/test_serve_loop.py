@@ -7,27 +7,27 @@ import pytest
 from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import serve_loop
-from rg_env.atropos.flight_limits import FlightLimits
 from rg_env.atropos.groups_in_flight import GroupsInFlight
-from rg_env.atropos.serve_loop import ServeLoop
+from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.rollouts.ledger import Ledger
 
-LIMITS = FlightLimits(
-    max_workers=4,
-    group_size=2,
-    batch_size=8,
-    own_batch_size=8,
-    max_batches_offpolicy=3,
-    min_batch_allocation=None,
-)
+CONFIG = {
+    "total_steps": 3,
+    "worker_timeout": -1,
+    "eval_limit_ratio": 0.5,
+    "group_size": 2,
+    "batch_size": 8,
+    "max_batches_offpolicy": 3,
+    "min_batch_allocation": None,
+}
 
 
 class Hooks:
     """An environment that notes which of its hooks are called."""
 
     def __init__(self, session, **config):
-        given = {"total_steps": 3, "worker_timeout": -1, "eval_limit_ratio": 0.5}
-        self.config = SimpleNamespace(**(given | config))
+        self.config = SimpleNamespace(**(CONFIG | config))
+        self.max_num_workers, self.derived_batch_size = 4, 8
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
         self._session = session
         self.called = []
@@ -56,7 +56,7 @@ def loop_of(**config):
     session = SimpleNamespace(status=status, status_age_s=0.0)
     hooks = Hooks(session, **config)
     groups = GroupsInFlight(hooks, Ledger(), None, None, None)
-    return ServeLoop(hooks, session, groups, lambda: LIMITS), hooks, groups
+    return ServeLoop(hooks, session, groups), hooks, groups
 
 
 def test_it_begins_as_the_framework_does():
@@ -95,6 +95,22 @@ def test_an_error_of_the_status_ends_the_loop():
 
     with pytest.raises(Gone):
         asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("interval", "before", "now", "expected"),
+    [
+        (1, 0, 1, True),
+        (2, 1, 3, True),
+        (2, 2, 3, False),
+        (25, 24, 26, True),
+        (25, 25, 49, False),
+        (0, 0, 9, False),
+        (-1, 0, 9, False),
+    ],
+)
+def test_no_step_that_asks_for_something_is_missed(interval, before, now, expected):
+    assert passed(interval, before, now) is expected
 
 
 @pytest.mark.parametrize(

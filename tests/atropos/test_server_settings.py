@@ -1,128 +1,197 @@
-"""The inference servers of a run: one or several, and those of a Slurm job."""
+"""Headers and fields of the body that the settings add to requests."""
 
-import stat
+import asyncio
 
 import pytest
-from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
-from rg_env.atropos.server_settings import server_list, slurm_urls
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import evaluation_run, setting_types
+from rg_env.atropos.server_list import ServerSettings, server_list
 from rg_env.errors import SettingError
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import InferenceFailed
+from rg_env.inference.prompts import render_prompt
+from tests.support.odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
 from tests.support.parts import (
     NOWHERE,
     TOKENIZER,
-    server_config,
+    build_env,
+    env_config,
+    options_of,
+    run_main,
 )
 
-
-@pytest.fixture
-def scontrol(tmp_path, monkeypatch):
-    """A `scontrol` that knows three nodes."""
-    program = tmp_path / "scontrol"
-    program.write_text('#!/bin/sh\n[ "$*" = "show hostnames n[1-3]" ] || exit 1\n')
-    with program.open("a") as file:
-        file.write("printf 'n1\\nn2\\nn3\\n'\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", str(tmp_path))
+SECRET = "sk-very-secret"
 
 
-JOB = {"SLURM_JOB_NODELIST": "n[1-3]", "NUM_TRAINING_NODES": "1"}
+def settings_of(url=NOWHERE, kind="openai", **changes):
+    given = {
+        "base_url": url if url.endswith("/v1") else f"{url}/v1",
+        "model_name": MODEL,
+        "api_key": "x",
+        "server_type": kind,
+        "tokenizer_name": TOKENIZER,
+        "health_check": False,
+    }
+    return setting_types.build("openai", ServerSettings, given | changes)
 
 
-@pytest.mark.processes
-def test_slurm_gives_eight_servers_for_each_inference_node(scontrol):
-    urls = slurm_urls(JOB)
-    assert urls[:2] == ["http://n2:9000/v1", "http://n2:9001/v1"]
-    assert len(urls) == 16 and urls[-1] == "http://n3:9007/v1"
+REFUSED = {
+    "a field of ours": ({"extra_body": {"temperature": 0.5}}, "set env.temperature"),
+    "the limit": ({"extra_body": {"max_tokens": 5}}, "set env.max_token_length"),
+    "n": ({"extra_body": {"n": 5}}, "set env.group_size"),
+    "what a reply is": ({"extra_body": {"stream": True}}, "every request sets itself"),
+    "no JSON": ({"extra_body": {"a": {1, 2}}}, "no JSON"),
+    "a blank name": ({"extra_body": {" ": 1}}, "allowed is text"),
+    "no number": ({"extra_body": {"a": float("nan")}}, "no JSON"),
+    "no map": ({"extra_body": [1]}, "allowed is a map"),
+    "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "allowed is a map"),
+    "a header of ours": ({"headers": {"Content-Type": "x"}}, "sets itself"),
+    "no header": ({"headers": {"a b": "x"}}, "names of HTTP"),
+    "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "ASCII line"),
+    "a number": ({"headers": {"a": 5}}, "in quotes"),
+    "text": ({"headers": f"a: {SECRET}"}, "allowed is a map"),
+}
 
 
-@pytest.mark.processes
-def test_tensor_parallelism_divides_the_servers_of_a_node(scontrol):
-    urls = slurm_urls({**JOB, "INFER_TP": "4"})
-    assert urls == [f"http://n{n}:{p}/v1" for n in (2, 3) for p in (9000, 9001)]
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_no_request_may_carry_is_refused_without_a_secret(case):
+    changes, said = REFUSED[case]
+    with pytest.raises(SettingError, match=said) as refused:
+        settings_of(**changes)
+    assert str(refused.value).startswith(f"openai.{next(iter(changes))}: ")
+    assert SECRET not in str(refused.value)
 
 
-@pytest.mark.processes
-def test_every_slurm_server_is_like_the_one_that_was_configured(scontrol):
-    servers = server_list(
-        [server_config(kind="sglang", timeout=7)],
-        tokenizer_name=TOKENIZER,
-        slurm=True,
-        environ=JOB,
+def test_a_command_line_that_is_no_yaml_does_not_repeat_a_header(capsys):
+    argv = [*options_of(), f"--openai.headers={{a: [{SECRET}"]
+    assert run_main(["serve", *argv]) == 2
+    said = capsys.readouterr().err
+    assert "openai.headers: the text is no YAML" in said and SECRET not in said
+
+
+def test_servers_that_sample_differently_are_refused():
+    two = [settings_of(extra_body={"top_k": k}) for k in (5, 6)]
+    with pytest.raises(SettingError, match=r"openai\.extra_body: all servers"):
+        server_list(two, tokenizer_name="t", slurm=False)
+
+
+def test_a_server_that_repeats_a_header_is_not_repeated(logged):
+    said = (401, refusal(f"no such team: {SECRET}"))
+    odd = Odd({}, otherwise=said)
+
+    async def run():
+        async with serving(odd) as url:
+            headers = {"Authorization": f"Bearer {SECRET}"}
+            env = ReasoningGymEnv(env_config(), [settings_of(url, headers=headers)])
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            with pytest.raises(InferenceFailed, match="no such team") as failed:
+                await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+            await env.close()
+            return str(failed.value)
+
+    assert SECRET not in asyncio.run(run()) + logged.text
+
+
+# -- what is sent ----------------------------------------------------------------------
+
+
+class Heard(Odd):
+    """An odd server that remembers headers."""
+
+    def __init__(self, odd):
+        super().__init__(odd.replies)
+        self.headers = []
+
+    async def answer(self, request):
+        self.headers.append(request.headers.get("X-Team"))
+        return await super().answer(request)
+
+
+EXTRA = {"top_k": 5, "stop": ["a"], "chat_template_kwargs": {"thinking": False}}
+
+
+def generated(odd, *, trains, kind="openai"):
+    """Ask for two completions with headers and extra fields; return what was heard."""
+    heard = Heard(odd)
+
+    async def run():
+        async with serving(heard) as url:
+            more = {"headers": {"X-Team": "blue"}, "extra_body": EXTRA}
+            env = ReasoningGymEnv(env_config(), [settings_of(url, kind, **more)])
+            env._inference.trains = trains
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
+            await env.close()
+
+    asyncio.run(run())
+    assert set(heard.headers) == {"blue"}
+    return heard.bodies[-1]
+
+
+def test_a_chat_is_asked_with_all_of_it():
+    body = generated(stock_vllm(), trains=False)
+    assert body.items() >= EXTRA.items() and "messages" in body
+
+
+@pytest.mark.parametrize("kind", ["openai", "vllm"])
+def test_token_ids_are_asked_for_with_what_is_sampling(kind):
+    body = generated(stock_vllm(), trains=True, kind=kind)
+    assert (body["top_k"], body["stop"]) == (5, ["a"])
+    assert "chat_template_kwargs" not in body and "prompt" in body
+
+
+def test_sglang_gets_it_among_its_sampling():
+    ids = {
+        "output_token_logprobs": [[-0.5, 7, None]],
+        "finish_reason": {"type": "stop"},
+    }
+    reply = [{"text": "", "meta_info": ids}] * 2
+    odd = Odd({"POST /generate": lambda body: reply})
+    body = generated(odd, trains=False, kind="sglang")
+    assert body["sampling_params"]["top_k"] == 5
+
+
+def test_the_template_is_given_its_arguments():
+    env = build_env()
+    env.tokenizer.chat_template = "{{ thinking }}{% for m in messages %}|{% endfor %}"
+    prompt = render_prompt(
+        env.tokenizer, [{"role": "user", "content": "a"}], EXTRA["chat_template_kwargs"]
     )
-    assert len(servers) == 16
-    assert {(s.server_type, s.timeout) for s in servers} == {("sglang", 7)}
+    assert env.tokenizer.decode(list(prompt.tokens)) == "False|"
+    asyncio.run(env.close())
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("environ", "named"),
-    [
-        ({}, "SLURM_JOB_NODELIST"),
-        ({"SLURM_JOB_NODELIST": "n[1-3]"}, "NUM_TRAINING_NODES"),
-        ({**JOB, "NUM_TRAINING_NODES": "one"}, "NUM_TRAINING_NODES"),
-        ({**JOB, "INFER_TP": "0"}, "INFER_TP"),
-        ({**JOB, "INFER_TP": "9"}, "INFER_TP"),
-        ({**JOB, "SLURM_JOB_NODELIST": "other"}, "scontrol"),
-        ({**JOB, "NUM_TRAINING_NODES": "3"}, "NUM_TRAINING_NODES"),
-    ],
-)
-def test_a_slurm_variable_that_cannot_be_used_is_named(scontrol, environ, named):
-    with pytest.raises(SettingError, match=named):
-        slurm_urls(environ)
+def test_the_trainer_is_told_what_is_sampled_with():
+    env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
+    told = env._scoring.sampled_with()
+    asyncio.run(env.close())
+    assert told == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 
 
-@pytest.mark.processes
-def test_a_machine_without_slurm_is_told_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SettingError, match="--slurm false"):
-        slurm_urls(JOB)
+def test_results_of_an_evaluation_hold_no_header():
+    env = ReasoningGymEnv(env_config(), [settings_of(headers={"X-Key": SECRET})])
+    written = evaluation_run.settings_text(env.config, env.server.servers)
+    asyncio.run(env.close())
+    assert "X-Key" in written and SECRET not in written
 
 
-def listed(*configs, **how):
-    return server_list(list(configs), tokenizer_name="t", slurm=False, **how)
+def test_a_chat_of_a_server_that_thinks_aside_has_its_thinking():
+    def thinking(body):
+        reply = chat(body)
+        for choice in reply["choices"]:
+            choice["message"] = {**choice["message"], "reasoning": "2 + 2"}
+        return reply
 
+    async def run():
+        async with serving(stock_vllm(thinking)) as url:
+            env = ReasoningGymEnv(env_config(), [settings_of(url)])
+            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+            made = await env._inference.generate(
+                prompt, 2, Sampling(9, 1.0, 1.0, "train")
+            )
+            await env.close()
+            return made
 
-def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():
-    (server,) = listed(
-        APIServerConfig(base_url=NOWHERE, api_key="", server_type="vllm")
-    )
-    assert server.api_key and server.tokenizer_name == "t"
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"base_url": "localhost:9004"}, "allowed is an address"),
-        ({"timeout": 0}, r"openai\.timeout: found 0; input should be"),
-        ({"num_max_requests_at_once": -1}, "num_max_requests_at_once"),
-        ({"rolling_buffer_length": 10**30}, "rolling_buffer_length"),
-        ({"model_name": " "}, "model_name"),
-    ],
-)
-def test_a_config_of_the_framework_is_checked_as_well(changes, named):
-    given = {"base_url": NOWHERE, "server_type": "vllm"}
-    with pytest.raises(SettingError, match=named):
-        listed(APIServerConfig(**(given | changes)))
-
-
-def test_a_key_that_no_request_can_carry_is_refused_and_not_repeated():
-    with pytest.raises(SettingError, match="white space") as refused:
-        listed(APIServerConfig(base_url=NOWHERE, api_key="secret\nline"))
-    assert "secret" not in str(refused.value)
-
-
-def test_no_server_is_refused():
-    with pytest.raises(SettingError, match="found none"):
-        listed()
-
-
-def test_servers_of_two_types_are_refused_where_one_class_has_to_do_for_both():
-    both = server_config(), server_config(kind="sglang")
-    assert [server.server_type for server in listed(*both)] == ["vllm", "sglang"]
-    with pytest.raises(SettingError, match=r"\['sglang', 'vllm'\]"):
-        listed(*both, of_one_type=True)
-
-
-def test_a_server_without_a_url_is_refused():
-    with pytest.raises(SettingError, match=r"openai\.base_url"):
-        listed(APIServerConfig(base_url=None, server_type="vllm"))
+    texts = [made.text for made in asyncio.run(run())]
+    assert texts == ["<think>2 + 2</think><answer>x</answer>"] * 2

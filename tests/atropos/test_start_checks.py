@@ -9,22 +9,7 @@ import pytest
 
 from rg_env.atropos import start_checks
 from rg_env.errors import SettingError
-from tests.support.parts import TOKENIZER, build_env, env_config, run_main
-
-
-def check_trains(group_size: int, types: list[str], *, ours: bool) -> None:
-    config = env_config(group_size=group_size)
-    start_checks.check_can_train(config, types, has_our_clients=ours)
-
-
-def test_a_trainer_is_fed_no_groups_of_one() -> None:
-    start_checks.check_can_train(
-        env_config(group_size=2), ["vllm"], has_our_clients=True
-    )
-    with pytest.raises(SettingError, match="a group of one has zero variance"):
-        start_checks.check_can_train(
-            env_config(group_size=1), ["vllm"], has_our_clients=True
-        )
+from tests.support.parts import build_env, env_config, run_main
 
 
 def test_a_group_of_one_ends_serve_from_python_too() -> None:
@@ -73,19 +58,6 @@ def test_settings_are_refused_and_not_blamed_on_the_tokenizer(
     assert "tokenizer" not in str(refused.value)
 
 
-@pytest.mark.processes
-def test_a_limit_that_leaves_no_room_is_not_blamed_on_the_tokenizer(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    argv = [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"]
-    assert run_main(["process", *argv, "--env.max_token_length=20"]) == 2
-    said = capsys.readouterr().err
-    assert "error: env.max_token_length: 20 tokens leave no room" in said
-
-
 def test_reasoning_is_asked_of_a_server_that_is_told() -> None:
     config = env_config(reasoning_effort="high")
     start_checks.check_texts_do(config, ["openai"], trains=False)
@@ -104,16 +76,12 @@ def test_only_texts_need_no_tokenizer() -> None:
 
 
 def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
-    start_checks.check_can_train(
-        env_config(group_size=2), ["vllm", "sglang"], has_our_clients=False
-    )
-    start_checks.check_can_train(
-        env_config(group_size=2), ["openai", "trl"], has_our_clients=True
-    )
+    config = env_config(group_size=2)
+    check = start_checks.check_can_train
+    check(config, ["vllm", "sglang"], has_our_clients=False)
+    check(config, ["openai", "trl"], has_our_clients=True)
     with pytest.raises(SettingError, match=r"'openai'.*cannot train"):
-        start_checks.check_can_train(
-            env_config(group_size=2), ["openai"], has_our_clients=False
-        )
+        check(config, ["openai"], has_our_clients=False)
 
 
 @pytest.mark.parametrize(

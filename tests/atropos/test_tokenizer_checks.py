@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import http.server
 import json
@@ -20,7 +19,7 @@ from transformers import AutoTokenizer
 from rg_env import patience
 from rg_env.atropos import tokenizer_checks
 from rg_env.errors import SettingError
-from tests.support.parts import TOKENIZER, build_env, run_main
+from tests.support.parts import TOKENIZER, run_main
 
 FIELD = "env.tokenizer_name"
 NAME = "owner/model"
@@ -187,9 +186,7 @@ def test_a_hub_that_is_not_there_is_the_reason(
 
 
 def test_without_a_hub_a_tokenizer_of_the_cache_is_used(
-    use_hub: Callable[[str], None],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    use_hub: Callable[[str], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     use_hub(NOBODY)
     model = tmp_path / "cache" / "models--owner--model"
@@ -221,13 +218,6 @@ def test_the_setting_that_names_the_tokenizer_is_blamed(
     argv = [f"--env.tokenizer_name={TOKENIZER}", f"--openai.tokenizer_name={tmp_path}"]
     assert run_main(["serve", *argv, "--env.use_wandb=false"]) == 2
     assert "error: openai.tokenizer_name: " in capsys.readouterr().err
-
-
-def test_a_limit_of_length_is_not_blamed_on_the_tokenizer() -> None:
-    env = build_env(max_token_length=100)
-    with pytest.raises(SettingError, match=r"^env\.max_token_length: 100 tokens"):
-        asyncio.run(env.setup())
-    asyncio.run(env.close())
 
 
 # -- its chat template -----------------------------------------------------------------

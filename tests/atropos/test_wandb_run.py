@@ -2,58 +2,54 @@
 
 import asyncio
 
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, rollout
+
+
+def in_env(work, **changes):
+    """Do work in an environment with W&B on."""
+
+    async def run():
+        env = build_env(**changes)
+        env.config.use_wandb = True
+        try:
+            return await work(env)
+        finally:
+            await env.close()
+
+    return asyncio.run(run())
 
 
 def test_more_rollouts_for_wandb_than_a_group_has_lose_nothing():
-    async def run():
-        env = build_env(num_rollouts_per_group_for_logging=9, num_rollouts_to_keep=2)
-        env.config.use_wandb = True
+    async def work(env):
         scored = await env.score([rollout(RIGHT), rollout(WRONG)])
         for _ in range(3):
             await env.add_rollouts_for_wandb(scored)
-        await env.close()
         return env.rollouts_for_wandb
 
-    kept = asyncio.run(run())
-    assert [len(rollouts) for rollouts in kept] == [2, 2]
+    limits = {"num_rollouts_per_group_for_logging": 9, "num_rollouts_to_keep": 2}
+    assert [len(rollouts) for rollouts in in_env(work, **limits)] == [2, 2]
 
 
 def test_nothing_is_decoded_for_wandb_when_it_is_off():
-    async def run():
-        env = build_env()
+    async def work(env):
+        env.config.use_wandb = False
         await env.add_rollouts_for_wandb({"tokens": "not even a list"})
-        await env.close()
         return env.rollouts_for_wandb
 
-    assert asyncio.run(run()) == []
+    assert in_env(work) == []
 
 
 def test_the_table_of_rollouts_has_the_columns_of_the_original():
-    async def run():
-        env = build_env(num_rollouts_per_group_for_logging=-1)
-        env.config.use_wandb = True
+    async def work(env):
         scored = await env.score([rollout(RIGHT), rollout(WRONG)])
         await env.add_rollouts_for_wandb(scored)
-        numbers = await env.create_rollout_table({})
-        await env.close()
-        return numbers["train/rollouts"]
+        return await env.create_rollout_table({})
 
-    table = asyncio.run(run())
+    numbers = in_env(work, num_rollouts_per_group_for_logging=-1)
+    table = numbers["train/rollouts"]
     assert table.columns == ["full_text", "score", "expected_answer", "task_name"]
     assert [row[1:] for row in table.data] == [[1.0, "4", "sums"], [0.0, "4", "sums"]]
 
 
 def test_without_rollouts_there_is_no_table():
-    async def run():
-        env = build_env()
-        numbers = await env.create_rollout_table({"mine": 1})
-        await env.close()
-        return numbers
-
-    assert asyncio.run(run()) == {"mine": 1}
+    assert in_env(lambda env: env.create_rollout_table({"mine": 1})) == {"mine": 1}

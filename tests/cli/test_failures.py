@@ -7,7 +7,6 @@ import logging
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -25,7 +24,7 @@ IN_OURS = 'File "/x/rg_env/items/worker_jobs.py", line 3, in f\n'
 TRACEBACK = "Traceback (most recent call last):\n"
 
 
-def os_error(number: int, file: str | None = None) -> OSError:
+def os_error(number, file=None):
     return OSError(number, os.strerror(number), file)
 
 
@@ -81,9 +80,7 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
 
 
 @pytest.mark.parametrize("case", SENTENCES)
-def test_what_is_no_defect_is_one_sentence(
-    case: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_defect_is_one_sentence(case, capsys):
     error, status, expected = SENTENCES[case]
     assert failures.end(error) == status
     said = capsys.readouterr()
@@ -92,7 +89,7 @@ def test_what_is_no_defect_is_one_sentence(
     assert said.err.count("\n") == 1
 
 
-def raised(error: BaseException) -> BaseException:
+def raised(error):
     try:
         raise error
     except type(error) as caught:
@@ -106,9 +103,7 @@ DEFECTS: dict[str, BaseException] = {
 
 
 @pytest.mark.parametrize("case", DEFECTS)
-def test_a_defect_is_its_traceback_and_where_to_report_it(
-    case: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_defect_is_its_traceback_and_where_to_report_it(case, capsys):
     assert failures.end(raised(DEFECTS[case])) == 1
     said = capsys.readouterr().err
     assert said.startswith(TRACEBACK)
@@ -119,9 +114,7 @@ def test_a_defect_is_its_traceback_and_where_to_report_it(
     assert "please report it" in last
 
 
-def test_a_reader_that_has_gone_is_told_nothing(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_reader_that_has_gone_is_told_nothing(capsys):
     assert failures.end(BrokenPipeError()) == failures.EXIT_UNREAD
     assert capsys.readouterr().err == ""
 
@@ -148,7 +141,7 @@ raise OSError(28, "No space left on device")
 
 
 @pytest.mark.processes
-def test_what_nobody_awaits_shows_no_traceback(repo_root: Path) -> None:
+def test_what_nobody_awaits_shows_no_traceback(repo_root):
     done = subprocess.run(
         [sys.executable, "-c", LEFT_ALONE],
         cwd=repo_root,
@@ -164,9 +157,7 @@ def test_what_nobody_awaits_shows_no_traceback(repo_root: Path) -> None:
     ]
 
 
-def test_debug_logging_shows_the_traceback_as_well(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_debug_logging_shows_the_traceback_as_well(capsys):
     logging.getLogger("rg_env").setLevel(logging.DEBUG)
     failures.end(raised(SettingError("env.x: no")))
     said = capsys.readouterr().err
@@ -177,9 +168,7 @@ def test_debug_logging_shows_the_traceback_as_well(
 @pytest.mark.processes
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["--help", "tasks gcd", "serve --help"])
-def test_a_stream_that_is_closed_from_the_start_is_no_defect(
-    command: str, closed: str
-) -> None:
+def test_a_stream_that_is_closed_from_the_start_is_no_defect(command, closed):
     line = f'"{sys.executable}" "{ENTRY}" {command} {closed}'
     done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -187,7 +176,7 @@ def test_a_stream_that_is_closed_from_the_start_is_no_defect(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("command", ["--help", "tasks", "doctor --tasks gcd"])
-def test_a_reader_that_has_had_enough_is_no_failure(command: str) -> None:
+def test_a_reader_that_has_had_enough_is_no_failure(command):
     line = (
         f'"{sys.executable}" "{ENTRY}" {command} | head -c 1; exit ${{PIPESTATUS[0]}}'
     )

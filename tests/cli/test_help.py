@@ -12,27 +12,27 @@ from atroposlib.envs.base import BaseEnvConfig
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env import installation
-from rg_env.atropos import defaults
-from rg_env.atropos.checked_server import CheckedServer
-from rg_env.atropos.checked_settings import CheckedSettings
-from rg_env.atropos.server_settings import ServerSettings
+from rg_env.atropos import settings
+from rg_env.atropos.server_list import ServerSettings
+from rg_env.atropos.server_settings import CheckedServer
+from rg_env.atropos.settings import CheckedSettings
 from rg_env.cli.main import COMMANDS, NAME
 from rg_env.cli.setting_options import FIRST
 from tests.support.parts import ENTRY, run_main
 
 
-def said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+def said(capsys, *argv):
     assert run_main(argv) == 0
     return capsys.readouterr().out
 
 
-def test_the_models_without_the_framework_have_every_field_of_those_with_it() -> None:
+def test_the_models_without_the_framework_have_every_field_of_those_with_it():
     assert {*CheckedSettings.model_fields} == {*ReasoningGymEnvConfig.model_fields}
     assert {*CheckedServer.model_fields} == {*ServerSettings.model_fields}
     assert {*BaseEnvConfig.model_fields} <= {*CheckedSettings.model_fields}
 
 
-def test_every_field_stands_in_one_group_and_says_what_it_is() -> None:
+def test_every_field_stands_in_one_group_and_says_what_it_is():
     grouped = [
         name for group in CheckedSettings.__bases__ for name in group.model_fields
     ]
@@ -42,18 +42,14 @@ def test_every_field_stands_in_one_group_and_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command_shows_an_example_that_is_a_command_line(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_of_every_command_shows_an_example_that_is_a_command_line(command, capsys):
     shown = said(capsys, command, "--help")
     assert shown.startswith(f"Usage: {NAME} {command}")
     example = shown.split("Example:\n")[1].split()
     assert example[:3] == ["python", NAME, command]
 
 
-def test_help_of_serve_shows_the_ten_settings_of_the_readme(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_help_of_serve_shows_the_ten_settings_of_the_readme(capsys):
     shown = said(capsys, "serve", "--help")
     assert [name for name in FIRST if f"--{name} " not in shown] == []
     settings = shown.split("Example:")[0]
@@ -61,9 +57,7 @@ def test_help_of_serve_shows_the_ten_settings_of_the_readme(
     assert "--help-all" in shown
 
 
-def test_help_all_of_serve_lists_every_field_in_groups_with_the_server_first(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_help_all_of_serve_lists_every_field_in_groups_with_the_server_first(capsys):
     shown = said(capsys, "serve", "--help-all")
     fields = [f"--env.{name} " for name in ReasoningGymEnvConfig.model_fields]
     fields += [f"--openai.{name} " for name in ServerSettings.model_fields]
@@ -73,15 +67,11 @@ def test_help_all_of_serve_lists_every_field_in_groups_with_the_server_first(
     assert places == sorted(places)
 
 
-def test_help_shows_what_the_command_starts_from(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_help_shows_what_the_command_starts_from(capsys):
     assert "data/reasoning_gym.jsonl" in said(capsys, "process", "--help-all")
 
 
-def test_help_of_a_subclass_shows_its_own_options(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_help_of_a_subclass_shows_its_own_options(capsys):
     class MoreConfig(ReasoningGymEnvConfig):
         patience: int = 3
 
@@ -89,9 +79,9 @@ def test_help_of_a_subclass_shows_its_own_options(
         env_config_cls = MoreConfig
 
         @classmethod
-        def config_init(cls):  # type: ignore[no-untyped-def]
+        def config_init(cls):
             _, servers = super().config_init()
-            return MoreConfig(**defaults.ENV), servers
+            return MoreConfig(**settings.START), servers
 
     assert run_main(["serve", "--help-all"], More) == 0
     shown = capsys.readouterr().out
@@ -100,16 +90,12 @@ def test_help_of_a_subclass_shows_its_own_options(
     assert "env.patience: found 'many'" in capsys.readouterr().err
 
 
-def test_the_general_help_lists_every_command(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_general_help_lists_every_command(capsys):
     shown = said(capsys, "--help")
     assert [name for name in COMMANDS if f"  {name} " not in shown] == []
 
 
-def test_the_versions_are_ours_the_frameworks_and_the_librarys(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_versions_are_ours_the_frameworks_and_the_librarys(capsys):
     library = metadata.version("reasoning-gym")
     assert said(capsys, "--version") == (
         f"reasoning_gym_environment {installation.VERSION}"
@@ -119,9 +105,7 @@ def test_the_versions_are_ours_the_frameworks_and_the_librarys(
 
 @pytest.mark.processes  # the version of bash is asked for
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_told_how_to_complete(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_shell_is_told_how_to_complete(shell, capsys):
     assert f"COMPLETE={shell}_complete" in said(capsys, "--completion", shell)
 
 
@@ -134,12 +118,7 @@ def test_a_shell_is_told_how_to_complete(
         ("--env.group_", ["--env.group_size"]),
     ],
 )
-def test_what_was_begun_is_completed(
-    words: str,
-    expected: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_was_begun_is_completed(words, expected, monkeypatch, capsys):
     typed = f"{NAME} {words}"
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
@@ -161,9 +140,7 @@ def test_what_was_begun_is_completed(
         ("evaluate --env.seed", 2),
     ],
 )
-def test_a_wrong_command_line_is_answered_without_the_framework(
-    command: str, status: int
-) -> None:
+def test_a_wrong_command_line_is_answered_without_the_framework(command, status):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", str(ENTRY), *command.split()],
         capture_output=True,

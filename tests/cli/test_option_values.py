@@ -10,9 +10,7 @@ import contextlib
 import math
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -20,10 +18,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.atropos.server_settings import ServerSettings
-from rg_env.cli import setting_values, settings_command
+from rg_env.atropos.server_list import ServerSettings
+from rg_env.cli import settings_command
 from rg_env.cli.main import COMMANDS, PROGRAM
-from rg_env.cli.setting_values import Given
+from rg_env.cli.settings_command import Given
 from rg_env.errors import SettingError
 from tests.support.parts import run_main
 
@@ -32,6 +30,7 @@ FIELDS = [
     (section, name) for section in MODELS for name in MODELS[section].model_fields
 ]
 SMALL = [name for name in COMMANDS if name not in ("serve", "process", "evaluate")]
+WITH_ARGUMENT = ("show", "rescore", "compare", "report")
 LONGEST_SENTENCE = 1000
 
 ODD = [
@@ -65,7 +64,7 @@ junk = st.one_of(
 
 
 @contextlib.contextmanager
-def in_an_empty_folder() -> Iterator[None]:
+def in_an_empty_folder():
     """Work in a folder where nothing may be left."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +76,7 @@ def in_an_empty_folder() -> Iterator[None]:
             os.chdir(before)
 
 
-def said_by(error: SettingError, *names: str) -> str:
+def said_by(error, *names):
     """Return a sentence that begins with one of these names, and is one."""
     said = str(error)
     assert said.startswith(names), said
@@ -86,7 +85,7 @@ def said_by(error: SettingError, *names: str) -> str:
     return said
 
 
-def is_sound(value: Any) -> bool:
+def is_sound(value):
     """Say whether no number in a value is NaN or infinite, and no text is blank."""
     if isinstance(value, dict):
         return all(is_sound(part) for pair in value.items() for part in pair)
@@ -97,7 +96,7 @@ def is_sound(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def is_in_range(value: Any, rules: list[Any]) -> bool:
+def is_in_range(value, rules):
     """Say whether a value keeps to the rules of its field."""
     if value is None or isinstance(value, (str, bool)):
         return True
@@ -110,25 +109,23 @@ def is_in_range(value: Any, rules: list[Any]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def serve() -> settings_command.SettingsCommand:
+def serve():
     return settings_command.serve(ReasoningGymEnv)
 
 
-def built(command: settings_command.SettingsCommand, section: str, given: Given) -> Any:
+def built(command, section, given):
     """Return the model of a section."""
     if section == "openai":
         return given.build_servers(command.start)[0]
     return given.build_env(command.start)
 
 
-def check_field(
-    serve: settings_command.SettingsCommand, section: str, name: str, text: str
-) -> None:
+def check_field(serve, section, name, text):
     field = MODELS[section].model_fields[name]
     try:
         with serve.make_context("serve", [f"--{section}.{name}={text}"]) as context:
             values = context.params
-        model = built(serve, section, setting_values.read(serve, values))
+        model = built(serve, section, settings_command.read(serve, values))
     except SettingError as error:
         said_by(error, f"{section}.{name}")
         return
@@ -142,24 +139,20 @@ def check_field(
     assert is_in_range(value, field.metadata), value
 
 
-def is_none(name: str, value: Any) -> bool:
+def is_none(name, value):
     """Say whether a text is one that the framework takes for none."""
     return name in ("api_key", "base_url") and value == ""
 
 
 @pytest.mark.parametrize(("section", "name"), FIELDS, ids=map(".".join, FIELDS))
-def test_a_field_takes_what_is_in_its_range_or_says_why_not(
-    serve: settings_command.SettingsCommand, section: str, name: str
-) -> None:
+def test_a_field_takes_what_is_in_its_range_or_says_why_not(serve, section, name):
     for text in ODD:
         check_field(serve, section, name, text)
 
 
 @settings(max_examples=200, deadline=None)
 @given(field=st.sampled_from(FIELDS), text=junk)
-def test_no_text_at_all_gets_a_field_out_of_its_range(
-    serve: settings_command.SettingsCommand, field: tuple[str, str], text: str
-) -> None:
+def test_no_text_at_all_gets_a_field_out_of_its_range(serve, field, text):
     check_field(serve, *field, text)
 
 
@@ -183,9 +176,7 @@ ANYTHING = st.recursive(
 @given(field=st.sampled_from(FIELDS), value=ANYTHING)
 @example(field=("env", "task_weights"), value={"": 1})
 @example(field=("env", "task_levels"), value={" ": 0.5})
-def test_no_value_of_yaml_gets_a_field_out_of_its_range(
-    serve: settings_command.SettingsCommand, field: tuple[str, str], value: Any
-) -> None:
+def test_no_value_of_yaml_gets_a_field_out_of_its_range(serve, field, value):
     section, name = field
     one = {name: value}
     chosen = Given(one, {}) if section == "env" else Given({}, one)
@@ -203,9 +194,7 @@ def test_no_value_of_yaml_gets_a_field_out_of_its_range(
 @pytest.mark.parametrize(
     "name", ["group_size", "seed", "temperature", "num_workers", "task_weights"]
 )
-def test_a_flag_is_no_number(
-    serve: settings_command.SettingsCommand, name: str
-) -> None:
+def test_a_flag_is_no_number(serve, name):
     value = {"gcd": True} if name == "task_weights" else True
     with pytest.raises(SettingError, match=f"env.{name}"):
         Given({name: value}, {}).build_env(serve.start)
@@ -214,19 +203,19 @@ def test_a_flag_is_no_number(
 # -- the small commands ----------------------------------------------------------------
 
 
-def command_of(name: str) -> click.Command:
+def command_of(name):
     command = PROGRAM.get_command(click.Context(PROGRAM), name)
     assert command is not None
     return command
 
 
-def parse(command: str, argv: list[str]) -> dict[str, Any]:
-    words = ["gcd", *argv] if command == "show" else argv
+def parse(command, argv):
+    words = ["gcd", *argv] if command in WITH_ARGUMENT else argv
     with command_of(command).make_context(command, words) as context:
         return context.params
 
 
-def parsed_or_said(command: str, argv: list[str]) -> tuple[dict[str, Any], str]:
+def parsed_or_said(command, argv):
     try:
         return parse(command, argv), ""
     except click.UsageError as error:
@@ -241,7 +230,7 @@ VALUED = [
 ]
 
 
-def check_option(command: str, option: str, text: str) -> None:
+def check_option(command, option, text):
     with in_an_empty_folder():
         found, said = parsed_or_said(command, [f"{option}={text}"])
     assert found or option in said
@@ -249,23 +238,20 @@ def check_option(command: str, option: str, text: str) -> None:
         return
     # Where nothing can be written or listened on is found out when it is tried, and an
     # answer may be any text, as may what a parameter is called.
-    if option not in ("--answer", "--param", "--category", "--host", "--dumps"):
+    free = ("--answer", "--param", "--category", "--host", "--dumps", "--title")
+    if option not in free:
         assert is_sound(found[option.removeprefix("--")])
 
 
 @pytest.mark.parametrize(("command", "option"), VALUED, ids=map(" ".join, VALUED))
-def test_an_option_takes_what_is_in_its_range_or_says_why_not(
-    command: str, option: str
-) -> None:
+def test_an_option_takes_what_is_in_its_range_or_says_why_not(command, option):
     for text in ODD:
         check_option(command, option, text)
 
 
 @settings(max_examples=100, deadline=None)
 @given(which=st.sampled_from(VALUED), text=junk.filter(lambda text: "/" not in text))
-def test_no_text_at_all_gets_an_option_out_of_its_range(
-    which: tuple[str, str], text: str
-) -> None:
+def test_no_text_at_all_gets_an_option_out_of_its_range(which, text):
     check_option(*which, text)
 
 
@@ -296,18 +282,14 @@ def test_no_text_at_all_gets_an_option_out_of_its_range(
         (["simulated-server", "--skill", "nan"], "not in the range"),
     ],
 )
-def test_a_wrong_command_line_is_one_sentence_and_status_2(
-    argv: list[str], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsys):
     assert run_main(argv) == 2
     said = capsys.readouterr().err
     assert expected in said
     assert said.count("\n") == 1
 
 
-def test_of_an_option_that_is_given_twice_the_last_one_wins(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_of_an_option_that_is_given_twice_the_last_one_wins(caplog):
     assert parse("demo", ["--steps", "3", "--steps=4"])["steps"] == 4
     assert parse("tasks", ["--category=a", "--category=b"])["category"] == ("a", "b")
     assert [record.getMessage() for record in caplog.records] == [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.cli.listening import url_of
+from rg_env.cli.command import url_of
 from tests.support.parts import run_main
 
 ENTRY = Path(__file__).resolve().parents[2] / "reasoning_gym_environment.py"

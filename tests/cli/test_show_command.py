@@ -13,7 +13,7 @@ from typing import get_args
 
 import pytest
 
-from rg_env.cli import answer_input, show_command
+from rg_env.cli import show_command, standard_streams
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.reports import item_sheet
@@ -174,14 +174,6 @@ def test_a_wrong_command_line_is_refused_with_a_sentence(pool, case):
 def test_a_value_that_the_library_refuses_names_the_task_and_its_reason(pool):
     with pytest.raises(SettingError, match="--param of gcd: reasoning-gym refuses"):
         made(pool, "gcd", "--param", "min_numbers=0")
-
-
-@pytest.mark.processes
-def test_a_refusal_ends_with_status_2(capsys):
-    assert run_main(["show", "gdc"]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("error: command line: unknown task 'gdc'")
 
 
 @pytest.mark.processes
@@ -383,7 +375,7 @@ def test_every_outcome_has_its_meaning():
 def piped(monkeypatch):
     """A pipe in the place of standard input; its writing end is yielded."""
     reading, writing = os.pipe()
-    monkeypatch.setattr(answer_input, "STDIN", reading)
+    monkeypatch.setattr(standard_streams, "STDIN", reading)
     ends = [os.fdopen(reading, "rb"), os.fdopen(writing, "wb", buffering=0)]
     yield ends[1]
     for end in ends:
@@ -393,41 +385,41 @@ def piped(monkeypatch):
 def test_a_pipe_is_read_without_being_asked(piped):
     piped.write("4 é\n".encode())
     piped.close()
-    assert answer_input.given_answer(None) == ("4 é\n", "standard input")
+    assert standard_streams.given_answer(None) == ("4 é\n", "standard input")
 
 
 def test_an_empty_pipe_is_no_answer_unless_asked_for(piped):
     piped.close()
-    assert answer_input.given_answer(None) is None
-    assert answer_input.given_answer("-") == ("", "standard input")
+    assert standard_streams.given_answer(None) is None
+    assert standard_streams.given_answer("-") == ("", "standard input")
 
 
 def test_a_silent_pipe_is_left_alone_with_a_word(piped, monkeypatch, capsys):
-    monkeypatch.setattr(answer_input, "PIPE_PATIENCE_S", 0.01)
-    assert answer_input.given_answer(None) is None
+    monkeypatch.setattr(standard_streams, "PIPE_PATIENCE_S", 0.01)
+    assert standard_streams.given_answer(None) is None
     assert "--answer - waits for it" in capsys.readouterr().err
 
 
 def test_an_answer_on_the_command_line_leaves_the_pipe_alone(piped):
     piped.write(b"4")
-    assert answer_input.given_answer("5") == ("5", "the command line")
+    assert standard_streams.given_answer("5") == ("5", "the command line")
 
 
 def test_bytes_that_are_no_text_are_replaced(piped):
     piped.write(b"\xff4")
     piped.close()
-    assert answer_input.given_answer("-") == ("\ufffd4", "standard input")
+    assert standard_streams.given_answer("-") == ("\ufffd4", "standard input")
 
 
 def test_an_endless_input_is_refused(piped, monkeypatch):
-    monkeypatch.setattr(answer_input, "MAX_INPUT_BYTES", 3)
+    monkeypatch.setattr(standard_streams, "MAX_INPUT_BYTES", 3)
     piped.write(b"12345")
     with pytest.raises(SettingError, match="more than 3 bytes"):
-        answer_input.given_answer("-")
+        standard_streams.given_answer("-")
 
 
 def test_closed_standard_input_is_refused_where_it_was_asked_for(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    assert answer_input.given_answer(None) is None
+    assert standard_streams.given_answer(None) is None
     with pytest.raises(SettingError, match="standard input is closed"):
-        answer_input.given_answer("-")
+        standard_streams.given_answer("-")

@@ -12,7 +12,7 @@ import pytest
 
 from rg_env import ending
 from rg_env.cli import tasks_command as command
-from rg_env.cli.printing import rendered
+from rg_env.cli.standard_streams import rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.reports import task_list
@@ -279,13 +279,6 @@ def test_names_may_stand_behind_options(capsys):
     assert task["task"] == "gcd"
 
 
-@pytest.mark.processes
-def test_a_refusal_ends_with_status_2(capsys):
-    assert run_main(["tasks", "gdc"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err[:7]) == ("", "error: ")
-
-
 # -- measuring -------------------------------------------------------------------------
 
 
@@ -315,10 +308,13 @@ def test_json_keeps_shipped_and_measured_costs_apart():
 # -- printing --------------------------------------------------------------------------
 
 
+PRINTING = "from rg_env.cli.standard_streams import print_text"
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize("code", ["ascii", "utf-8"])
 def test_what_the_terminal_cannot_write_is_escaped(code):
-    script = "from rg_env.cli.printing import print_text; print_text('a\\u2500\\ud800')"
+    script = f"{PRINTING}; print_text('a\\u2500\\ud800')"
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={"PYTHONIOENCODING": code, "PYTHONPATH": str(ENTRY.parent)},
@@ -332,7 +328,9 @@ def test_what_the_terminal_cannot_write_is_escaped(code):
 
 @pytest.mark.processes
 def test_a_reader_that_has_gone_is_no_error():
-    script = "from rg_env.cli.printing import print_text\nprint_text('x' * 10**6)"
+    script = (
+        "from rg_env.cli.standard_streams import print_text\nprint_text('x' * 10**6)"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", script],
         env={"PYTHONPATH": str(ENTRY.parent)},

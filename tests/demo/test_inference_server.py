@@ -26,11 +26,10 @@ from rg_env.demo.chat_tokenizer import (
 )
 from rg_env.demo.child_process import running_program
 from rg_env.demo.inference_server import TELL, InferenceServer, build_app, serve_app
+from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
-from rg_env.demo.policy_model import PolicyModel
 from rg_env.inference.probe import PROBE_TOKENS
-from rg_env.inference.readers import read_completions
-from rg_env.inference.replies import MissingInReplyError
+from rg_env.inference.replies import MissingInReplyError, read_completions
 from tests.support.parts import run_main
 from tests.support.text_models import TextModel
 

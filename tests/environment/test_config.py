@@ -2,12 +2,9 @@
 
 import pytest
 
-from reasoning_gym_environment import (
-    ReasoningGymEnvConfig,
-)
-from tests.support.parts import (
-    env_config,
-)
+from reasoning_gym_environment import ReasoningGymEnvConfig
+from rg_env.errors import SettingError
+from tests.support.parts import build_env, env_config
 
 
 @pytest.mark.parametrize(
@@ -17,6 +14,7 @@ from tests.support.parts import (
         ("group_size", 0),
         ("seed", -1),
         ("inference_weight", -1),
+        ("inference_weight", 0),
         ("inference_weight", float("nan")),
         ("complexity_mode", "hard"),
         ("min_batch_allocation", 2),
@@ -28,6 +26,10 @@ from tests.support.parts import (
         ("max_num_workers", 0),
         ("max_token_length", 10**30),
         ("eval_max_token_length", 1),
+        ("eval_level", 1.1),
+        ("eval_preset", "rg-mid"),
+        ("eval_completions", 0),
+        ("eval_system_prompt", " "),
         ("num_workers", 10**6),
         ("temperature", 1e9),
         ("scoring_deadline_s", float("inf")),
@@ -48,6 +50,17 @@ from tests.support.parts import (
 def test_a_value_out_of_range_is_refused_when_it_is_set(field, value):
     with pytest.raises(ValueError, match=field):
         ReasoningGymEnvConfig(**{field: value})
+
+
+def test_a_preset_has_no_level():
+    with pytest.raises(ValueError, match="eval_level: found beside eval_preset"):
+        ReasoningGymEnvConfig(eval_preset="rg-easy", eval_level=0.5)
+
+
+def test_a_published_prompt_that_the_library_lacks_is_refused():
+    requests = build_env(eval_system_prompt="published")._requests
+    with pytest.raises(SettingError, match="eval_system_prompt"):
+        requests.take_published_prompt("")
 
 
 def test_a_value_out_of_range_is_refused_by_assignment_too():

@@ -1,16 +1,12 @@
 """Difficulty, choice and chance in an environment, from its settings to its items."""
 
 import asyncio
-import json
-import signal
-import subprocess
-import sys
 
 import pytest
 
 from rg_env.errors import SettingError
 from rg_env.tasks.scales import load_shipped
-from tests.support.parts import FAST_TASKS, GUARD_S, REPO_ROOT, TOKENIZER, ready_env
+from tests.support.parts import FAST_TASKS, TOKENIZER, ready_env
 
 pytestmark = pytest.mark.processes
 
@@ -242,62 +238,24 @@ def test_instances_share_no_item_and_together_ask_the_whole_stream():
     assert sorted(item[1:] for item in together) == sorted(item[1:] for item in whole)
 
 
-def test_no_training_question_is_one_of_the_evaluation():
-    async def work(env):
-        evaluated = {entry["question"] for entry, _ in env.test_items_with_scorers}
-        asked = {(await env.get_next_item())[1]["question"] for _ in range(60)}
-        return evaluated & asked, env._items.items.events
-
-    shared, events = with_env(
-        work,
-        tasks=["coin_flip", "gcd"],
-        task_params={"gcd": {"min_value": 1, "max_value": 5, "max_numbers": 2}},
-        num_eval_samples_per_task=20,
-    )
-    assert not shared
-    assert events["evaluations_avoided"] > 0
-
-
-RUN = """
-import asyncio, json, os, sys
-sys.path[:0] = [{root!r}]
-from tests.environment.test_difficulty import begin
-asyncio.run(begin({folder!r}))
-"""
 RESUMED = {"complexity_mode": "curriculum", "task_choice": "adaptive", "seed": 5}
 
 
-async def begin(folder):
-    """Score, save, ask on without an end; say what comes after the checkpoint."""
-    async with ready_env(tasks=FAST_TASKS, **RESUMED) as env:
-        env.checkpoint_dir = folder
+def test_a_run_resumes_with_its_levels_and_the_item_that_would_have_come(tmp_path):
+    async def save(env):
+        env.checkpoint_dir = str(tmp_path)
         await score_items(env, 40, [True] * 4)
         env.save_checkpoint(3)
-        print(json.dumps(await drawn(env, 10)), flush=True)
-        await asyncio.sleep(GUARD_S)
+        return await drawn(env, 10)
 
-
-def test_a_killed_run_resumes_with_the_item_that_would_have_come(tmp_path):
-    code = RUN.format(root=str(REPO_ROOT), folder=str(tmp_path))
-    child = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        # A library greets on standard output.
-        line = next(line for line in child.stdout if line.startswith("[["))
-        expected = json.loads(line)
-    finally:
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
-
-    async def work(env):
+    async def load(env):
         env.checkpoint_dir, env.curr_step = str(tmp_path), 3
         env.load_checkpoint()
         return await drawn(env, 10), dict(env.task_complexity_levels)
 
-    found, levels = with_env(work, tasks=FAST_TASKS, **RESUMED)
-    assert [list(item) for item in found] == expected
-    assert max(levels.values()) > 0.3
+    expected = with_env(save, tasks=FAST_TASKS, **RESUMED)
+    found, levels = with_env(load, tasks=FAST_TASKS, **RESUMED)
+    assert found == expected and max(levels.values()) > 0.3
 
 
 @pytest.mark.parametrize(

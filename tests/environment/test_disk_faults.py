@@ -168,18 +168,6 @@ def test_an_episode_beyond_the_memory_counts_what_it_costs(
     assert f"takes groups again; {load.dumps.groups_lost} were lost" in logged.text
 
 
-def test_a_group_is_on_disk_when_its_record_returns(tmp_path):
-    async def run():
-        load = Load(tmp_path)
-        for number in range(5):
-            await load.dumps.record(record(number), {})
-            (part,) = tmp_path.iterdir()
-            assert [line["index"] for line in read_groups(part)][-1] == number
-        await load.dumps.close()
-
-    asyncio.run(run())
-
-
 def test_a_long_group_is_encoded_beside_the_event_loop(tmp_path, monkeypatch):
     """The loop goes on between two of its rollouts, however long all of it takes."""
     turns = []

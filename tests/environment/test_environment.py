@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos.checkpoint_files import BadCheckpoint
 from rg_env.items.group_scorer import ScoringUnavailable
 from tests.support.parts import TOKENIZER, build_env, env_config, ready_env
 
@@ -90,13 +89,6 @@ def test_two_environments_of_one_seed_ask_the_same() -> None:
     first = with_env(lambda env: questions(env, 12))
     second = with_env(lambda env: questions(env, 12), num_workers=2)
     assert first == second
-
-
-def test_shards_take_turns_in_one_stream() -> None:
-    whole = with_env(lambda env: questions(env, 8))
-    even = with_env(lambda env: questions(env, 4), num_shards=2, shard_index=0)
-    odd = with_env(lambda env: questions(env, 4), num_shards=2, shard_index=1)
-    assert whole == [q for pair in zip(even, odd, strict=True) for q in pair]
 
 
 def test_a_prompt_that_leaves_no_room_is_counted_and_replaced() -> None:
@@ -246,24 +238,6 @@ def test_the_helpers_that_callers_use_do_what_score_does() -> None:
 # -- dumps -----------------------------------------------------------------------------
 
 
-def test_good_and_failed_groups_go_to_their_files(tmp_path: Path) -> None:
-    async def work(env: Env) -> None:
-        await mixed_group(env)
-        item = await env.get_next_item()
-        await env.score([rollout(item, WRONG)] * 2)
-        assert len(env.rollouts_to_save_buffer) == 1
-        assert len(env.failed_rollouts_to_save_buffer) == 1
-
-    with_env(
-        work,
-        data_dumps_dir=str(tmp_path),
-        dump_rollouts=True,
-        dump_failed_rollouts=True,
-    )
-    names = sorted(path.name.split("_")[3] for path in tmp_path.glob("*.jsonl"))
-    assert names == ["FAILED", "rollouts"]
-
-
 def test_a_dumped_line_regenerates_its_item(tmp_path: Path) -> None:
     import reasoning_gym
 
@@ -280,45 +254,6 @@ def test_a_dumped_line_regenerates_its_item(tmp_path: Path) -> None:
 # -- state -----------------------------------------------------------------------------
 
 
-def test_a_resumed_run_continues_with_the_item_that_would_have_come(
-    tmp_path: Path,
-) -> None:
-    async def saving(env: Env) -> list[str]:
-        env.checkpoint_dir = str(tmp_path)
-        await questions(env, 5)
-        env.save_checkpoint(3)
-        return await questions(env, 4)
-
-    async def resumed(env: Env) -> list[str]:
-        env.checkpoint_dir, env.curr_step = str(tmp_path), 7
-        env.load_checkpoint()
-        return await questions(env, 4)
-
-    assert with_env(saving) == with_env(resumed)
-
-
-def spoil_checkpoint(folder: Path, text: str) -> None:
-    (path,) = folder.rglob("step-3.json")
-    path.write_text(text)
-
-
-@pytest.mark.parametrize(
-    "broken", ["{", "[]", '{"version": 99}', '{"version": 1, "items": {"position": 2}}']
-)
-def test_a_broken_checkpoint_is_refused_and_changes_nothing(
-    broken: str, tmp_path: Path
-) -> None:
-    async def work(env: Env) -> None:
-        env.checkpoint_dir, env.curr_step = str(tmp_path), 3
-        env.save_checkpoint(3)
-        spoil_checkpoint(tmp_path, broken)
-        with pytest.raises(BadCheckpoint, match=r"step-3\.json"):
-            env.load_checkpoint()
-        assert env.iter == 0
-
-    with_env(work)
-
-
 def test_a_missing_checkpoint_is_said_and_starts_anew(
     tmp_path: Path, logged: pytest.LogCaptureFixture
 ) -> None:
@@ -331,33 +266,6 @@ def test_a_missing_checkpoint_is_said_and_starts_anew(
 
 
 # -- the class as others use it --------------------------------------------------------
-
-
-def test_every_hook_can_be_extended_by_a_mixin() -> None:
-    called = []
-
-    class Listening:
-        async def setup(self) -> None:
-            called.append("setup")
-            await super().setup()  # type: ignore[misc]
-
-        async def get_next_item(self) -> Any:
-            called.append("get_next_item")
-            return await super().get_next_item()  # type: ignore[misc]
-
-        async def score(self, rollout_group_data: Any) -> Any:
-            called.append("score")
-            return await super().score(rollout_group_data)  # type: ignore[misc]
-
-        async def close(self) -> None:
-            called.append("close")
-            await super().close()  # type: ignore[misc]
-
-    class Extended(Listening, ReasoningGymEnv):
-        pass
-
-    with_env(mixed_group, cls=Extended)
-    assert called == ["setup", "get_next_item", "score", "close"]
 
 
 def test_close_may_be_called_twice_and_before_setup() -> None:

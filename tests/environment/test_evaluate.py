@@ -1,27 +1,37 @@
 """`evaluate`: the same items for everybody, and a failed request is no wrong answer."""
 
 import asyncio
+import fcntl
 import json
 import resource
 from pathlib import Path
 
 import pytest
+import reasoning_gym
 import yaml
 from aiohttp import web
 
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
 from rg_env.demo.inference_server import serve_app
+from rg_env.evaluation import sample_rows
+from rg_env.evaluation.statistics import grouped
+from rg_env.evaluation.summary import summarise
+from rg_env.tasks.evaluation_specs import load_preset
 from tests.support.parts import (
     FAST_TASKS,
     NOWHERE,
     build_env,
     options_of,
+    ready_env,
     run_main,
     vllm_reply,
     vllm_server,
 )
 
 pytestmark = pytest.mark.processes
+
+
+NO_FOLDER = "--env.data_dir_to_save_evals=None"
 
 
 def evaluate(folder, url, kind="vllm", **changes):
@@ -91,15 +101,14 @@ def test_the_items_depend_on_the_evaluation_seed(done, tmp_path, simulated):
     assert asked[0] != asked[1]
 
 
-def test_a_server_of_type_openai_is_evaluated(tmp_path, simulated):
-    assert evaluate(tmp_path, simulated.url, "openai") == 0
-    assert numbers(tmp_path)["eval/items"] == 2 * len(FAST_TASKS)
-
-
-def test_a_table_of_all_tasks_is_printed(tmp_path, simulated, capsys):
-    assert evaluate(tmp_path, simulated.url) == 0
-    said = capsys.readouterr().out
-    assert all(task in said for task in FAST_TASKS)
+def test_a_table_of_categories_is_printed_and_of_tasks_on_request(simulated, capsys):
+    argv = options_of(simulated.url)
+    said = []
+    for flags in ([], ["--tasks"]):
+        assert run_main(["evaluate", *flags, *argv, NO_FOLDER]) == 0
+        said.append(capsys.readouterr().out)
+    assert all("arithmetic" in text for text in said)
+    assert [all(task in text for task in FAST_TASKS) for text in said] == [False, True]
 
 
 # -- what is on disk, and when ---------------------------------------------------------
@@ -147,6 +156,176 @@ def test_what_is_interrupted_keeps_its_samples_and_says_where(tmp_path, logged):
         "evaluate_config.yaml",
     }
     assert f"2 of {len(FAST_TASKS)} samples are in {tmp_path}" in logged.text
+
+
+def ended_after(number, folder, reply=None, **changes):
+    """Evaluate one item after the other; end it in the midst of a request."""
+    asked = []
+
+    async def run():
+        def answer(body):
+            asked.append(body)
+            if len(asked) > number:
+                evaluating.cancel()
+            return (reply or always_wrong)(body)
+
+        async with vllm_server(answer) as url:
+            one_by_one = evaluated(url, folder, max_eval_workers=1, **changes)
+            evaluating = asyncio.ensure_future(one_by_one)
+            await asyncio.wait([evaluating])
+
+    asyncio.run(run())
+
+
+def asked_of(folder, **changes):
+    """Evaluate to the end; return what was asked."""
+    asked = []
+
+    async def run():
+        def reply(body):
+            asked.append(question_of(body))
+            return always_wrong(body)
+
+        async with vllm_server(reply) as url:
+            return await evaluated(url, folder, **changes)
+
+    assert asyncio.run(run())[1] == 0
+    return asked
+
+
+def test_what_was_interrupted_is_continued_and_asks_nothing_twice(tmp_path, logged):
+    ended_after(2, tmp_path, eval_completions=2)
+    with (tmp_path / "samples.jsonl").open("a") as file:
+        file.write('{"task": "gcd", "tor')  # as a killed process leaves it
+    asked = asked_of(tmp_path, eval_completions=2, max_eval_workers=7)
+    assert len(asked) == 2 * len(FAST_TASKS) - 2
+    found = samples(tmp_path)
+    assert len(found) == 2 * len(FAST_TASKS)
+    keys = {(row["task"], row["question"], row["completion"]) for row in found}
+    assert len(keys) == len(found)
+    assert numbers(tmp_path)["eval/items"] == len(FAST_TASKS)
+    assert f"2 of {len(found)} samples are there" in logged.text
+
+
+def test_with_other_settings_an_interrupted_one_is_left_as_it_is(tmp_path):
+    ended_after(2, tmp_path / "results")
+    before = (tmp_path / "results" / "samples.jsonl").read_text()
+    asked = asked_of(tmp_path / "results", eval_temperature=0.5)
+    assert len(asked) == len(FAST_TASKS)
+    assert (tmp_path / "results" / "samples.jsonl").read_text() == before
+    assert numbers(tmp_path / "results_1")["eval/items"] == len(FAST_TASKS)
+
+
+def test_one_that_another_process_writes_is_left_alone(tmp_path):
+    ended_after(2, tmp_path / "results")
+    with (tmp_path / "results" / "samples.jsonl").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert len(asked_of(tmp_path / "results")) == len(FAST_TASKS)
+    assert numbers(tmp_path / "results_1")
+
+
+def test_training_never_continues_an_evaluation_since_its_model_has_changed(tmp_path):
+    ended_after(2, tmp_path / "results")
+
+    async def run():
+        async with vllm_server(always_wrong) as url:
+            folder = str(tmp_path / "results")
+            async with ready_env(url, data_dir_to_save_evals=folder) as env:
+                await env.evaluate()
+
+    asyncio.run(run())
+    assert len(samples(tmp_path / "results")) == 2
+    assert len(samples(tmp_path / "results_1")) == len(FAST_TASKS)
+
+
+def test_one_that_gave_up_has_no_numbers_and_is_continued(tmp_path, logged):
+    asked = []
+
+    def reply(body):
+        asked.append(body)
+        return always_wrong(body) if len(asked) < 3 else 500
+
+    async def run():
+        async with vllm_server(reply) as url:
+            given = {"give_up_after_s": 0.5, "max_eval_workers": 1}
+            return await evaluated(url, tmp_path, **given)
+
+    assert asyncio.run(run())[1] == 1
+    assert not (tmp_path / "metrics.json").exists()
+    assert f"was given up: 2 of {len(FAST_TASKS)} samples are in" in logged.text
+    assert len(asked_of(tmp_path)) == len(FAST_TASKS) - 2
+    assert numbers(tmp_path)["eval/failed_requests"] == 0
+
+
+# -- what is asked ---------------------------------------------------------------------
+
+
+def test_k_completions_of_each_item_are_asked_for_and_summed_up(tmp_path, simulated):
+    given = {"eval_completions": 3, "eval_temperature": 1.0}
+    assert evaluate(tmp_path, simulated.url, **given) == 0
+    found = samples(tmp_path)
+    by_item = grouped(found, lambda row: (row["task"], row["question"])).values()
+    assert all({r["completion"] for r in rows} == {0, 1, 2} for rows in by_item)
+    values = numbers(tmp_path)
+    assert values["eval/right"] <= values["eval/pass_at_k"] <= values["eval/best_of_k"]
+    assert all(row["completion_tokens"] > 0 for row in found)
+
+
+def test_the_numbers_are_those_of_the_samples_on_disk(tmp_path, simulated):
+    given = {"eval_completions": 2, "eval_temperature": 1.0}
+    assert evaluate(tmp_path, simulated.url, **given) == 0
+    rows = sample_rows.read_rows(tmp_path / "samples.jsonl")
+    again = summarise([sample_rows.sample_of(row) for row in rows])
+    saved = numbers(tmp_path)
+    assert saved.pop("summary") == json.loads(json.dumps(again.as_json()))
+    assert saved == again.metrics()
+
+
+def test_completions_at_temperature_0_are_said_to_be_the_same(logged):
+    assert run_main(["evaluate", *options_of(NOWHERE), *TWICE, NO_FOLDER]) == 1
+    assert "will be the same text at env.eval_temperature 0.0" in logged.text
+
+
+TWICE = ["--env.eval_completions=2", "--env.give_up_after_s=0.1"]
+
+
+def test_a_preset_asks_the_published_items_with_the_published_prompt(tmp_path):
+    seen = []
+
+    def reply(body):
+        seen.append(question_of(body))
+        return always_wrong(body)
+
+    async def run():
+        async with vllm_server(reply) as url:
+            given = {"eval_preset": "rg-hard", "eval_system_prompt": "published"}
+            tasks = ["aiw", "game_of_life_halting", "survo"]
+            return await evaluated(url, tmp_path, tasks=tasks, **given)
+
+    assert asyncio.run(run())[1] == 0
+    params = load_preset("rg-hard").params["aiw"]
+    dataset = reasoning_gym.create_dataset("aiw", seed=45, size=50, **params)
+    found = {r["index"]: r for r in samples(tmp_path) if r["task"] == "aiw"}
+    assert sorted(found) == list(range(50))
+    asked = {i: row for i, row in found.items() if row["outcome"] != "not_used"}
+    assert all(dataset[i]["question"] == row["question"] for i, row in asked.items())
+    assert len(seen) == len(asked) == numbers(tmp_path)["eval/items"]
+    not_used = numbers(tmp_path)["summary"]["not_used"]
+    # The boards of the other one are hidden, and survo was not published.
+    assert not_used == {"aiw": 50 - len(asked), "game_of_life_halting": 50}
+    assert not_used["aiw"] > 0
+    prompt = reasoning_gym.utils.SYSTEM_PROMPTS["default"]
+    assert all(r["messages"][0]["content"] == prompt for r in asked.values())
+
+
+def test_a_level_is_that_of_every_item_whose_task_has_a_scale(tmp_path, simulated):
+    given = {"eval_level": 1.0, "tasks": "gcd,acre"}
+    assert evaluate(tmp_path, simulated.url, **given) == 0
+    levels = {(row["task"], row["level"]) for row in samples(tmp_path)}
+    assert levels == {("gcd", 1.0), ("acre", None)}
+
+
+# -- what is on disk at the end --------------------------------------------------------
 
 
 def test_a_second_evaluation_into_a_folder_goes_beside_the_first(tmp_path):
@@ -274,15 +453,6 @@ def test_a_request_that_fails_once_is_tried_again(tmp_path):
     _, status = asyncio.run(run())
     assert status == 0
     assert numbers(tmp_path)["eval/failed_requests"] == 0
-
-
-def test_nothing_evaluated_is_a_failure(tmp_path):
-    async def run():
-        async with vllm_server(lambda body: 500) as url:
-            return await evaluated(url, tmp_path, give_up_after_s=1.0)
-
-    _, status = asyncio.run(run())
-    assert status == 1
 
 
 def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(

@@ -365,7 +365,7 @@ def test_a_server_without_a_page_of_its_health_is_asked(logged, monkeypatch):
         app.add_routes(
             [
                 web.get("/health", no_such_page),
-                web.post("/generate", FaultyServer(listed()).generate),
+                web.post("/generate", FaultyServer(listed()).handle),
             ]
         )
         async with serve_app(app) as url:

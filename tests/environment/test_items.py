@@ -4,11 +4,7 @@ import asyncio
 
 import pytest
 
-from reasoning_gym_environment import (
-    ReasoningGymEnv,
-    system_prompt,
-)
-from rg_env.tasks import library
+from reasoning_gym_environment import ReasoningGymEnv, system_prompt
 from tests.support.parts import (
     FAST_TASKS,
     build_env,
@@ -77,13 +73,6 @@ def test_the_dataset_of_an_item_scores_in_a_worker(item):
     _, entry, dataset = item
     assert dataset.score_answer(entry["answer"], entry) == 1.0
     assert dataset.score_answer(None, entry) == 0.0
-
-
-@pytest.mark.processes
-def test_the_entry_is_what_its_provenance_regenerates(item):
-    _, entry, handle = item
-    again = library.make_entry(handle.task, dict(handle.params), handle.seed)
-    assert again["question"] == entry["question"]
 
 
 @pytest.mark.processes

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from rg_env.atropos import checkpoint_files
-from rg_env.atropos.checkpoint_lineage import Lineage
+from rg_env.atropos.checkpoints import CheckpointFolder, left_ledger
 from tests.support.parts import REPO_ROOT
 
 KILLED_AT_EVERY_LINE = """
@@ -45,9 +45,7 @@ for last_line in range(1, 10**6):
 
 
 @pytest.mark.processes
-def test_a_kill_at_any_line_of_the_write_leaves_the_old_checkpoint_or_the_new(
-    tmp_path,
-):
+def test_a_kill_at_any_line_of_the_write_leaves_the_old_checkpoint_or_the_new(tmp_path):
     target = tmp_path / "step-4.json"
     checkpoint_files.write(target, {"version": "old"})
     child = subprocess.run(
@@ -101,31 +99,31 @@ except OSError as error:
 
 
 def test_one_that_is_named_anew_continues_what_its_former_life_wrote(tmp_path):
-    first = Lineage(str(tmp_path), "rg_0")
+    first = CheckpointFolder(str(tmp_path), "rg_0")
     checkpoint_files.write(first.path(4), {"version": 1})
     first.release()
-    assert Lineage(str(tmp_path), "rg_1").newest(4) == first.path(4)
+    assert CheckpointFolder(str(tmp_path), "rg_1").newest(4) == first.path(4)
 
 
 def test_what_a_living_instance_writes_is_not_continued_by_another(tmp_path):
-    living = Lineage(str(tmp_path), "rg_0")
+    living = CheckpointFolder(str(tmp_path), "rg_0")
     checkpoint_files.write(living.path(4), {"version": 1})
-    assert Lineage(str(tmp_path), "rg_1").newest(4) is None
+    assert CheckpointFolder(str(tmp_path), "rg_1").newest(4) is None
     living.release()
 
 
 def test_a_living_instance_keeps_its_folder_from_one_of_the_same_name(tmp_path):
-    living, other = (Lineage(str(tmp_path), "rg_0") for _ in range(2))
+    living, other = (CheckpointFolder(str(tmp_path), "rg_0") for _ in range(2))
     assert living.path(4).parent != other.path(4).parent
 
 
 def test_of_several_former_lives_the_one_written_last_is_continued(tmp_path):
-    lives = [Lineage(str(tmp_path), f"rg_{i}") for i in range(3)]
+    lives = [CheckpointFolder(str(tmp_path), f"rg_{i}") for i in range(3)]
     for i, life in enumerate(lives):
         checkpoint_files.write(life.path(4), {})
         os.utime(life.path(4), ns=(0, [1, 3, 2][i]))
         life.release()
-    assert Lineage(str(tmp_path), "rg_0").newest(9) == lives[1].path(4)
+    assert CheckpointFolder(str(tmp_path), "rg_0").newest(9) == lives[1].path(4)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -133,7 +131,7 @@ def test_each_shard_continues_its_own_in_whatever_order_they_are_started(
     tmp_path, order
 ):
     def run_of(number, shard):
-        return Lineage(str(tmp_path), f"rg_{number}", f"shard{shard}of2")
+        return CheckpointFolder(str(tmp_path), f"rg_{number}", f"shard{shard}of2")
 
     written = {}
     for shard in (0, 1):
@@ -147,7 +145,7 @@ def test_each_shard_continues_its_own_in_whatever_order_they_are_started(
 
 
 def test_a_step_that_is_to_come_is_not_continued(tmp_path):
-    life = Lineage(str(tmp_path), "rg_0")
+    life = CheckpointFolder(str(tmp_path), "rg_0")
     for step in (4, 8):
         checkpoint_files.write(life.path(step), {})
     assert life.newest(7) == life.path(4)
@@ -157,9 +155,9 @@ def test_a_step_that_is_to_come_is_not_continued(tmp_path):
 
 KEEPS_COUNTING = """
 import sys
-from rg_env.atropos.checkpoint_lineage import Lineage
+from rg_env.atropos.checkpoints import CheckpointFolder
 from rg_env.rollouts.ledger import Ending, Ledger
-life = Lineage(sys.argv[1], "rg_0")
+life = CheckpointFolder(sys.argv[1], "rg_0")
 life.begin_ledger()
 ledger = Ledger(life.keep)
 while True:
@@ -181,36 +179,36 @@ def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
         for _ in range(lines):
             said = int(child.stdout.readline())
         child.send_signal(signal.SIGKILL)
-    life = Lineage(str(tmp_path), "rg_0")
-    ledger = life.left_ledger(life.path(4))
+    life = CheckpointFolder(str(tmp_path), "rg_0")
+    ledger = left_ledger(life.path(4))
     assert ledger["asked"] >= said
     assert 0 <= ledger["asked"] - ledger["outcomes"]["sent"] <= 4
 
 
 def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(tmp_path):
-    life = Lineage(str(tmp_path), "rg_0")
+    life = CheckpointFolder(str(tmp_path), "rg_0")
     life.begin_ledger()
     life.keep({"asked": 10**9, "outcomes": {}})
     life.keep({"asked": 1, "outcomes": {}})
-    assert life.left_ledger(life.path(0)) == {"asked": 1, "outcomes": {}}
+    assert left_ledger(life.path(0)) == {"asked": 1, "outcomes": {}}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00" * 50])
 def test_a_ledger_that_is_none_is_not_used(tmp_path, text):
-    life = Lineage(str(tmp_path), "rg_0")
+    life = CheckpointFolder(str(tmp_path), "rg_0")
     life.path(0).parent.mkdir()
     life.path(0).with_name("ledger.json").write_text(text)
-    assert life.left_ledger(life.path(4)) is None
+    assert left_ledger(life.path(4)) is None
 
 
 def test_without_a_ledger_there_is_none(tmp_path):
-    life = Lineage(str(tmp_path), "rg_0")
-    assert life.left_ledger(life.path(4)) is None
+    life = CheckpointFolder(str(tmp_path), "rg_0")
+    assert left_ledger(life.path(4)) is None
 
 
 def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logged):
     (tmp_path / "file").write_text("")
-    life = Lineage(str(tmp_path / "file"), "rg_0")
+    life = CheckpointFolder(str(tmp_path / "file"), "rg_0")
     life.begin_ledger()
     life.keep({"asked": 1})
     assert life.newest(4) is None

@@ -6,13 +6,7 @@ import random
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    ready_env,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, ready_env, rollout
 
 
 def questions(items):
@@ -139,54 +133,10 @@ def test_a_subclass_can_write_to_the_log_of_the_environment(logged):
     assert "mine" in logged.text
 
 
-@pytest.mark.processes
-def test_level_parameters_and_dataset_of_a_task_are_those_of_its_items():
-    async def run():
-        async with ready_env(
-            tasks=["gcd"],
-            complexity_mode="curriculum",
-            task_params={"gcd": {"max_value": 700}},
-        ) as env:
-            level = env._get_task_complexity_level("gcd")
-            _, entry, handle = await env.get_next_item()
-            made = env._create_dataset_with_complexity("gcd", handle.seed)
-            params = env._get_complexity_params_for_task("gcd", level, handle.seed)
-            return level, entry, handle, made, params
-
-    level, entry, handle, made, params = asyncio.run(run())
-    assert level == handle.level == 0.3
-    assert params == handle.params
-    assert made[0]["question"] == entry["question"]
-
-
-@pytest.mark.processes
-def test_a_task_without_a_level_has_none():
-    async def run():
-        async with ready_env(tasks=["gcd"], complexity_mode=None) as env:
-            return (
-                env._get_task_complexity_level("gcd"),
-                env._get_complexity_params_for_task("gcd", None),
-            )
-
-    assert asyncio.run(run()) == (None, {})
-
-
-@pytest.mark.processes
-def test_results_told_from_outside_move_the_level_of_their_task():
-    async def run():
-        async with ready_env(tasks=["gcd"], complexity_mode="curriculum") as env:
-            for _ in range(3):
-                env._update_task_performance("gcd", 1.0)
-            return env._get_task_complexity_level("gcd"), env.task_group_counts
-
-    level, counts = asyncio.run(run())
-    assert level > 0.3
-    assert counts == {"gcd": 3}
-
-
-def test_a_class_that_overrides_a_helper_in_vain_is_warned():
-    with pytest.warns(UserWarning, match="_extract_final_answer, which nothing calls"):
-        type("Own", (ReasoningGymEnv,), {"_extract_final_answer": lambda s, t: t})
+@pytest.mark.parametrize("name", ["_extract_final_answer", "_update_task_performance"])
+def test_a_class_that_overrides_a_helper_in_vain_is_warned(name):
+    with pytest.warns(UserWarning, match=f"{name}, which nothing calls"):
+        type("Own", (ReasoningGymEnv,), {name: lambda self, *given: None})
 
 
 @pytest.mark.processes

@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 
-from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.errors import SettingError
 from tests.support.faults import listed
-from tests.support.parts import build_env, options_of, run_main, until
-from tests.support.real_api import LIMIT, SIZE, Ends, group, hangs, in_time, registered
+from tests.support.parts import options_of, run_main, until
+from tests.support.real_api import LIMIT, SIZE, group, in_time, registered
 from tests.support.spoilt_api import faulty_api
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -138,44 +137,6 @@ def test_leave_is_taken_even_if_the_first_try_fails(api, fault):
     assert asyncio.run(run()) == (1, 0)
 
 
-class Bare(ReasoningGymEnv):
-    """An environment whose items end the run in a way of choice."""
-
-    async def setup(self):
-        """Start no workers."""
-
-    async def get_next_item(self):
-        return await self.ending()
-
-
-async def fails():
-    raise Ends
-
-
-@pytest.mark.parametrize("how", ["complete", "error", "cancelled"])
-def test_the_api_is_told_of_every_end(api, how):
-    async def run():
-        steps = 1 if how == "complete" else 10**6
-        if how == "complete":
-            for _ in range(2):
-                api.ask("POST", "/scored_data", group() | {"env_id": None})
-                api.batches()  # at last the API is at step 2 of 1
-        env = build_env(
-            cls=Bare, rollout_server_url=api.url, group_size=SIZE, total_steps=steps
-        )
-        env.ending = hangs if how == "cancelled" else fails
-        serving = asyncio.create_task(env.env_manager())
-        if how == "cancelled":
-            await until(lambda: env.status_dict.get("env_weight"), "it serves")
-            assert api.connected() == 1
-            serving.cancel()
-        (ended,) = await in_time(asyncio.gather(serving, return_exceptions=True))
-        return env.env_id, type(ended), api.connected()
-
-    ends = {"complete": type(None), "error": Ends, "cancelled": asyncio.CancelledError}
-    assert asyncio.run(run()) == (0, ends[how], 0)
-
-
 def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
     async def run():
         async with registered(api.url, max_batches_offpolicy=2) as env:
@@ -220,17 +181,6 @@ def test_an_instance_says_which_shard_it_is(api, logged):
     assert line == "shard 2 of 4: this instance samples one in 4 of the seed's items"
 
 
-def test_a_batch_that_is_no_multiple_of_the_group_is_said_at_the_start(api, logged):
-    async def run():
-        api.forget()
-        api.start_trainer(batch_size=5)
-        async with registered(api.url):
-            pass
-
-    asyncio.run(run())
-    assert "env.group_size 2" in logged.text and "batch of 5" in logged.text
-
-
 def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
     async def run():
         api.forget()
@@ -255,11 +205,3 @@ def test_our_own_limit_that_no_prompt_stays_below_is_said_at_the_start(
     assert run_main([command, *options]) == 2
     said = capsys.readouterr().err
     assert "env.max_token_length" in said and said.count("\n") == 1
-
-
-@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf"])
-def test_a_weight_by_which_the_api_cannot_divide_is_refused(weight, capsys):
-    status = run_main(["serve", *options_of(inference_weight=weight)])
-    assert status == 2
-    said = capsys.readouterr().err
-    assert "env.inference_weight" in said and said.count("\n") == 1

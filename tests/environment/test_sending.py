@@ -125,7 +125,7 @@ def test_rows_for_wandb_that_fail_cost_no_group(api):
 
 def fill_disk_of(writer):
     with Path("/dev/full").open("ab") as full:
-        os.dup2(full.fileno(), writer._file.fileno())
+        os.dup2(full.fileno(), writer._file._file.fileno())
 
 
 def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.evaluation.statistics import difference, estimate, pass_at_k
+from rg_env.evaluation.statistics import best_of, difference, estimate
 
 SCORES = st.lists(
     st.tuples(st.floats(0, 1, allow_subnormal=False), st.integers(0, 5)),
@@ -68,14 +68,21 @@ def test_few_clusters_widen_the_interval_of_a_difference_as_students_t_does():
     ("right", "n", "k"), [(0, 4, 2), (1, 4, 2), (3, 4, 2), (2, 5, 3)]
 )
 def test_pass_at_k_is_the_share_of_draws_with_a_right_one(right, n, k):
-    draws = list(itertools.combinations([True] * right + [False] * (n - right), k))
-    assert pass_at_k(right, n, k) == pytest.approx(sum(map(any, draws)) / len(draws))
+    scores = [1.0] * right + [0.0] * (n - right)
+    draws = list(itertools.combinations(scores, k))
+    assert best_of(scores, k) == pytest.approx(sum(map(any, draws)) / len(draws))
+
+
+def test_the_best_of_k_is_the_mean_of_the_best_of_all_draws():
+    scores = [0.1, 0.8, 0.0, 0.8, 1.0]
+    draws = list(itertools.combinations(scores, 3))
+    assert best_of(scores, 3) == pytest.approx(sum(map(max, draws)) / len(draws))
 
 
 @pytest.mark.parametrize("k", [0, 4])
-def test_pass_at_k_of_fewer_completions_is_refused(k):
+def test_the_best_of_k_of_fewer_completions_is_refused(k):
     with pytest.raises(ValueError, match="3 completions"):
-        pass_at_k(1, 3, k)
+        best_of([1.0, 0.0, 0.0], k)
 
 
 def test_no_scores_have_no_mean():

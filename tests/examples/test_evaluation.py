@@ -8,7 +8,7 @@ from examples.train_small import curve, evaluation
 from rg_env.errors import RunFailed
 
 STEP = {"number": 1, "reward": 0.5}
-SCORE = {"mean": 0.5, "low": 0.4, "high": 0.6, "items": 100}
+SCORE = {"mean": 0.5, "low": 0.4, "high": 0.6, "samples": 100, "clusters": 100}
 
 
 def sample(question, score, task="gcd", outcome="right"):
@@ -47,7 +47,7 @@ def test_a_question_that_is_held_out_twice_counts_once(tmp_path):
     rows = [sample("a", 1.0), sample("b", 0.0), sample("b", 0.0)]
     write_lines(tmp_path / "samples.jsonl", rows)
     score = evaluation.held_out_scores(tmp_path, ())["gcd"]
-    assert (score.mean, score.items) == (0.5, 2)
+    assert (score.mean, score.samples) == (0.5, 2)
 
 
 def test_a_question_that_training_saw_with_other_capitals_does_not_count(tmp_path):
@@ -59,7 +59,7 @@ def test_a_question_that_training_saw_with_other_capitals_does_not_count(tmp_pat
     known = evaluation.gold_keys(gold)
     assert len(evaluation.held_out_keys(tmp_path) & known) == 1
     score = evaluation.held_out_scores(tmp_path, known)["gcd"]
-    assert (score.mean, score.items) == (0.0, 2)
+    assert (score.mean, score.samples) == (0.0, 2)
 
 
 def test_an_item_that_was_not_answered_is_no_score(tmp_path):

@@ -34,7 +34,7 @@ def asked(handler, n=1, most_tokens=8):
         app = web.Application()
         app.router.add_post("/generate", handler)
         async with connected(app) as connection:
-            bodies = await connection.ask("/generate", lambda n: {}, n, most_tokens)
+            bodies = await connection.query("/generate", lambda n: {}, n, most_tokens)
             return sum(len(block) for blocks in bodies for block in blocks)
 
     return asyncio.run(run())

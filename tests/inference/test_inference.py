@@ -112,21 +112,10 @@ def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
         assert completion.finish_reason == "length"
 
 
-MALFORMED = {
-    "no fields": {},
-    "other fields": {"text": "hello"},
-    "null": {"logprobs": None, "finish_reasons": None},
-    "a list": [],
-    "an error with status 200": {"error": {"message": "no quota left"}},
-    "status 500": 500,
-    "status 404": 404,
-}
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_a_reply_that_cannot_be_used_is_a_failed_request(case):
+@pytest.mark.parametrize("reply", [{"error": {"message": "no quota left"}}, 500, 404])
+def test_a_reply_that_cannot_be_used_is_a_failed_request(reply):
     with pytest.raises(InferenceFailed):
-        completions(lambda body: MALFORMED[case])
+        completions(lambda body: reply)
 
 
 # -- why completions ended -------------------------------------------------------------

@@ -2,19 +2,21 @@
 
 import asyncio
 import contextlib
-import math
 
 import pytest
 from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.inference.clients import client_of
 from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import Inference
-from rg_env.inference.probe import NoRouteError, ProbeRequest, WrongTokenizerError
+from rg_env.inference.probe import (
+    NoRouteError,
+    ProbeRequest,
+    WrongTemperatureError,
+    WrongTokenizerError,
+)
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.replies import UnusableReplyError
-from rg_env.inference.temperature import WrongTemperatureError
+from rg_env.inference.server_types import client_of
 from tests.support.odd_servers import (
     HTML,
     MODEL,
@@ -65,7 +67,7 @@ def asked(odd, kind="openai", times=1):
     async def run():
         async with client_at(odd, kind) as client:
             for _ in range(times):
-                answer = await client._tokens_and_logprobs_completion_wrapper(
+                answer = await client.query_tokens(
                     model="m", input_ids=list(PROMPT), **SAMPLED
                 )
             return answer
@@ -137,10 +139,7 @@ def test_requests_that_come_together_wait_for_the_same_tries():
     async def run():
         async with client_at(odd) as client:
             asking = [
-                client._tokens_and_logprobs_completion_wrapper(
-                    input_ids=[5, 6], **SAMPLED
-                )
-                for _ in range(9)
+                client.query_tokens(input_ids=[5, 6], **SAMPLED) for _ in range(9)
             ]
             await asyncio.gather(*asking)
 
@@ -153,7 +152,7 @@ def test_a_server_that_came_back_with_another_route_is_asked_there():
 
     async def run():
         async with client_at(odd) as client:
-            ask = client._tokens_and_logprobs_completion_wrapper
+            ask = client.query_tokens
             before = await ask(input_ids=list(PROMPT), **SAMPLED)
             odd.replies["POST /generate"] = sglang_answer
             del odd.replies["POST /v1/completions"]
@@ -427,34 +426,6 @@ def test_a_gateway_that_forbids_other_paths_is_not_blamed_on_the_key():
 
 
 # -- completions -----------------------------------------------------------------------
-
-
-class OneServer:
-    """As much of the framework's manager as one client needs."""
-
-    def __init__(self, client):
-        self.servers = [client]
-
-    @contextlib.asynccontextmanager
-    async def managed_server(self, tokenizer):
-        from atroposlib.envs.server_handling.managed_server import ManagedServer
-
-        yield ManagedServer(self.servers[0], tokenizer)
-
-
-def test_a_completion_that_a_trainer_gets_is_what_the_server_said():
-    async def run():
-        async with client_at(stock_vllm()) as client:
-            inference = Inference(OneServer(client), client.tokenizer, "openai")
-            inference.trains = True
-            prompt = Prompt([], PROMPT, False)
-            return await inference.generate(prompt, 2, Sampling(8, 1.0, 1.0, "train"))
-
-    for made, sent in zip(asyncio.run(run()), IDS, strict=True):
-        assert made.tokens == [*PROMPT, *sent["token_ids"]]
-        assert made.masks == [-100] * 3 + sent["token_ids"]
-        assert made.logprobs == [1.0] * 3 + sent["logprobs"]["token_logprobs"]
-        assert all(map(math.isfinite, made.logprobs))
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm"])

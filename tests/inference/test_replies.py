@@ -1,64 +1,287 @@
-"""Of a reply it is said whether it is one, and of a completion whether it is of use."""
+"""Replies are read: those of `/generate` as the host reads them, whatever they hold."""
 
 import asyncio
 import json
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rg_env.inference.readers import read_atropos, read_completions, read_sglang
+from rg_env.inference import replies
+from rg_env.inference.completions import why_unusable
 from rg_env.inference.replies import (
+    LOGPROBS,
+    NO_SUCH_FORM,
+    TOKEN_IDS,
     BadReplyError,
-    UnusableReplyError,
-    check_some_usable,
+    MissingInReplyError,
+    read_atropos,
+    read_completions,
     read_reply,
-    why_unusable,
+    read_sglang,
 )
-from tests.support.odd_servers import HTML, refusal
+from tests.support.odd_servers import HTML, recorded, refusal
 
-WHOLE = ([5, 6], [-0.5, -1.0])
+
+def as_host_reads_vllm(reply):
+    """Return what atroposlib 0.4.0 makes of a vLLM reply."""
+    both = list(zip(reply["logprobs"], reply["finish_reasons"], strict=False))
+    ids = [[int(next(iter(p[0].keys()))) for p in rows] for rows, _ in both]
+    logprobs = [[next(iter(p[0].values())) for p in rows] for rows, _ in both]
+    return ids, logprobs, [reason for _, reason in both]
+
+
+def as_host_reads_sglang(reply):
+    """Return what atroposlib 0.4.0 makes of an SGLang reply."""
+    metas = [
+        r.get("meta_info", {}) for r in (reply if type(reply) is list else [reply])
+    ]
+    rows = [meta.get("output_token_logprobs", []) for meta in metas]
+    return (
+        [[item[1] for item in row] for row in rows],
+        [[item[0] for item in row] for row in rows],
+        [meta.get("finish_reason") for meta in metas],
+    )
+
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(2**40), 2**40),
+)
+SEQUENCES = st.lists(
+    st.lists(st.tuples(st.integers(0, 2**31), NUMBERS), max_size=5), max_size=4
+)
+SEPARATORS = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", "\t:\r\n")])
+
+
+def vllm_reply(sequences):
+    return {
+        "text": ['[{"1":\\u00e9}]'] * len(sequences),
+        "finish_reasons": ["stop"] * len(sequences),
+        "logprobs": [[[{str(i): p}] for i, p in pairs] for pairs in sequences],
+        "token_ids": [[i for i, _ in pairs] for pairs in sequences],
+    }
+
+
+def sglang_reply(sequences):
+    return [
+        {
+            "text": "[[",
+            "meta_info": {
+                "finish_reason": {"type": "stop", "matched": 2},
+                "output_token_logprobs": [[p, i, None] for i, p in pairs],
+            },
+        }
+        for pairs in sequences
+    ]
+
+
+def encoded(reply, separators=(",", ":")):
+    return json.dumps(reply, separators=separators).encode()
+
+
+@given(SEQUENCES, SEPARATORS)
+def test_any_vllm_reply_is_read_as_the_host_reads_it(sequences, separators):
+    reply = vllm_reply(sequences)
+    assert tuple(read_atropos(encoded(reply, separators))) == as_host_reads_vllm(reply)
+
+
+@given(SEQUENCES, SEPARATORS)
+def test_any_sglang_reply_is_read_as_the_host_reads_it(sequences, separators):
+    reply = sglang_reply(sequences)
+    found = tuple(read_sglang(encoded(reply, separators)))
+    assert found == as_host_reads_sglang(reply)
+
+
+@given(SEQUENCES)
+def test_the_usual_shape_is_read_flat(sequences):
+    for pairs in sequences:
+        vllm = encoded([[{str(i): p}] for i, p in pairs])
+        sglang = encoded([[p, i, None] for i, p in pairs])
+        both = ([i for i, _ in pairs], [p for _, p in pairs])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(replies, "json", None)  # which reads what is not flat
+            assert replies._scored_by_atropos(vllm) == both
+            assert replies._scored_by_sglang(sglang) == both
+
+
+UNUSUAL_VLLM = {
+    "two entries at a position": {"logprobs": [[[{"5": -0.1, "6": -2.0}]]]},
+    "two objects at a position": {"logprobs": [[[{"5": -0.1}, {"6": -2.0}]]]},
+    "a key with a sign": {"logprobs": [[[{"+5": -0.1}]]]},
+    "a key with spaces": {"logprobs": [[[{" 5 ": -0.1}]]]},
+    "a key with zeros before it": {"logprobs": [[[{"005": -0.1}]]]},
+    "a logprob that is null": {"logprobs": [[[{"5": None}]]]},
+    "a logprob that is a text": {"logprobs": [[[{"5": "-0.1"}]]]},
+    "more logprobs than reasons": {"logprobs": [[[{"5": -0.1}]]] * 3},
+    "no completions": {"logprobs": []},
+    "an empty completion": {"logprobs": [[]]},
+    "a logprob beyond all floats": {"logprobs": [[[{"5": -(10**400)}]]]},
+}
+
+
+@pytest.mark.parametrize("case", UNUSUAL_VLLM)
+def test_an_unusual_vllm_reply_is_read_as_the_host_reads_it(case):
+    reply = {"finish_reasons": ["stop"], **UNUSUAL_VLLM[case]}
+    assert tuple(read_atropos(encoded(reply))) == as_host_reads_vllm(reply)
+
+
+UNUSUAL_SGLANG = {
+    "one object": {"meta_info": {"output_token_logprobs": [[-0.5, 7, None]]}},
+    "texts at the tokens": [
+        {"meta_info": {"output_token_logprobs": [[-0.5, 7, "a"], [-1, 8, "],["]]}}
+    ],
+    "pairs": [{"meta_info": {"output_token_logprobs": [[-0.5, 7]]}}],
+    "a logprob that is null": [
+        {"meta_info": {"output_token_logprobs": [[None, 7, 0]]}}
+    ],
+    "no results": [],
+}
+
+
+@pytest.mark.parametrize("case", UNUSUAL_SGLANG)
+def test_an_unusual_sglang_reply_is_read_as_the_host_reads_it(case):
+    reply = UNUSUAL_SGLANG[case]
+    assert tuple(read_sglang(encoded(reply))) == as_host_reads_sglang(reply)
+
+
+MALFORMED = {
+    "no JSON": b"<html>",
+    "nothing": b"",
+    "no fields": b"{}",
+    "null": b'{"logprobs": null, "finish_reasons": null}',
+    "a list": b"[]",
+    "a logprob that JSON does not know": (
+        b'{"logprobs": [[[{"5": NaN}]]], "finish_reasons": ["stop"]}'
+    ),
+    "a key that is no number": encoded(
+        {"logprobs": [[[{"five": -0.1}]]], "finish_reasons": ["stop"]}
+    ),
+    "a key that is a fraction": encoded(
+        {"logprobs": [[[{"5.5": -0.1}]]], "finish_reasons": ["stop"]}
+    ),
+    "an empty key": encoded({"logprobs": [[[{"": -0.1}]]], "finish_reasons": ["stop"]}),
+    "an empty position": encoded({"logprobs": [[[]]], "finish_reasons": ["stop"]}),
+    "numbers alone": encoded({"logprobs": [[-0.1]], "finish_reasons": ["stop"]}),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_what_is_no_reply_of_atropos_is_an_error(case):
+    with pytest.raises(NO_SUCH_FORM):
+        read_atropos(MALFORMED[case])
 
 
 @pytest.mark.parametrize(
-    "end", ["stop", "length", "repetition", "tool_calls", "eos", {"type": "stop"}]
+    "reply", [{"error": "no"}, [{"text": "a"}], [{"meta_info": {"finish_reason": 1}}]]
 )
-def test_an_end_of_the_models_making_is_of_use_whatever_it_is_called(end):
-    assert why_unusable(*WHOLE, end) is None
+def test_what_is_no_reply_of_sglang_is_an_error(reply):
+    with pytest.raises(NO_SUCH_FORM):
+        read_sglang(encoded(reply))
 
 
-ENDS = {"abort": "abort", "error": "error", "content_filter: X": "content_filter"}
+def test_ids_that_are_fractions_are_not_taken_for_whole_numbers():
+    reply = [{"meta_info": {"output_token_logprobs": [[-0.5, 7.5, None]]}}]
+    assert read_sglang(encoded(reply)).tokens == [[7.5]]
 
 
-@pytest.mark.parametrize("end", [*ENDS, None, ""])
-def test_an_end_of_the_servers_making_leaves_half_a_completion(end):
-    assert why_unusable(*WHOLE, end) == f"finish_reason {ENDS.get(end, 'none')}"
-    assert why_unusable(*WHOLE, {"type": end, "message": "m"}) is not None
+def test_there_is_a_pause_between_two_completions():
+    pauses = []
+    read_atropos(encoded(vllm_reply([[(1, -0.5)]] * 3)), lambda: pauses.append(1))
+    read_sglang(encoded(sglang_reply([[(1, -0.5)]] * 3)), lambda: pauses.append(1))
+    assert len(pauses) == 6
 
 
-@pytest.mark.parametrize("end", [7, ["stop"], {"type": ["stop"]}])
-def test_an_end_that_is_no_word_is_none(end):
-    assert why_unusable(*WHOLE, end) is not None
+# -- /v1/completions ----------------------------------------------------------------
+
+
+def body_of(reply):
+    return json.dumps(reply).encode()
+
+
+def choice(ids=(5, 6), logprobs=(-0.5, -1.0), end="stop", **more):
+    told = {"token_logprobs": list(logprobs), **more}
+    return {"token_ids": list(ids), "logprobs": told, "finish_reason": end}
+
+
+def reply_of(*choices):
+    return body_of({"choices": list(choices)})
+
+
+@pytest.mark.parametrize("name", ["ids", "top_k of one"])
+def test_what_a_stock_vllm_has_said_is_read(name):
+    _, reply = recorded(name)
+    read = read_completions(body_of(reply))
+    for i, sent in enumerate(reply["choices"]):
+        assert read.tokens[i] == sent["token_ids"]
+        assert read.logprobs[i] == sent["logprobs"]["token_logprobs"]
+        assert read.finish_reasons[i] == sent["finish_reason"]
+        assert why_unusable(*(column[i] for column in read)) is None
+
+
+def test_ids_that_are_written_as_tokens_are_the_same():
+    _, reply = recorded("ids")
+    read = read_completions(body_of(reply))
+    for sent in reply["choices"]:
+        del sent["token_ids"]
+    assert read_completions(body_of(reply)) == read
 
 
 @pytest.mark.parametrize(
-    ("ids", "logprobs", "why"),
+    ("name", "missing"), [("neither", TOKEN_IDS), ("ids alone", LOGPROBS)]
+)
+def test_what_a_stock_vllm_did_not_say_is_named(name, missing):
+    with pytest.raises(MissingInReplyError, match=missing):
+        read_completions(body_of(recorded(name)[1]))
+
+
+@pytest.mark.parametrize(
+    "token", ["a", "token_id:", "token_id:-1", "token_id:1e3", "token_id:" + "9" * 5000]
+)
+def test_a_token_that_holds_no_id_is_none(token):
+    with pytest.raises(MissingInReplyError):
+        read_completions(
+            reply_of({"logprobs": {"tokens": [token], "token_logprobs": [-1.0]}})
+        )
+
+
+def test_a_logprob_that_is_null_leaves_the_others_usable():
+    read = read_completions(reply_of(choice(), choice(logprobs=(None, -1.0))))
+    whys = [why_unusable(*row) for row in zip(*read, strict=True)]
+    assert whys[0] is None and "log-probability" in whys[1]
+
+
+@pytest.mark.parametrize(
+    "body",
     [
-        ([], [], "no token"),
-        ([5], [], "log-probability"),
-        ([5, 6], [-1.0, None], "log-probability"),
-        ([5], [float("nan")], "log-probability"),
-        ([5], [float("-inf")], "log-probability"),
+        b"",
+        b"{}",
+        b"[]",
+        b"nul",
+        b'{"choices": 3}',
+        b'{"choices": [3]}',
+        b'{"choices": [{"token_ids": "5"}]}',
+        b'{"choices": [{"token_ids": [1.5]}]}',
+        b'{"choices": [{"token_ids": [%s]}]}' % (b"9" * 5000),
+        b'{"choices": [{"finish_reason": 7}]}',
+        b"[" * 100_000,
     ],
 )
-def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
-    assert why in why_unusable(ids, logprobs, "stop")
+def test_what_is_no_reply_is_refused(body):
+    with pytest.raises(NO_SUCH_FORM):
+        read_completions(body)
 
 
-def test_one_completion_of_use_is_enough():
-    check_some_usable(["finish_reason abort", None])
-    with pytest.raises(UnusableReplyError, match="2 completions is usable: fin"):
-        check_some_usable(["finish_reason abort", "no token"])
-    with pytest.raises(UnusableReplyError, match="0 completions"):
-        check_some_usable([])
+def test_a_long_reply_is_read_quickly():
+    many = reply_of(*[choice([7] * 20_000, [-0.5] * 20_000) for _ in range(16)])
+    began = time.perf_counter()
+    read = read_completions(many)
+    assert time.perf_counter() - began < 30  # against hanging
+    assert len(read.tokens) == 16
+
+
+# -- what is none ----------------------------------------------------------------------
 
 
 BODIES = {

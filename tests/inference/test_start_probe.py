@@ -9,8 +9,8 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.clients import VllmClient
 from rg_env.inference.completions import Sampling
+from rg_env.inference.server_types import VllmClient
 from tests.support.odd_servers import (
     MODEL,
     Odd,
@@ -138,13 +138,6 @@ def test_serve_names_the_tokenizer_where_it_is_another_whatever_other_routes_say
     assert "POST /v1/chat/completions" not in odd.asked
 
 
-def test_process_names_it_as_well_and_asks_no_chat(tmp_path):
-    odd = with_changes(text="quite another")
-    end = end_at(odd, folder=tmp_path)
-    assert end.startswith("env.tokenizer_name: U/v1: ")
-    assert "POST /v1/chat/completions" not in odd.asked
-
-
 def test_serve_names_the_temperature_of_log_probabilities():
     def raw(body):
         if body["logprobs"] == 0:
@@ -154,19 +147,6 @@ def test_serve_names_the_temperature_of_log_probabilities():
 
     end = serve_at(stock_vllm(complete=raw), temperature=0.5)
     assert end.startswith("env.temperature: U/v1: 0.5 is sampled with, and")
-
-
-def test_process_asks_a_server_without_token_ids_as_a_chat_and_says_so_once(
-    tmp_path, logged
-):
-    class Scored(Bare):
-        async def score(self, rollouts):
-            return {"tokens": [[1]] * 4, "masks": [[1]] * 4, "scores": [1.0] * 4}
-
-    odd = openai_endpoint()
-    assert end_at(odd, folder=tmp_path, cls=Scored) == 0
-    assert logged.text.count("queried as a chat") == 1
-    assert odd.asked[-1] == "POST /v1/chat/completions"
 
 
 def elsewhere():
@@ -300,22 +280,22 @@ def test_what_may_get_better_is_tried_again_until_it_is_time(
     assert "answers with an error" in logged.text and "no quota left" in logged.text
 
 
-def test_requests_that_are_refused_without_a_known_reason_end_the_start(tmp_path):
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        ("computer says no", "openai.base_url: U/v1 says 400: computer says no; look"),
+        ("maximum context length", "env.max_token_length: U/v1 says 400: maximum con"),
+    ],
+)
+def test_requests_that_are_refused_after_a_good_probe_end_the_start(
+    said, end, tmp_path
+):
     def reply(body):
         is_probe = body["max_tokens"] < 100
-        return chat(body) if is_probe else (400, refusal("computer says no"))
+        return chat(body) if is_probe else (400, refusal(said))
 
-    end = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
-    assert end.startswith("openai.base_url: U/v1 says 400: computer says no; look at")
-
-
-def test_a_context_that_the_first_request_exceeds_ends_the_start(tmp_path):
-    def reply(body):
-        is_probe = body["max_tokens"] < 100
-        return chat(body) if is_probe else (400, refusal("maximum context length"))
-
-    end = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
-    assert end.startswith("env.max_token_length: U/v1 says 400: maximum context")
+    found = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
+    assert found.startswith(end)
 
 
 def test_after_the_first_completion_the_same_reply_is_counted_and_logged(

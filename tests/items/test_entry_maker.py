@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import jobs_for_items
@@ -11,11 +11,9 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOut, is_unusable
-from rg_env.tasks.item_stream import ItemSpec, ItemStream
-from rg_env.tasks.sampler import Sampler
+from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import JobFailed
-from rg_env.workers.worker_pool import WorkerPool
 
 WithMaker = Callable[..., Any]
 
@@ -25,24 +23,18 @@ class Stream(ItemStream):
 
     ms = 0.0
 
-    def expected_ms(self, spec: ItemSpec) -> float:
+    def expected_ms(self, spec):
         return self.ms
 
 
 @pytest.fixture
-def with_maker(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> WithMaker:
+def with_maker(pool, monkeypatch):
     """Run some work on a maker and the first item of its stream."""
     monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
 
-    def run(
-        work: Callable[[EntryMaker, ItemSpec], Awaitable[Any]],
-        *,
-        expected_ms: float = 0.0,
-        checked: bool = True,
-        **params: Any,
-    ) -> Any:
-        async def with_first() -> Any:
-            stream = Stream(Sampler([1.0], 7), [TaskChoice("gcd", params=params)])
+    def run(work, *, expected_ms=0.0, checked=True, **params):
+        async def with_first():
+            stream = Stream([TaskChoice("gcd", params=params)], 7)
             stream.ms = expected_ms
             maker = EntryMaker(
                 pool, stream, making_at_once=1, deadline_s=30.0, checked=checked
@@ -54,8 +46,8 @@ def with_maker(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> WithMaker:
     return run
 
 
-def test_each_attempt_at_a_draw_has_a_seed_of_its_own(with_maker: WithMaker) -> None:
-    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+def test_each_attempt_at_a_draw_has_a_seed_of_its_own(with_maker):
+    async def work(maker, spec):
         entries = [await maker.begin(spec, attempt) for attempt in range(4)]
         assert len({entry["question"] for entry in entries}) == 4
         assert entries[0] == await maker.begin(spec)
@@ -63,10 +55,8 @@ def test_each_attempt_at_a_draw_has_a_seed_of_its_own(with_maker: WithMaker) -> 
     with_maker(work)
 
 
-def test_no_entry_of_a_task_that_is_left_out_is_made(
-    with_maker: WithMaker, logged: pytest.LogCaptureFixture
-) -> None:
-    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+def test_no_entry_of_a_task_that_is_left_out_is_made(with_maker, logged):
+    async def work(maker, spec):
         maker.leave_out("gcd", "it is broken")
         making = maker.begin(spec)
         assert isinstance(making.exception(), LeftOut)
@@ -75,13 +65,11 @@ def test_no_entry_of_a_task_that_is_left_out_is_made(
     assert "task gcd is left out: it is broken" in logged.text
 
 
-def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(
-    with_maker: WithMaker,
-) -> None:
-    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(with_maker):
+    async def work(maker, spec):
         tried = asyncio.Event()
 
-        async def until_checked(task: str) -> None:
+        async def until_checked(task):
             await tried.wait()
             maker.leave_out(task, "its check failed")
 
@@ -97,10 +85,8 @@ def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(
 
 
 @pytest.mark.parametrize(("expected_ms", "waits"), [(QUICK_MS + 1, True), (0.0, False)])
-def test_a_slow_entry_leaves_a_place_to_a_quick_one(
-    with_maker: WithMaker, expected_ms: float, waits: bool
-) -> None:
-    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+def test_a_slow_entry_leaves_a_place_to_a_quick_one(with_maker, expected_ms, waits):
+    async def work(maker, spec):
         async with maker.places:
             making = maker.begin(spec)
             done, _ = await asyncio.wait({making}, timeout=0.3 if waits else 30.0)
@@ -111,9 +97,9 @@ def test_a_slow_entry_leaves_a_place_to_a_quick_one(
 
 
 def test_an_entry_that_nobody_can_solve_is_told_from_one_that_cannot_be_made(
-    with_maker: WithMaker,
-) -> None:
-    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+    with_maker,
+):
+    async def work(maker, spec):
         with pytest.raises(JobFailed) as caught:
             await maker.begin(spec)
         assert is_unusable(caught.value)
@@ -122,10 +108,8 @@ def test_an_entry_that_nobody_can_solve_is_told_from_one_that_cannot_be_made(
     with_maker(work, unusable_below=2**32)
 
 
-def test_a_maker_that_does_not_check_takes_faulty_entries_as_they_are(
-    with_maker: WithMaker,
-) -> None:
-    async def work(maker: EntryMaker, spec: ItemSpec) -> None:
+def test_a_maker_that_does_not_check_takes_faulty_entries_as_they_are(with_maker):
+    async def work(maker, spec):
         assert (await maker.begin(spec))["question"]
 
     with_maker(work, checked=False, unusable_below=2**32)

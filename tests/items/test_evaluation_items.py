@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from typing import Any
 
 import jobs_for_items
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.item_stream import EvalSpec
+from rg_env.tasks.evaluation_specs import EvalSpec
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosed
 from rg_env.workers.worker_pool import WorkerPool
@@ -28,25 +27,23 @@ class Settings:
     scoring_rules = ScoringRules(max_answer_chars=77)
 
 
-def specs(*tasks: str, **params: Any) -> list[EvalSpec]:
+def specs(*tasks, **params):
     return [EvalSpec(task, params, None, n, 2**31 + n) for n, task in enumerate(tasks)]
 
 
 @pytest.mark.parametrize("num_tasks", [None, 4, 99])
-def test_all_choices_are_evaluated_unless_fewer_are_wanted(
-    num_tasks: int | None,
-) -> None:
+def test_all_choices_are_evaluated_unless_fewer_are_wanted(num_tasks):
     assert evaluated_choices(CHOICES, num_tasks, 1) == CHOICES
 
 
-def test_the_seed_alone_chooses_which_are_evaluated_and_their_order_stays() -> None:
+def test_the_seed_alone_chooses_which_are_evaluated_and_their_order_stays():
     chosen = [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
     assert chosen == [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
     assert all(found == sorted(found, key=CHOICES.index) for found in chosen)
     assert len({tuple(c.task for c in found) for found in chosen}) > 1
 
 
-def test_an_item_knows_how_it_was_made_and_how_it_is_scored(pool: WorkerPool) -> None:
+def test_an_item_knows_how_it_was_made_and_how_it_is_scored(pool):
     items, reason = asyncio.run(make_eval_items(pool, specs("gcd", "lcm"), Settings()))
     assert not reason
     assert [item.handle.task for item in items] == ["gcd", "lcm"]
@@ -56,9 +53,7 @@ def test_an_item_knows_how_it_was_made_and_how_it_is_scored(pool: WorkerPool) ->
     assert handle.deadline_s == Settings.scoring_deadline_s
 
 
-def test_an_item_that_cannot_be_made_is_missing_with_its_reason(
-    pool: WorkerPool,
-) -> None:
+def test_an_item_that_cannot_be_made_is_missing_with_its_reason(pool):
     wanted = [*specs("gcd", min_numbers=-1), *specs("lcm")]
     items, reason = asyncio.run(make_eval_items(pool, wanted, Settings()))
     assert [item.handle.task for item in items] == ["lcm"]
@@ -66,8 +61,8 @@ def test_an_item_that_cannot_be_made_is_missing_with_its_reason(
 
 
 def test_an_item_that_is_not_asked_is_replaced_by_the_next_attempt_at_it(
-    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    pool, monkeypatch
+):
     monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
     params = {"unusable_below": 2**31 + 9}
     first, *others = (EvalSpec("gcd", params, None, 4, 2**31 + n) for n in range(12))
@@ -76,7 +71,7 @@ def test_an_item_that_is_not_asked_is_replaced_by_the_next_attempt_at_it(
     assert (item.handle.index, item.handle.seed) == (4, 2**31 + 9)
 
 
-def test_a_pool_that_is_closed_leaves_no_task_out() -> None:
+def test_a_pool_that_is_closed_leaves_no_task_out():
     gone = WorkerPool(1)
     gone.close()
     with pytest.raises(PoolClosed):

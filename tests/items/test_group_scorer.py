@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pickle
-from typing import Any
 
 import jobs_for_items
 import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
-from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.workers import worker_thread
 from rg_env.workers.worker_pool import WorkerPool
@@ -21,34 +19,27 @@ GUARD_S = 60.0
 SHORT_DEADLINE_S = 1.5
 
 
-def entry_of(pool: WorkerPool, task: str) -> dict[str, Any]:
+def entry_of(pool, task):
     return pool.call(worker_jobs.make_entry, task, {}, 3, deadline_s=GUARD_S)
 
 
-def scored(
-    pool: WorkerPool,
-    task: str,
-    *answers: str,
-    **rules: Any,
-) -> list[Score]:
+def scored(pool, task, *answers, **rules):
     entry = entry_of(pool, task)
     answers = tuple(entry["answer"] if a == "gold" else a for a in answers)
     scorer = GroupScorer(pool, GUARD_S, ScoringRules(**rules))
     return asyncio.run(scorer.score_group(TaskHandle(task), entry, answers))
 
 
-def test_scores_come_in_the_order_of_the_answers(pool: WorkerPool) -> None:
+def test_scores_come_in_the_order_of_the_answers(pool):
     scores = scored(pool, "gcd", "no", "gold", "no", "gold")
     assert [score.value for score in scores] == [0.0, 1.0, 0.0, 1.0]
 
 
-def test_no_answers_give_no_scores(pool: WorkerPool) -> None:
+def test_no_answers_give_no_scores(pool):
     assert scored(pool, "gcd") == []
 
 
-def test_only_the_answer_that_misses_the_deadline_pays_for_it(
-    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_answer_that_misses_the_deadline_pays_for_it(pool, monkeypatch):
     monkeypatch.setattr(worker_jobs, "score_answers", jobs_for_items.score_answers)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": {}}
     scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
@@ -66,9 +57,7 @@ def test_only_the_answer_that_misses_the_deadline_pays_for_it(
     ("task", "metadata"),
     [("countdown", {}), ("composite", {"source_dataset": "n_queens"})],
 )
-def test_code_that_ran_in_a_scorer_spoils_no_other_group(
-    monkeypatch: pytest.MonkeyPatch, task: str, metadata: dict[str, Any]
-) -> None:
+def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, metadata):
     monkeypatch.setattr(worker_jobs, "score_answers", jobs_for_items.score_answers)
     monkeypatch.setattr(worker_thread, "BRIEF_CALLS", 1)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
@@ -86,29 +75,31 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(
     assert values == [0.0, 1.0, 0.0, 0.0]
 
 
-def test_an_answer_over_the_limit_is_refused_unread(pool: WorkerPool) -> None:
-    (score,) = scored(pool, "gcd", "1" * 101, max_answer_chars=100)
-    assert (score.value, score.outcome) == (0.0, "rejected")
+@pytest.mark.parametrize(
+    ("task", "answer", "rules", "outcome"),
+    [
+        ("gcd", "1" * 101, {"max_answer_chars": 100}, "rejected"),
+        ("countdown", "__import__('os').getpid()", {}, "rejected"),
+        (
+            "prime_factorization",
+            "two times three",
+            {"scorer_fixes": False},
+            "scorer_error",
+        ),
+    ],
+)
+def test_a_zero_says_why(pool, task, answer, rules, outcome):
+    (score,) = scored(pool, task, answer, **rules)
+    assert (score.value, score.outcome) == (0.0, outcome)
 
 
-def test_code_in_an_answer_is_refused(pool: WorkerPool) -> None:
-    (score,) = scored(pool, "countdown", "__import__('os').getpid()")
-    assert (score.value, score.outcome) == (0.0, "rejected")
-
-
-def test_an_exception_of_the_scorer_is_a_zero_that_says_so(pool: WorkerPool) -> None:
-    text = "two times three"
-    (score,) = scored(pool, "prime_factorization", text, scorer_fixes=False)
-    assert (score.value, score.outcome) == (0.0, "scorer_error")
-
-
-def test_without_fixes_the_library_s_own_score_counts(pool: WorkerPool) -> None:
+def test_without_fixes_the_library_s_own_score_counts(pool):
     (fixed,) = scored(pool, "complex_arithmetic", "nan")
     (own,) = scored(pool, "complex_arithmetic", "nan", scorer_fixes=False)
     assert (fixed.value, own.value) == (0.0, 1.0)
 
 
-def test_a_pool_that_is_closed_gives_no_scores_at_all() -> None:
+def test_a_pool_that_is_closed_gives_no_scores_at_all():
     gone = WorkerPool(1)
     gone.close()
     scorer = GroupScorer(gone, GUARD_S, ScoringRules())
@@ -116,7 +107,7 @@ def test_a_pool_that_is_closed_gives_no_scores_at_all() -> None:
         asyncio.run(scorer.score_group(TaskHandle("gcd"), {"answer": "1"}, ["1"]))
 
 
-def test_a_handle_scores_alone_also_after_it_was_pickled(pool: WorkerPool) -> None:
+def test_a_handle_scores_alone_also_after_it_was_pickled(pool):
     entry = entry_of(pool, "gcd")
     handle = pickle.loads(pickle.dumps(TaskHandle("gcd")))
     assert handle.score_answer(entry["answer"], entry) == 1.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from pathlib import Path
 
 import pytest
 
@@ -37,7 +36,7 @@ COMMANDS = {
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def library(tmp_path, monkeypatch):
     """Return the file of a library that workers find before the installed one."""
     package = tmp_path / "reasoning_gym"
     package.mkdir()
@@ -46,7 +45,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package / "__init__.py"
 
 
-def refusal() -> str:
+def refusal():
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
     try:
         with pytest.raises(LibraryError) as caught:
@@ -57,9 +56,7 @@ def refusal() -> str:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_library_that_stops_the_preloading_is_one_sentence(
-    case: str, library: Path
-) -> None:
+def test_a_library_that_stops_the_preloading_is_one_sentence(case, library):
     text, expected = BROKEN[case]
     library.write_text(text)
     said = refusal()
@@ -68,8 +65,8 @@ def test_a_library_that_stops_the_preloading_is_one_sentence(
 
 
 def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    monkeypatch, tmp_path
+):
     (tmp_path / "preloaded_defect.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
@@ -85,12 +82,8 @@ def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_broken_library_ends_a_command_in_one_sentence_and_status_2(
-    command: str,
-    library: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    command, library, tmp_path, monkeypatch, capsys
+):
     library.write_text("syntax error")
     monkeypatch.chdir(tmp_path)
     assert run_main([command, *COMMANDS[command]]) == 2

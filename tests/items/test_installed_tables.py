@@ -10,9 +10,8 @@ import pytest
 from rg_env.items.installed_library import prepare_baselines, read_scales
 from rg_env.tasks import library_levels
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
-from rg_env.tasks.scales import Scale, ShippedScales, load_shipped
+from rg_env.tasks.scales import ShippedScales, load_shipped
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 
@@ -27,22 +26,16 @@ TABLE = Baselines(
 )
 
 
-def read(
-    pool: WorkerPool, table: ShippedScales, *tasks: str
-) -> tuple[dict[str, Scale], dict[str, str]]:
+def read(pool, table, *tasks):
     return asyncio.run(read_scales(pool, tasks, shipped=table))
 
 
-def test_the_shipped_scales_hold_for_the_library_they_were_made_from(
-    pool: WorkerPool, logged: pytest.LogCaptureFixture
-) -> None:
+def test_the_shipped_scales_hold_for_the_library_they_were_made_from(pool, logged):
     assert read(pool, SCALES, *SCALES.scales) == (SCALES.scales, {})
     assert logged.text == ""
 
 
-def test_a_task_without_a_curriculum_has_no_scale_and_nothing_is_said(
-    pool: WorkerPool, logged: pytest.LogCaptureFixture
-) -> None:
+def test_a_task_without_a_curriculum_has_no_scale_and_nothing_is_said(pool, logged):
     scales, reasons = read(pool, SCALES, "acre", "gcd")
     assert list(scales) == ["gcd"]
     assert list(reasons) == ["acre"]
@@ -50,8 +43,8 @@ def test_a_task_without_a_curriculum_has_no_scale_and_nothing_is_said(
 
 
 def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one_line(
-    pool: WorkerPool, logged: pytest.LogCaptureFixture
-) -> None:
+    pool, logged
+):
     digests = {**SCALES.digests, "chain_sum": "of another version"}
     del digests["lcm"]  # as of a task that the table does not know
     table = ShippedScales("0.0.1", SCALES.scales, digests)
@@ -65,21 +58,17 @@ def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one
     )
 
 
-def prepare(pool: WorkerPool, table: Baselines, *choices: TaskChoice) -> Baselines:
+def prepare(pool, table, *choices):
     return asyncio.run(prepare_baselines(pool, choices, shipped=table))
 
 
-def test_a_task_that_was_measured_keeps_its_baselines_and_nothing_is_said(
-    pool: WorkerPool, logged: pytest.LogCaptureFixture
-) -> None:
+def test_a_task_that_was_measured_keeps_its_baselines_and_nothing_is_said(pool, logged):
     found = prepare(pool, TABLE, TaskChoice("gcd"), TaskChoice("acre"))
     assert found.of("gcd", {}) == 0.5
     assert logged.text == ""
 
 
-def test_a_task_that_has_changed_has_none_and_is_named(
-    pool: WorkerPool, logged: pytest.LogCaptureFixture
-) -> None:
+def test_a_task_that_has_changed_has_none_and_is_named(pool, logged):
     changed = {"gcd": TaskBaselines("other", 0.0, GCD)}
     table = dataclasses.replace(TABLE, by_task={**TABLE.by_task, **changed})
     found = prepare(pool, table, TaskChoice("gcd"), TaskChoice("lcm"))
@@ -87,9 +76,7 @@ def test_a_task_that_has_changed_has_none_and_is_named(
     assert "and theirs is 0: gcd" in logged.text
 
 
-def test_parameters_of_ones_own_have_none_and_are_named_once(
-    pool: WorkerPool, logged: pytest.LogCaptureFixture
-) -> None:
+def test_parameters_of_ones_own_have_none_and_are_named_once(pool, logged):
     own = TaskChoice("gcd", params={"min_numbers": 3, "max_numbers": 3})
     found = prepare(pool, TABLE, own, TaskChoice("gcd"))
     assert found.of("gcd", own.params) == 0.0

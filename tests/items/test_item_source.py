@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import jobs_for_items
@@ -17,9 +17,7 @@ from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.recent_questions import RecentQuestions
-from rg_env.tasks.sampler import Sampler
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 
@@ -33,17 +31,10 @@ WithSource = Callable[..., Any]
 
 
 @pytest.fixture
-def with_source(pool: WorkerPool) -> WithSource:
-    def run(
-        work: Callable[[ItemSource], Awaitable[Any]],
-        choices: list[TaskChoice],
-        *,
-        at_once: int = 1,
-        lookahead: int = 4,
-    ) -> Any:
-        async def work_and_stop() -> Any:
-            weights = [choice.weight for choice in choices]
-            stream = ItemStream(Sampler(weights, 7), choices)
+def with_source(pool):
+    def run(work, choices, *, at_once=1, lookahead=4):
+        async def work_and_stop():
+            stream = ItemStream(choices, 7)
             source = ItemSource(
                 stream,
                 EntryMaker(pool, stream, making_at_once=at_once, deadline_s=30.0),
@@ -60,29 +51,25 @@ def with_source(pool: WorkerPool) -> WithSource:
     return run
 
 
-async def indices(source: ItemSource, count: int = 8) -> list[int]:
+async def indices(source, count=8):
     return [(await source.next_item()).handle.index for _ in range(count)]
 
 
-def test_items_come_in_the_order_of_the_stream(with_source: WithSource) -> None:
+def test_items_come_in_the_order_of_the_stream(with_source):
     assert with_source(indices, [GOOD]) == list(range(8))
 
 
 @pytest.mark.parametrize(("at_once", "lookahead"), [(1, 1), (2, 12)])
-def test_how_far_ahead_items_are_made_changes_none(
-    with_source: WithSource, at_once: int, lookahead: int
-) -> None:
-    async def questions(source: ItemSource) -> list[str]:
+def test_how_far_ahead_items_are_made_changes_none(with_source, at_once, lookahead):
+    async def questions(source):
         return [(await source.next_item()).entry["question"] for _ in range(8)]
 
     made = with_source(questions, [GOOD], at_once=at_once, lookahead=lookahead)
     assert made == with_source(questions, [GOOD])
 
 
-def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(
-    with_source: WithSource,
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_source):
+    async def work(source):
         got = await indices(source)
         assert got == sorted(set(got))
         assert source.failures["gcd"] == source.position - len(got) > 0
@@ -90,10 +77,8 @@ def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(
     with_source(work, [GOOD, BAD])
 
 
-def test_a_task_that_is_left_out_is_skipped_and_said(
-    with_source: WithSource, logged: pytest.LogCaptureFixture
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_a_task_that_is_left_out_is_skipped_and_said(with_source, logged):
+    async def work(source):
         source.maker.leave_out("lcm", "it is broken")
         tasks = {(await source.next_item()).handle.task for _ in range(8)}
         assert tasks == {"gcd"}
@@ -102,10 +87,8 @@ def test_a_task_that_is_left_out_is_skipped_and_said(
     assert "lcm is left out: it is broken" in logged.text
 
 
-def test_a_position_that_was_saved_gives_the_item_that_would_have_come(
-    with_source: WithSource,
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_a_position_that_was_saved_gives_the_item_that_would_have_come(with_source):
+    async def work(source):
         await indices(source, 3)
         state = source.state_dict()
         expected = await indices(source, 3)
@@ -115,12 +98,10 @@ def test_a_position_that_was_saved_gives_the_item_that_would_have_come(
     with_source(work, [GOOD])
 
 
-def test_a_source_that_can_make_nothing_says_so(
-    with_source: WithSource, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_that_can_make_nothing_says_so(with_source, monkeypatch):
     monkeypatch.setattr(items_module, "MAX_FAILURES_IN_A_ROW", 5)
 
-    async def work(source: ItemSource) -> None:
+    async def work(source):
         with pytest.raises(NoItems):
             await source.next_item()
 
@@ -133,18 +114,18 @@ SLOW = TaskChoice("lcm", params={"sleep_s": 3.0})
 
 
 @pytest.fixture
-def test_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries(monkeypatch):
     """Make the entries of `jobs_for_items` instead of the library's."""
     monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
 
 
-async def tasks_of(source: ItemSource, count: int) -> list[str]:
+async def tasks_of(source, count):
     return [(await source.next_item()).handle.task for _ in range(count)]
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_slow_task_does_not_hold_up_the_others(with_source: WithSource) -> None:
-    async def work(source: ItemSource) -> None:
+def test_a_slow_task_does_not_hold_up_the_others(with_source):
+    async def work(source):
         source.patience_s = 0.05
         assert await tasks_of(source, 6) == ["gcd"] * 6
         assert source.events["items_overtaken"] >= 1
@@ -153,10 +134,8 @@ def test_a_slow_task_does_not_hold_up_the_others(with_source: WithSource) -> Non
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready(
-    with_source: WithSource,
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready(with_source):
+    async def work(source):
         source.patience_s = 0.05
         got: list[str] = []
         while "lcm" not in got:
@@ -170,8 +149,8 @@ def test_an_item_that_was_overtaken_is_handed_out_when_it_is_ready(
 
 @pytest.mark.usefixtures("test_entries")
 def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready(
-    with_source: WithSource,
-) -> None:
+    with_source,
+):
     seconds = {"quick": 0.3, "slow": 4.0, "other": 0.8}
     quick, slow = (
         TaskChoice("lcm", params={"sleep_s": seconds[name]})
@@ -179,7 +158,7 @@ def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready(
     )
     other = TaskChoice("gcd", params={"sleep_s": seconds["other"]})
 
-    async def work(source: ItemSource) -> None:
+    async def work(source):
         source.load_state_dict(
             {
                 "drawn": 3,
@@ -196,9 +175,7 @@ def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready(
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_without_a_run_the_order_is_kept_whatever_it_costs(
-    with_source: WithSource,
-) -> None:
+def test_without_a_run_the_order_is_kept_whatever_it_costs(with_source):
     choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.2})]
     assert with_source(indices, choices, at_once=3) == list(range(8))
 
@@ -206,15 +183,15 @@ def test_without_a_run_the_order_is_kept_whatever_it_costs(
 # -- questions -------------------------------------------------------------------------
 
 
-async def questions_of(source: ItemSource, count: int) -> list[str]:
+async def questions_of(source, count):
     return [(await source.next_item()).entry["question"] for _ in range(count)]
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_question_of_the_evaluation_is_never_asked(with_source: WithSource) -> None:
+def test_a_question_of_the_evaluation_is_never_asked(with_source):
     kept = {f"gcd {number}" for number in range(4)}
 
-    async def work(source: ItemSource) -> None:
+    async def work(source):
         source.keep_for_evaluation(kept)
         assert not kept & set(await questions_of(source, 20))
         assert source.events["evaluations_avoided"] > 0
@@ -223,10 +200,8 @@ def test_a_question_of_the_evaluation_is_never_asked(with_source: WithSource) ->
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_question_is_not_repeated_while_the_task_has_others(
-    with_source: WithSource,
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_a_question_is_not_repeated_while_the_task_has_others(with_source):
+    async def work(source):
         asked = await questions_of(source, 60)
         assert len(set(asked)) >= 59
         assert source.events["repeats_avoided"] > 0
@@ -235,10 +210,8 @@ def test_a_question_is_not_repeated_while_the_task_has_others(
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_task_with_few_questions_repeats_them_and_it_is_counted(
-    with_source: WithSource,
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_a_task_with_few_questions_repeats_them_and_it_is_counted(with_source):
+    async def work(source):
         assert set(await questions_of(source, 20)) == {"gcd 0", "gcd 1"}
         assert source.events["repeats_sampled"] >= 18
 
@@ -246,10 +219,8 @@ def test_a_task_with_few_questions_repeats_them_and_it_is_counted(
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(
-    with_source: WithSource,
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(with_source):
+    async def work(source):
         made = [await source.next_item() for _ in range(12)]
         assert [item.handle.index for item in made] == list(range(12))
         assert all(item.handle.seed >= 2**29 for item in made)
@@ -262,9 +233,9 @@ def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(
 
 @pytest.mark.usefixtures("test_entries")
 def test_a_task_all_of_whose_entries_are_faulty_is_passed_over_without_a_warning(
-    with_source: WithSource, logged: pytest.LogCaptureFixture
-) -> None:
-    async def work(source: ItemSource) -> None:
+    with_source, logged
+):
+    async def work(source):
         assert await tasks_of(source, 12) == ["gcd"] * 12
         assert source.unused["lcm", "its seed is too low"] > 0
         assert not source.failures
@@ -281,19 +252,19 @@ def test_a_task_all_of_whose_entries_are_faulty_is_passed_over_without_a_warning
 @pytest.mark.usefixtures("test_entries")
 @pytest.mark.parametrize("lookaheads", [(4, 4), (1, 12), (12, 1)])
 def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
-    with_source: WithSource, lookaheads: tuple[int, int]
-) -> None:
+    with_source, lookaheads
+):
     choices = [TaskChoice("gcd", params={"space": 40}), TaskChoice("lcm")]
     first, second = lookaheads
     whole = with_source(lambda s: questions_of(s, 40), choices)
 
-    async def begin(source: ItemSource) -> tuple[list[str], str]:
+    async def begin(source):
         asked = await questions_of(source, 20)
         return asked, json.dumps(source.state_dict())
 
     asked, state = with_source(begin, choices, lookahead=first)
 
-    async def resume(source: ItemSource) -> list[str]:
+    async def resume(source):
         source.load_state_dict(json.loads(state))
         return await questions_of(source, 20)
 
@@ -312,10 +283,8 @@ def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
         {"asked": {"gcd": "?"}},
     ],
 )
-def test_a_state_of_another_form_is_refused_and_nothing_changes(
-    with_source: WithSource, changes: dict[str, Any]
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_a_state_of_another_form_is_refused_and_nothing_changes(with_source, changes):
+    async def work(source):
         await indices(source, 2)
         before = source.state_dict()
         with pytest.raises(ValueError, match="items need"):
@@ -326,18 +295,16 @@ def test_a_state_of_another_form_is_refused_and_nothing_changes(
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_two_callers_at_once_get_different_items(with_source: WithSource) -> None:
-    async def work(source: ItemSource) -> None:
+def test_two_callers_at_once_get_different_items(with_source):
+    async def work(source):
         made = await asyncio.gather(*(source.next_item() for _ in range(8)))
         assert sorted(item.handle.index for item in made) == list(range(8))
 
     with_source(work, [GOOD])
 
 
-def test_the_log_says_of_each_fault_how_many_ever_more_seldom(
-    with_source: WithSource, logged: pytest.LogCaptureFixture
-) -> None:
-    async def work(source: ItemSource) -> None:
+def test_the_log_says_of_each_fault_how_many_ever_more_seldom(with_source, logged):
+    async def work(source):
         for _ in range(120):
             source._count_unused("aiw", "aiw: its answer is wrong")
         source._count_unused("aiw", "aiw: its answer depends")

@@ -9,14 +9,13 @@ import pytest
 import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import defaults
-from rg_env.atropos.checked_settings import DATA_DUMPS, CheckedSettings
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.server_settings import ServerSettings, with_checks
-from rg_env.cli import setting_values, settings_command
+from rg_env.atropos.server_list import ServerSettings
+from rg_env.atropos.settings import DATA_DUMPS, CheckedSettings
+from rg_env.cli import settings_command
 from rg_env.cli.setting_options import FIRST
-from rg_env.inference.clients import CLIENTS
 from rg_env.inference.routes import ROUTES
+from rg_env.inference.server_types import CLIENTS
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture
 from rg_env.task_rules.table import TABLE, no_scale_reason
@@ -51,6 +50,8 @@ YAML_EXAMPLES = [
     path for path in EXAMPLES if path.suffix == ".yaml" and path != MIXTURE_EXAMPLE
 ]
 
+START, (START_SERVER,) = ReasoningGymEnv.config_init()
+
 
 def shown(value):
     """Return a default as the table writes it."""
@@ -80,7 +81,7 @@ def test_the_tables_have_the_defaults_of_the_class():
 
 
 def test_the_tables_have_what_config_init_changes():
-    start, default = defaults.env_config(), ReasoningGymEnvConfig()
+    start, default = START, ReasoningGymEnvConfig()
     for row in table("Field"):
         name = codes(row[0])[0]
         value = getattr(start, name)
@@ -89,7 +90,7 @@ def test_the_tables_have_what_config_init_changes():
 
 
 def test_what_config_init_sets_of_the_fields_of_atropos_is_named():
-    start, default = defaults.env_config(), ReasoningGymEnvConfig()
+    start, default = START, ReasoningGymEnvConfig()
     own = {codes(row[0])[0] for row in table("Field")}
     inherited = set(ReasoningGymEnvConfig.model_fields) - own
     changed = {n for n in inherited if getattr(start, n) != getattr(default, n)}
@@ -99,7 +100,7 @@ def test_what_config_init_sets_of_the_fields_of_atropos_is_named():
 
 def test_the_readme_has_ten_settings_with_what_the_commands_start_from():
     rows = table("Setting", [README])
-    starts = {"env": defaults.env_config(), "openai": defaults.servers()[0]}
+    starts = {"env": START, "openai": START_SERVER}
     assert [codes(row[0])[0] for row in rows] == list(FIRST)
     for setting, value, _ in rows:
         section, name = codes(setting)[0].split(".")
@@ -107,7 +108,7 @@ def test_the_readme_has_ten_settings_with_what_the_commands_start_from():
 
 
 def test_the_table_of_server_fields_is_complete_and_has_what_they_start_as():
-    start = with_checks(defaults.servers()[0])
+    start = ServerSettings(**START_SERVER.model_dump())
     rows = {codes(row[0])[0]: codes(row[1])[0] for row in table("Server field")}
     assert rows == {
         name: str(getattr(start, name)) for name in ServerSettings.model_fields
@@ -134,7 +135,7 @@ def built(path):
     """Parse YAML through the option parser, and build all models of it."""
     command = settings_command.serve(ReasoningGymEnv)
     values = command.make_context("serve", ["--config", str(path)]).params
-    chosen = setting_values.read(command, values)
+    chosen = settings_command.read(command, values)
     return chosen.build_env(command.start), chosen.build_servers(command.start)
 
 

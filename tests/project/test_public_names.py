@@ -50,12 +50,6 @@ FUNCTIONS = {
     "_score_answer_with_both_formats": [
         *("self", "model_answer", "rg_item", "dataset_obj")
     ],
-    "_get_task_complexity_level": ["self", "task_name"],
-    "_get_complexity_params_for_task": [
-        *("self", "task_name", "complexity_level", "seed=0")
-    ],
-    "_create_dataset_with_complexity": ["self", "task_name", "current_seed"],
-    "_update_task_performance": ["self", "task_name", "score"],
 }
 ATTRIBUTES = {
     "logger": logging.Logger,

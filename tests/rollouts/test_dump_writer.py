@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rg_env.rollouts import dump_writer
 from rg_env.rollouts.dump_writer import MAX_WAITING_GROUPS, DumpWriter
 from rg_env.rollouts.group_json import encode_line, read_groups
-from rg_env.rollouts.part_files import recover_unfinished
+from rg_env.rollouts.line_file import recover_unfinished
 
 PER_FILE = 3
 
@@ -60,7 +60,7 @@ def start_child(repo_root, folder, program):
         import os, pathlib, resource, signal, sys
         sys.path.insert(0, {str(repo_root)!r})
         from rg_env.rollouts.dump_writer import DumpWriter
-        from rg_env.rollouts.part_files import recover_unfinished
+        from rg_env.rollouts.line_file import recover_unfinished
         folder = pathlib.Path({str(folder)!r})
         writer = DumpWriter(folder, "rollouts", "child", {PER_FILE})
         def write(number):
@@ -104,11 +104,6 @@ def test_nothing_is_made_before_the_first_group(writer, folder):
     assert not folder.exists()
 
 
-def test_an_unfinished_file_has_another_suffix(writer, folder):
-    write(writer, range(2))
-    assert names(folder) == ["rollouts_uuid_0000.jsonl.part"]
-
-
 def test_a_file_is_complete_when_it_is_full(writer, folder):
     write(writer, range(PER_FILE + 1))
     assert names(folder) == [
@@ -146,15 +141,11 @@ def test_a_new_folder_holds_the_next_file_and_leaves_this_one_whole(
     assert all_numbers(tmp_path / "elsewhere") == [1]
 
 
-def test_groups_that_a_caller_appends_are_written_by_finish(writer, folder):
-    write(writer, [0])
-    writer.buffer.append(group(1))
-    assert numbers(writer.finish()) == [0, 1]
-
-
-def test_groups_that_a_caller_appends_to_an_empty_buffer_are_written(writer):
-    writer.buffer.extend([group(0), group(1)])
-    assert numbers(writer.finish()) == [0, 1]
+@pytest.mark.parametrize("written", [0, 1])
+def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
+    write(writer, range(written))
+    writer.buffer.extend([group(7), group(8)])
+    assert numbers(writer.finish()) == [*range(written), 7, 8]
 
 
 def test_progress_is_logged_every_ten_groups(folder, caplog):
@@ -200,10 +191,6 @@ def test_a_breath_is_taken_after_each_rollout():
     assert len(breaths) == 16
 
 
-def test_text_outside_ascii_stays_readable():
-    assert "日本" in encode_line({"text": "日本"}).decode()
-
-
 def test_a_lone_surrogate_is_dumped(writer):
     writer.write({**group(0), "text": "\ud800 日本 \x00"})
     (written,) = read_groups(writer.finish())
@@ -234,23 +221,15 @@ def test_a_group_that_json_cannot_hold_is_lost_alone_and_counted(
 
 
 @pytest.mark.processes
-def test_a_killed_writer_loses_nothing_it_accepted(child, folder):
-    child.kill()
-    child.wait()
-    assert recover_unfinished(folder) == [folder / "rollouts_child_0002.jsonl"]
-    assert all_numbers(folder) == list(range(7))
-    assert not list(folder.glob("*.part"))
-
-
-@pytest.mark.processes
-def test_a_torn_last_line_is_dropped(child, folder):
+@pytest.mark.parametrize("torn", [b"", b'{"item_id": "gcd", "rol'])
+def test_a_killed_writer_loses_nothing_it_accepted(child, folder, torn):
     child.kill()
     child.wait()
     with (folder / "rollouts_child_0002.jsonl.part").open("ab") as file:
-        file.write(b'{"item_id": "gcd", "rol')
-    (recovered,) = recover_unfinished(folder)
-    assert numbers(recovered) == [6]
-    assert recovered.read_bytes().endswith(b"}\n")
+        file.write(torn)
+    assert recover_unfinished(folder) == [folder / "rollouts_child_0002.jsonl"]
+    assert all_numbers(folder) == list(range(7))
+    assert not list(folder.glob("*.part"))
 
 
 @pytest.mark.processes
@@ -259,32 +238,15 @@ def test_the_file_of_a_living_process_is_left_alone(child, folder):
     assert numbers(folder / "rollouts_child_0002.jsonl.part") == [6]
 
 
-def test_the_file_of_another_writer_in_this_process_is_left_alone(writer, folder):
-    write(writer, [0])
+def test_what_holds_no_whole_line_goes_and_other_files_are_left_alone(folder):
     assert recover_unfinished(folder) == []
-    assert numbers(writer.finish()) == [0]
-
-
-def test_what_holds_no_whole_line_is_removed(folder):
-    folder.mkdir()
-    (folder / "a.jsonl.part").write_bytes(b"")
-    (folder / "b.jsonl.part").write_bytes(b'{"torn')
-    assert recover_unfinished(folder) == []
-    assert names(folder) == []
-
-
-def test_complete_files_and_other_files_are_left_alone(folder):
     folder.mkdir()
     (folder / "a.jsonl").write_bytes(b'{"torn')
+    (folder / "b.jsonl.part").write_bytes(b"")
+    (folder / "c.jsonl.part").write_bytes(b'{"torn')
     (folder / "notes.part").write_bytes(b"mine")
     assert recover_unfinished(folder) == []
     assert names(folder) == ["a.jsonl", "notes.part"]
-
-
-def test_without_a_folder_nothing_is_recovered(folder, tmp_path):
-    assert recover_unfinished(folder) == []
-    folder.write_text("a file where the folder should be")
-    assert recover_unfinished(folder) == []
 
 
 def test_what_cannot_be_read_is_named_and_keeps_nothing_else_from_recovery(
@@ -359,32 +321,6 @@ def test_refused_groups_wait_and_are_written_in_order(writer, folder):
     assert writer.groups_total == 3
 
 
-def test_a_disk_that_refuses_is_named_once(writer, folder, caplog):
-    folder.write_text("a file where the folder should be")
-    write(writer, range(5))
-    folder.unlink()
-    write(writer, range(5, 7))
-    told = [(r.levelname, r.getMessage()) for r in caplog.records]
-    assert [level for level, _ in told] == ["ERROR", "WARNING"]
-    assert str(folder) in told[0][1] and "takes groups again" in told[1][1]
-
-
-def test_waiting_groups_have_a_bound_and_what_it_turns_away_is_counted(writer, folder):
-    folder.write_text("a file where the folder should be")
-    write(writer, range(MAX_WAITING_GROUPS + 5))
-    assert len(writer.buffer) == MAX_WAITING_GROUPS
-    assert (writer.groups_total, writer.groups_lost) == (MAX_WAITING_GROUPS, 5)
-
-
-def test_a_disk_that_takes_groups_again_gets_them_even_at_the_bound(writer, folder):
-    folder.write_text("a file where the folder should be")
-    write(writer, range(MAX_WAITING_GROUPS + 5))
-    folder.unlink()
-    write(writer, ["new"])
-    assert all_numbers(folder) == [*range(MAX_WAITING_GROUPS), "new"]
-    assert writer.groups_lost == 5
-
-
 def test_waiting_groups_have_a_bound_of_bytes_too(writer, folder, monkeypatch):
     folder.write_text("a file where the folder should be")
     monkeypatch.setattr(dump_writer, "MAX_WAITING_BYTES", 1000)
@@ -396,16 +332,20 @@ def test_waiting_groups_have_a_bound_of_bytes_too(writer, folder, monkeypatch):
     assert all_numbers(folder) == [0, 1, "new"]
 
 
-def test_groups_that_get_lost_are_said_once_and_counted_when_the_disk_is_well(
+def test_waiting_groups_have_a_bound_and_what_it_turns_away_is_counted_and_said(
     writer, folder, caplog
 ):
     folder.write_text("a file where the folder should be")
     write(writer, range(MAX_WAITING_GROUPS + 5))
+    assert len(writer.buffer) == MAX_WAITING_GROUPS
+    assert (writer.groups_total, writer.groups_lost) == (MAX_WAITING_GROUPS, 5)
     folder.unlink()
     write(writer, ["new"])
-    refused, well = (r.getMessage() for r in caplog.records)
-    assert "takes no groups" in refused and "the next are lost" in refused
-    assert well.endswith("takes groups again; 5 were lost")
+    assert all_numbers(folder) == [*range(MAX_WAITING_GROUPS), "new"]
+    assert [r.levelname for r in caplog.records] == ["ERROR", "WARNING"]
+    refused, passed = (r.getMessage() for r in caplog.records)
+    assert f"{folder} takes no groups" in refused and "the next are lost" in refused
+    assert passed.endswith("takes groups again; 5 were lost")
 
 
 def test_a_group_that_json_cannot_hold_is_lost_alone_while_others_wait(writer, folder):
@@ -442,21 +382,16 @@ class Torn:
 def test_what_a_failed_write_left_is_cut_off_before_the_next(
     writer, folder, monkeypatch
 ):
-    opened = []
-
-    def opening(part, real=dump_writer.open_part):
-        opened.append(Torn(real(part)))
-        return opened[-1]
-
-    monkeypatch.setattr(dump_writer, "open_part", opening)
     write(writer, [0])
-    opened[0].failures = ["write", "truncate"]
+    torn = Torn(writer._file._file)
+    monkeypatch.setattr(writer._file, "_file", torn)
+    torn.failures = ["write", "truncate"]
     write(writer, [1])
     assert (folder / "rollouts_uuid_0000.jsonl.part").read_bytes().endswith(b'{"ite')
-    opened[0].failures = ["truncate"]
+    torn.failures = ["truncate"]
     write(writer, [2])
     assert writer.groups_waiting == 2
-    opened[0].failures = []
+    torn.failures = []
     write(writer, [3])
     assert all_numbers(folder) == [0, 1, 2, 3]
 

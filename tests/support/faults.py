@@ -23,8 +23,8 @@ from rg_env.demo.protocols import (
     SGLANG,
     VLLM,
     Answer,
-    Ask,
     InferenceProtocol,
+    Query,
 )
 
 LONGEST_HANG_S = 30.0
@@ -32,38 +32,15 @@ SLOW_S = 0.4
 RETRY_AFTER_S = 1
 
 SERVER_FAULTS = (
-    "status_500",
-    "status_503",
-    "status_429",
-    "hang",
-    "slow",
-    "reset",
-    "truncated",
-    "not_json",
-    "wrong_shape",
-    "empty_object",
-    "no_choices",
-    "too_few",
-    "too_many",
-    "no_logprobs",
-    "null_logprob",
-    "nan_logprob",
-    "bad_token",
-    "abort_one",
-    "abort_all",
-    "empty_one",
-    "nasty_text",
-    "endless_text",
+    *("status_500", "status_503", "status_429", "hang", "slow", "reset", "truncated"),
+    *("not_json", "wrong_shape", "empty_object", "no_choices", "too_few", "too_many"),
+    *("no_logprobs", "null_logprob", "nan_logprob", "bad_token", "abort_one"),
+    *("abort_all", "empty_one", "nasty_text", "endless_text"),
 )
 """What a request to an inference server can suffer."""
 
 API_FAULTS = (
-    "status_500",
-    "status_400",
-    "not_json",
-    "reset",
-    "slow",
-    "reply_lost",
+    *("status_500", "status_400", "not_json", "reset", "slow", "reply_lost"),
     "faulted_after",
 )
 """What a request to the API can suffer; the last two after it has been served."""
@@ -188,7 +165,7 @@ async def send_half(request: web.Request, body: bytes) -> web.StreamResponse:
 def bend(
     fault: str,
     protocol: InferenceProtocol,
-    ask: Ask,
+    query: Query,
     answer: Answer,
     tokenizer: ChatTokenizer,
     rng: random.Random,
@@ -197,7 +174,7 @@ def bend(
     made = _bend_completions(fault, answer.generations)
     if fault in ("nasty_text", "endless_text"):
         encoding = None if protocol is CHAT else tokenizer
-        made = [_write_bad_text(fault, encoding, ask.max_tokens, rng), *made[1:]]
+        made = [_write_bad_text(fault, encoding, query.max_tokens, rng), *made[1:]]
     return dataclasses.replace(answer, generations=made)
 
 

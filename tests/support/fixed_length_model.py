@@ -33,7 +33,7 @@ from typing import Any
 import orjson
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
-from rg_env.demo.model import TRIAL_TOKENS, Generation, TokenEncoder
+from rg_env.demo.model import PROBE_TOKENS, Generation, TokenEncoder
 from rg_env.task_rules.table import solution
 
 WORDS = """
@@ -191,7 +191,7 @@ class FixedLengthModel:
     async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
         """Answer one prompt n times; what is cut at the limit loses its answer."""
         gold = self._answers.lookup(extract_last_user_message(prompt))
-        self._unknown_questions += gold is None and max_tokens > TRIAL_TOKENS
+        self._unknown_questions += gold is None and max_tokens > PROBE_TOKENS
         length = min(self._tokens, max_tokens)
         made = []
         for place in range(n):

@@ -30,8 +30,8 @@ from rg_env.demo.inference_server import (
     serve_app,
     serve_as_child,
 )
-from rg_env.demo.model import TRIAL_TOKENS, Generation, Model
-from rg_env.demo.protocols import Ask, Body, InferenceProtocol
+from rg_env.demo.model import PROBE_TOKENS, Generation, Model
+from rg_env.demo.protocols import Body, InferenceProtocol, Query
 from tests.support import faults
 from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
 from tests.support.text_models import Arithmetic, Hostile, TextModel
@@ -148,7 +148,7 @@ class FaultyServer(InferenceServer):
         return await self.stats(request)
 
     async def handle(
-        self, request: web.Request, protocol: InferenceProtocol | None
+        self, request: web.Request, protocol: InferenceProtocol | None = None
     ) -> web.StreamResponse:
         self.served.move(+1)
         try:
@@ -157,19 +157,27 @@ class FaultyServer(InferenceServer):
             self.served.move(-1)
 
     async def serve(
-        self, request: web.Request, protocol: InferenceProtocol, body: Body, ask: Ask
+        self,
+        request: web.Request,
+        protocol: InferenceProtocol,
+        body: Body,
+        query: Query,
     ) -> web.StreamResponse:
         self.arrivals.append(time.monotonic())
-        self.trials += ask.max_tokens <= TRIAL_TOKENS
+        self.trials += query.max_tokens <= PROBE_TOKENS
         try:
-            return await self._serve(request, protocol, body, ask)
+            return await self._serve(request, protocol, body, query)
         except asyncio.CancelledError:
             if self.runs.is_set():
-                self.served.record_departure(ask.n)
+                self.served.record_departure(query.n)
             raise
 
     async def _serve(
-        self, request: web.Request, protocol: InferenceProtocol, body: Body, ask: Ask
+        self,
+        request: web.Request,
+        protocol: InferenceProtocol,
+        body: Body,
+        query: Query,
     ) -> web.StreamResponse:
         arrived = time.monotonic()
         await self.runs.wait()
@@ -177,10 +185,10 @@ class FaultyServer(InferenceServer):
         spoilt = await faults.spoil(request, fault)
         if spoilt is not None:
             return spoilt
-        answer = await self.answer(ask)
+        answer = await self.answer(query)
         if fault:
             answer = faults.bend(
-                fault, protocol, ask, answer, self.tokenizer, self._rng
+                fault, protocol, query, answer, self.tokenizer, self._rng
             )
         broken = faults.BROKEN.get((protocol, fault))
         shaped = protocol.shape(body, answer) if broken is None else broken
@@ -190,7 +198,7 @@ class FaultyServer(InferenceServer):
         await self.runs.wait()
         if fault == "truncated":
             return await faults.send_half(request, encoded)
-        if ask.max_tokens > TRIAL_TOKENS:
+        if query.max_tokens > PROBE_TOKENS:
             self.served.record_reply(answer.generations)
         return web.Response(body=encoded, content_type="application/json")
 

@@ -22,10 +22,7 @@ GUARD_S = 120.0
 GUARDED = sorted(task for task, rules in TABLE.items() if rules.guard)
 NUM_SEEDS = 40
 FORMULAS = [
-    "countdown",
-    "puzzle24",
-    "simple_integration",
-    "intermediate_integration",
+    *("countdown", "puzzle24", "simple_integration", "intermediate_integration"),
     "polynomial_multiplication",
 ]
 LISTS = ["binary_matrix", "spiral_matrix", "string_insertion", "n_queens"]
@@ -42,25 +39,18 @@ HONEST = {
     ],
     "puzzle24": ["10*2 + 6 - 2", "(1+3)*(2+4)", "8/(3-8/3)", "-(-8)*3 + 1 - 1"],
     "simple_integration": [
-        "9*x**8/7 - 11*x**4/5 - x/2 + C",
-        "X**2/2+C",
-        "(1/3)*x**3 + (5/2)*x**2 - 7*x + C",
-        "0.5*x**2 + 1.25*x**(-2) + c",
-        "x^2 + C",
-        "x*(x*(2*x + 3) + 4) + C",
+        *("9*x**8/7 - 11*x**4/5 - x/2 + C", "X**2/2+C"),
+        *("(1/3)*x**3 + (5/2)*x**2 - 7*x + C", "0.5*x**2 + 1.25*x**(-2) + c"),
+        *("x^2 + C", "x*(x*(2*x + 3) + 4) + C"),
     ],
     "intermediate_integration": [
         "exp(x)*sin(x)/2 + exp(x)*cos(x)/2 + C",
         "-8192*x**5/5 + 7168*x**4 - 12544*x**3 + 10976*x**2 - 4802*x + C",
         "-3*x**3*sin(x) - 9*x**2*cos(x) + 18*x*sin(x) + 18*cos(x) + C",
-        "2*(5*x + 2)**(3/2)/15 + C",
-        "sqrt(2*x + 1) + x**0.5 + C",
-        "log(Abs(x + 1)) + ln(abs(x - 1)) + C",
-        "atan(2*x)/2 + asin(x/3) + C",
-        "E**(2*x)/2 + 2**x + C",
-        "tan(x)**2/2 + sec(x) + cosh(x) + pi*x + C",
-        "(x**2 - 2*x + 2)*exp(x) + exp(10*x**2)/20 + C",
-        "sin(x)**4/4 + C",
+        *("2*(5*x + 2)**(3/2)/15 + C", "sqrt(2*x + 1) + x**0.5 + C"),
+        *("log(Abs(x + 1)) + ln(abs(x - 1)) + C", "atan(2*x)/2 + asin(x/3) + C"),
+        *("E**(2*x)/2 + 2**x + C", "tan(x)**2/2 + sec(x) + cosh(x) + pi*x + C"),
+        *("(x**2 - 2*x + 2)*exp(x) + exp(10*x**2)/20 + C", "sin(x)**4/4 + C"),
     ],
     "polynomial_multiplication": [
         "6624*y**6 + 1794*y**5 + 12327*y**4 + 6652*y**3 + 6270*y**2 + 2714*y",
@@ -127,20 +117,11 @@ def test_no_code_reaches_an_evaluator(task: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "power:tower",
-        "power:tower_caret",
-        "power:tower_signs",
-        "power:tower_by_logarithm",
-        "power:tower_by_tangent",
-        "power:tower_by_E",
-        "power:tower_by_root",
-        "power:power_by_cancelling",
-        "power:product_of_powers",
-        "power:root",
-        "number:exponent",
-        "nesting:parentheses_90",
-        "nesting:calls_60",
-        "nesting:sum_distinct",
+        *("power:tower", "power:tower_caret", "power:tower_signs"),
+        *("power:tower_by_logarithm", "power:tower_by_tangent", "power:tower_by_E"),
+        *("power:tower_by_root", "power:power_by_cancelling"),
+        *("power:product_of_powers", "power:root", "number:exponent"),
+        *("nesting:parentheses_90", "nesting:calls_60", "nesting:sum_distinct"),
     ],
 )
 def test_no_explosion_reaches_sympy(task: str, name: str) -> None:
@@ -178,25 +159,9 @@ def test_a_costly_answer_is_refused(task: str, answer: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "24 # 1 2 3 4",
-        "len('aaa')",
-        "1 + 2 = 3",
-        "2**3",
-        "7//2",
-        "3!",
-        "2.5 + 1",
-        "1_000",
-        "0x10",
-        "1e3",
-        "x + 1",
-        "(1 + 2",
-        "1 + 2)",
-        "1 2",
-        "",
-        "1 +",
-        "1 \u2212 2",
-        "\uff11 + 2",
-        "1;2",
+        *("24 # 1 2 3 4", "len('aaa')", "1 + 2 = 3", "2**3", "7//2", "3!", "2.5 + 1"),
+        *("1_000", "0x10", "1e3", "x + 1", "(1 + 2", "1 + 2)", "1 2", "", "1 +"),
+        *("1 \u2212 2", "\uff11 + 2", "1;2"),
     ],
 )
 def test_countdown_takes_arithmetic_alone(answer: str) -> None:

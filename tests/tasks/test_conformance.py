@@ -17,7 +17,6 @@ from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.scoring.score import WRONG_AT_MOST, Score, read_rows
 from rg_env.tasks.library_import import TASKS
-from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 
@@ -46,14 +45,14 @@ PAYS_FOR_NOTHING: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module", params=TASKS)
-def task(request: pytest.FixtureRequest) -> str:
+def task(request):
     return str(request.param)
 
 
 _asked: dict[str, list[int]] = {}
 
 
-def asked_seeds(pool: WorkerPool, task: str) -> list[int]:
+def asked_seeds(pool, task):
     """Return seeds whose entries are asked, as many as there are `SEEDS`."""
     if task not in _asked:
         job = jobs_for_conformance.asked_seed
@@ -63,7 +62,7 @@ def asked_seeds(pool: WorkerPool, task: str) -> list[int]:
     return _asked[task]
 
 
-def for_every_seed(pool: WorkerPool, job: Callable[..., Any], task: str) -> list[Entry]:
+def for_every_seed(pool, job, task):
     """Run a job on every seed that is asked, all at once, shape (len(SEEDS),)."""
     leading = (task, {}) if job is worker_jobs.make_entry else (task,)
     seeds = asked_seeds(pool, task)
@@ -72,16 +71,16 @@ def for_every_seed(pool: WorkerPool, job: Callable[..., Any], task: str) -> list
 
 
 @pytest.fixture(scope="module")
-def entries(pool: WorkerPool, task: str) -> list[Entry]:
+def entries(pool, task):
     return for_every_seed(pool, worker_jobs.make_entry, task)
 
 
-def score(pool: WorkerPool, task: str, entry: Entry, *answers: str) -> list[Score]:
+def score(pool, task, entry, *answers):
     call = (worker_jobs.score_answers, task, {}, entry, answers)
     return read_rows(answers, pool.call(*call, deadline_s=DEADLINE_S))
 
 
-def right_answer(task: str, entry: Entry) -> str | None:
+def right_answer(task, entry):
     """Return an answer known to be right, None where the library knows none."""
     if task in SOLUTION_IN_METADATA:
         return SOLUTION_IN_METADATA[task](entry["metadata"])
@@ -89,36 +88,32 @@ def right_answer(task: str, entry: Entry) -> str | None:
     return answer
 
 
-def assert_is_entry(entry: Entry) -> None:
+def assert_is_entry(entry):
     assert isinstance(entry["question"], str) and entry["question"].strip()
     assert isinstance(entry["answer"], str | None)
     assert isinstance(entry["metadata"], dict)
 
 
-def test_the_tables_name_tasks_that_exist() -> None:
+def test_the_tables_name_tasks_that_exist():
     assert {*SOLUTION_IN_METADATA, *NO_SOLUTION, *PAYS_FOR_NOTHING} <= set(TASKS)
 
 
-def test_an_entry_has_question_answer_and_metadata(entries: list[Entry]) -> None:
+def test_an_entry_has_question_answer_and_metadata(entries):
     for entry in entries:
         assert_is_entry(entry)
 
 
-def test_the_highest_seed_makes_an_entry(pool: WorkerPool, task: str) -> None:
+def test_the_highest_seed_makes_an_entry(pool, task):
     arguments = (jobs_for_conformance.make_asked_entry, task, {}, HIGHEST_SEED)
     assert_is_entry(pool.call(*arguments, deadline_s=DEADLINE_S))
 
 
-def test_gold_is_missing_in_the_listed_tasks_alone(
-    task: str, entries: list[Entry]
-) -> None:
+def test_gold_is_missing_in_the_listed_tasks_alone(task, entries):
     is_listed = task in SOLUTION_IN_METADATA or task in NO_SOLUTION
     assert [entry["answer"] is None for entry in entries] == [is_listed] * len(SEEDS)
 
 
-def test_the_right_answer_scores_one(
-    pool: WorkerPool, task: str, entries: list[Entry]
-) -> None:
+def test_the_right_answer_scores_one(pool, task, entries):
     for entry in entries:
         answer = right_answer(task, entry)
         if answer is None:
@@ -127,28 +122,15 @@ def test_the_right_answer_scores_one(
             assert score(pool, task, entry, answer) == [Score(1.0, "right", answer)]
 
 
-def test_an_entry_made_again_is_the_same(
-    pool: WorkerPool, task: str, entries: list[Entry]
-) -> None:
-    assert for_every_seed(pool, worker_jobs.make_entry, task) == entries
+def test_an_entry_is_the_same_again_elsewhere_and_afresh(
+    pool, other_pool, task, entries
+):
+    make, afresh = worker_jobs.make_entry, jobs_for_conformance.build_entry_afresh
+    for where, job in ((pool, make), (other_pool, make), (pool, afresh)):
+        assert for_every_seed(where, job, task) == entries, job
 
 
-def test_an_entry_is_the_same_in_other_processes(
-    other_pool: WorkerPool, task: str, entries: list[Entry]
-) -> None:
-    assert for_every_seed(other_pool, worker_jobs.make_entry, task) == entries
-
-
-def test_an_entry_is_what_a_new_dataset_makes(
-    pool: WorkerPool, task: str, entries: list[Entry]
-) -> None:
-    job = jobs_for_conformance.build_entry_afresh
-    assert for_every_seed(pool, job, task) == entries
-
-
-def test_saying_nothing_pays_in_the_listed_tasks_alone(
-    pool: WorkerPool, task: str, entries: list[Entry]
-) -> None:
+def test_saying_nothing_pays_in_the_listed_tasks_alone(pool, task, entries):
     paid = 0.0
     for entry in entries:
         texts = [text for text in ("", "...") if text != entry["answer"]]
@@ -157,14 +139,12 @@ def test_saying_nothing_pays_in_the_listed_tasks_alone(
     assert (paid > WRONG_AT_MOST) == (task in PAYS_FOR_NOTHING)
 
 
-def test_no_answer_scores_zero(task: str, entries: list[Entry]) -> None:
+def test_no_answer_scores_zero(task, entries):
     handle = TaskHandle(task)
     assert {handle.score_answer(None, entry) for entry in entries} == {0.0}
 
 
-def test_scores_survive_the_way_between_processes(
-    pool: WorkerPool, task: str, entries: list[Entry]
-) -> None:
+def test_scores_survive_the_way_between_processes(pool, task, entries):
     for seed, entry in zip(asked_seeds(pool, task), entries, strict=True):
         gold = right_answer(task, entry) or "no solution"
         answers = [gold, f"{gold} or so"]

@@ -8,8 +8,8 @@ import pytest
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, LevelRule
-from rg_env.tasks.item_stream import ItemStream, evaluation_specs
-from rg_env.tasks.sampler import MAX_ATTEMPTS, Sampler
+from rg_env.tasks.item_stream import ItemStream
+from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice
 
@@ -23,9 +23,8 @@ def difficulty(mode="random", low=0.0, high=1.0):
     return Difficulty(SCALES, rules, Curriculum(0.7))
 
 
-def stream(levels=None, adaptive=None, choices=CHOICES, **sampler):
-    weights = [choice.weight for choice in choices]
-    return ItemStream(Sampler(weights, 42, **sampler), choices, levels, adaptive)
+def stream(levels=None, adaptive=None, choices=CHOICES, **shard):
+    return ItemStream(choices, 42, difficulty=levels, adaptive=adaptive, **shard)
 
 
 def specs(source, count=200):
@@ -129,24 +128,28 @@ def test_attempts_of_a_draw_share_no_seed_with_any_other():
     assert len(set(seeds)) == len(seeds)
 
 
-# -- evaluation ------------------------------------------------------------------------
+# -- the place in the stream -----------------------------------------------------------
 
 
-def test_evaluation_keeps_the_defaults_where_levels_move():
-    for mode in ("random", "curriculum"):
-        found = evaluation_specs(CHOICES, 5, 123, difficulty(mode))
-        assert found == evaluation_specs(CHOICES, 5, 123)
+@pytest.mark.parametrize("num_shards", [2, 3, 7])
+def test_shards_part_the_stream_without_gap_or_overlap(num_shards):
+    shards = [
+        specs(stream(shard_index=index, num_shards=num_shards), 10)
+        for index in range(num_shards)
+    ]
+    found = {s.index: s.task for shard in shards for s in shard}
+    assert found == {s.index: s.task for s in specs(stream(), 10 * num_shards)}
+    assert [s.index for s in shards[1][:3]] == [1, 1 + num_shards, 1 + 2 * num_shards]
 
 
-def test_no_two_attempts_at_evaluation_items_share_a_seed():
-    found = evaluation_specs(CHOICES, 50, 123)
-    seeds = [each.seed for spec in found for each in (spec, *spec.others)]
-    assert len(seeds) == len(found) * MAX_ATTEMPTS
-    assert len(set(seeds)) == len(seeds)
+def test_a_resumed_stream_continues_at_the_next_draw():
+    first, resumed = stream(difficulty()), stream(difficulty())
+    specs(first, 12)
+    resumed.position = first.position
+    assert specs(resumed, 8) == specs(stream(difficulty()), 20)[12:]
 
 
-def test_evaluation_is_at_the_level_that_is_fixed():
-    found = evaluation_specs(CHOICES, 4, 123, difficulty("fixed", 1.0, 1.0))
-    hardest = [s.params for s in found if s.task == "gcd"]
-    assert hardest == [SCALES["gcd"].steps[-1].params] * 4
-    assert {s.level for s in found} == {1.0}
+@pytest.mark.parametrize("position", [-1, "3", None, [], 1.0])
+def test_a_position_that_makes_no_sense_is_refused(position):
+    with pytest.raises(ValueError, match="position must be at least 0"):
+        stream().position = position

@@ -60,13 +60,13 @@ def questions():
     """A filter that keeps "kept" for the evaluation and has asked "asked"."""
     questions = QuestionFilter()
     questions.keep_for_evaluation(["kept"])
-    questions.asked.add("gcd", "asked")
+    questions.recent.add("gcd", "asked")
     return questions
 
 
 @pytest.mark.parametrize("attempt", range(MAX_ATTEMPTS))
 def test_a_fresh_question_is_asked_and_is_fresh_no_more(questions, attempt):
-    assert questions.judge("gcd", "new", attempt) == Ruling("ask")
+    assert questions.judge("gcd", "new", attempt) == Ruling("sample")
     assert questions.judge("gcd", "new", 0) == Ruling("retry", "repeats_avoided")
 
 
@@ -90,7 +90,7 @@ def test_another_attempt_is_made_while_there_is_one(
     [
         (None, Ruling("skip", "items_unusable")),
         ("kept", Ruling("skip", "evaluations_skipped")),
-        ("asked", Ruling("ask", "repeats_sampled")),
+        ("asked", Ruling("sample", "repeats_sampled")),
     ],
 )
 def test_at_the_last_attempt_only_a_repeat_is_asked(questions, question, ruling):
@@ -98,13 +98,13 @@ def test_at_the_last_attempt_only_a_repeat_is_asked(questions, question, ruling)
 
 
 def test_what_is_not_asked_is_not_remembered(questions):
-    before = questions.asked.state_dict()
+    before = questions.recent.state_dict()
     for attempt in range(MAX_ATTEMPTS):
         questions.judge("gcd", "kept", attempt)
         questions.judge("gcd", None, attempt)
-    assert questions.asked.state_dict() == before
+    assert questions.recent.state_dict() == before
 
 
 def test_a_question_kept_for_the_evaluation_is_kept_from_every_task(questions):
     assert questions.judge("lcm", "kept", 0).action == "retry"
-    assert questions.judge("lcm", "asked", 0) == Ruling("ask")
+    assert questions.judge("lcm", "asked", 0) == Ruling("sample")

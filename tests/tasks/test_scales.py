@@ -19,7 +19,6 @@ from rg_env.tasks.scales import (
     Step,
     load_shipped,
 )
-from rg_env.workers.worker_pool import WorkerPool
 from tools.make_scales import table_text
 
 MakeEntry = Callable[..., dict[str, Any]]
@@ -40,7 +39,7 @@ FAST_TASKS = [
 ]
 
 
-def repaired_levels(task: str) -> list[library_levels.CurriculumLevel]:
+def repaired_levels(task):
     repair = rules_of(task).level_repair
     return library_levels.curriculum_levels(task, repair.overrides if repair else None)
 
@@ -50,13 +49,11 @@ def repaired_levels(task: str) -> list[library_levels.CurriculumLevel]:
 
 @pytest.mark.parametrize(("level", "number"), [(0.0, 0), (0.5, 1), (1.0, 2)])
 @pytest.mark.parametrize("mix", [0.0, 0.999])
-def test_a_level_that_is_a_step_gives_that_step(
-    level: float, number: int, mix: float
-) -> None:
+def test_a_level_that_is_a_step_gives_that_step(level, number, mix):
     assert THREE_STEPS.step_at(level, mix) is STEPS[number]
 
 
-def test_between_two_steps_the_upper_one_comes_as_often_as_the_fraction_says() -> None:
+def test_between_two_steps_the_upper_one_comes_as_often_as_the_fraction_says():
     mixes = [n / 1000 for n in range(1000)]
     uppers = sum(THREE_STEPS.step_at(0.625, mix) is STEPS[2] for mix in mixes)
     lowers = sum(THREE_STEPS.step_at(0.625, mix) is STEPS[1] for mix in mixes)
@@ -64,18 +61,18 @@ def test_between_two_steps_the_upper_one_comes_as_often_as_the_fraction_says() -
 
 
 @pytest.mark.parametrize("level", [-0.1, 1.1, float("nan")])
-def test_a_level_off_the_scale_is_refused(level: float) -> None:
+def test_a_level_off_the_scale_is_refused(level):
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         THREE_STEPS.step_at(level, 0.0)
 
 
-def test_a_scale_of_one_step_gives_it_at_every_level_and_is_dead() -> None:
+def test_a_scale_of_one_step_gives_it_at_every_level_and_is_dead():
     scale = Scale("some_task", STEPS[:1])
     assert all(scale.step_at(n / 10, 0.5) is STEPS[0] for n in range(11))
     assert scale.is_dead
 
 
-def test_a_step_stands_where_its_level_gives_it() -> None:
+def test_a_step_stands_where_its_level_gives_it():
     for number, step in enumerate(STEPS):
         assert THREE_STEPS.step_at(THREE_STEPS.level_of(number), 0.999) is step
 
@@ -83,7 +80,7 @@ def test_a_step_stands_where_its_level_gives_it() -> None:
 # -- the shipped table -----------------------------------------------------------------
 
 
-def test_a_table_that_was_written_is_read_as_it_was(tmp_path: Any) -> None:
+def test_a_table_that_was_written_is_read_as_it_was(tmp_path):
     scale = Scale("a", STEPS, (SkippedLevel(3, 'it "hangs"'),), "näher", 0.5, True)
     table = ShippedScales("1.2.3", {"a": scale}, {"a": "f00"})
     path = tmp_path / "scales.json"
@@ -91,22 +88,22 @@ def test_a_table_that_was_written_is_read_as_it_was(tmp_path: Any) -> None:
     assert load_shipped(path) == table
 
 
-def test_the_table_is_as_its_script_writes_it() -> None:
+def test_the_table_is_as_its_script_writes_it():
     assert table_text(SHIPPED) == TABLE.read_text(encoding="utf-8")
 
 
-def test_the_table_is_of_the_installed_library() -> None:
+def test_the_table_is_of_the_installed_library():
     assert library.describe().version == SHIPPED.library_version
 
 
-def test_every_task_has_a_scale_or_a_reason_why_not() -> None:
+def test_every_task_has_a_scale_or_a_reason_why_not():
     tasks = {*library.describe().tasks, library.MIXTURE}
     fixed = {task for task, rules in RULES.items() if rules.fixed_level}
     assert SHIPPED.scales.keys() | fixed == tasks
     assert all(SHIPPED.scales[task].is_dead for task in SHIPPED.scales.keys() & fixed)
 
 
-def test_every_level_of_the_library_is_a_step_or_is_skipped_for_a_reason() -> None:
+def test_every_level_of_the_library_is_a_step_or_is_skipped_for_a_reason():
     total = 0
     for task, scale in SHIPPED.scales.items():
         used = [level for step in scale.steps for level in step.levels]
@@ -119,7 +116,7 @@ def test_every_level_of_the_library_is_a_step_or_is_skipped_for_a_reason() -> No
 
 
 @pytest.mark.parametrize("task", SHIPPED.scales)
-def test_a_step_sets_what_the_library_says_of_its_levels(task: str) -> None:
+def test_a_step_sets_what_the_library_says_of_its_levels(task):
     levels = repaired_levels(task)
     for step in SHIPPED.scales[task].steps:
         assert [levels[number].params for number in step.levels] == [step.params] * len(
@@ -129,9 +126,7 @@ def test_a_step_sets_what_the_library_says_of_its_levels(task: str) -> None:
 
 
 @pytest.mark.parametrize("task", SHIPPED.scales)
-def test_neighbouring_steps_differ_and_the_default_lies_where_nothing_is_set(
-    task: str,
-) -> None:
+def test_neighbouring_steps_differ_and_the_default_lies_where_nothing_is_set(task):
     scale = SHIPPED.scales[task]
     for lower, upper in zip(scale.steps, scale.steps[1:], strict=False):
         assert lower.params != upper.params
@@ -142,7 +137,7 @@ def test_neighbouring_steps_differ_and_the_default_lies_where_nothing_is_set(
         assert not scale.step_at(scale.default_level, 0.999).params
 
 
-def test_the_digests_are_those_of_the_installed_library(pool: WorkerPool) -> None:
+def test_the_digests_are_those_of_the_installed_library(pool):
     digests = pool.call(worker_jobs.curriculum_digests, deadline_s=GUARD_S)
     assert digests == SHIPPED.digests
 
@@ -150,7 +145,7 @@ def test_the_digests_are_those_of_the_installed_library(pool: WorkerPool) -> Non
 # -- items over the scale --------------------------------------------------------------
 
 
-def ends(make_asked_entry: MakeEntry, task: str, seed: int) -> tuple[str, str]:
+def ends(make_asked_entry, task, seed):
     """Return the questions of a seed at both ends of a scale."""
     steps = SHIPPED.scales[task].steps
     low, high = (make_asked_entry(task, steps[end].params, seed) for end in (0, -1))
@@ -158,22 +153,18 @@ def ends(make_asked_entry: MakeEntry, task: str, seed: int) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("task", FAST_TASKS)
-def test_the_hardest_item_is_not_the_easiest(
-    make_asked_entry: MakeEntry, task: str
-) -> None:
+def test_the_hardest_item_is_not_the_easiest(make_asked_entry, task):
     pairs = [ends(make_asked_entry, task, seed) for seed in SEEDS]
     assert any(low != high for low, high in pairs)
 
 
-def test_most_tasks_are_fast_enough_to_be_compared() -> None:
+def test_most_tasks_are_fast_enough_to_be_compared():
     assert len(FAST_TASKS) > 80
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("task", ["codeio", "rearc", "spell_backward"])
-def test_an_item_does_not_depend_on_the_level_its_worker_made_before(
-    other_pool: WorkerPool, task: str
-) -> None:
+def test_an_item_does_not_depend_on_the_level_its_worker_made_before(other_pool, task):
     steps = SHIPPED.scales[task].steps
     low, high, low_again = (
         other_pool.call(

@@ -46,35 +46,24 @@ def refusal(**settings):
 
 
 def test_by_default_every_task_is_chosen_with_the_same_weight():
-    assert weights() == dict.fromkeys(CATEGORIES, 1.0)
+    assert weights() == weights(tasks=["*"]) == dict.fromkeys(CATEGORIES, 1.0)
 
 
-def test_tasks_are_named():
-    assert chosen(tasks=["maze", "gcd"]) == ["gcd", "maze"]
-
-
-def test_a_pattern_names_all_that_match():
-    assert chosen(tasks=["*_sorting", "gcd"]) == [
-        "gcd",
-        "number_sorting",
-        "word_sorting",
-    ]
-
-
-def test_a_category_names_its_tasks_beside_the_named_ones():
-    assert chosen(categories=["arithmetic"], tasks=["maze"]) == ["gcd", "lcm", "maze"]
-
-
-def test_exclusions_are_taken_away_last():
-    assert chosen(exclude_tasks=["*_sorting"]) == ["gcd", "lcm", "maze"]
-    assert chosen(tasks=["gcd", "lcm"], exclude_tasks=["lcm", "maze"]) == ["gcd"]
-
-
-def test_a_task_named_twice_is_one_choice():
-    assert select(tasks=["gcd", "g*", "gcd"], categories=["arithmetic"]) == (
-        TaskChoice("gcd"),
-        TaskChoice("lcm"),
-    )
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"tasks": ["maze", "gcd"]}, "gcd maze"),
+        ({"tasks": ["*_sorting", "gcd"]}, "gcd number_sorting word_sorting"),
+        ({"categories": ["arithmetic"], "tasks": ["maze"]}, "gcd lcm maze"),
+        ({"exclude_tasks": ["*_sorting"]}, "gcd lcm maze"),
+        ({"tasks": ["gcd", "lcm"], "exclude_tasks": ["lcm", "maze"]}, "gcd"),
+        ({"tasks": ["gcd", "g*", "gcd"], "categories": ["arithmetic"]}, "gcd lcm"),
+        ({"exclude_tasks": ["composite"]}, " ".join(sorted(CATEGORIES))),
+        ({"tasks": ["composite", "gcd"], "exclude_tasks": ["composite"]}, "gcd"),
+    ],
+)
+def test_names_patterns_and_categories_choose_and_exclusions_come_last(settings, names):
+    assert chosen(**settings) == names.split()
 
 
 def test_the_order_of_the_settings_has_no_part_in_the_choices():
@@ -140,25 +129,17 @@ def test_an_excluded_task_is_not_asked_by_the_mixture_either():
     assert weights(**settings) == {"maze": 1.0}
 
 
-def test_the_mixture_can_be_excluded_by_name():
-    assert chosen(exclude_tasks=["composite"]) == sorted(CATEGORIES)
-    assert chosen(tasks=["composite", "gcd"], exclude_tasks=["composite"]) == ["gcd"]
-
-
-def test_a_pattern_does_not_name_the_mixture():
-    assert weights(tasks=["*"]) == dict.fromkeys(CATEGORIES, 1.0)
-
-
 # -- refusals --------------------------------------------------------------------------
+
+
+NOTHING_LEFT = "tasks: nothing is left to sample; choose a task or exclude fewer"
+MAZE = "unknown task 'mase'; did you mean 'maze'?"
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (
-            {"tasks": ["number_sortign"]},
-            "tasks: unknown task 'number_sortign'; did you mean 'number_sorting'?",
-        ),
+        ({"tasks": ["mase"]}, f"tasks: {MAZE}"),
         (
             {"tasks": ["gcd", "zzz*"]},
             (
@@ -170,30 +151,16 @@ def test_a_pattern_does_not_name_the_mixture():
             {"categories": ["arithmetical"]},
             "categories: unknown category 'arithmetical'; did you mean 'arithmetic'?",
         ),
-        (
-            {"exclude_tasks": ["mase"]},
-            "exclude_tasks: unknown task 'mase'; did you mean 'maze'?",
-        ),
-        (
-            {"task_weights": {"mase": 1.0}},
-            "task_weights: unknown task 'mase'; did you mean 'maze'?",
-        ),
-        (
-            {"task_params": {"mase": {}}},
-            "task_params: unknown task 'mase'; did you mean 'maze'?",
-        ),
+        ({"exclude_tasks": ["mase"]}, f"exclude_tasks: {MAZE}"),
+        ({"task_weights": {"mase": 1.0}}, f"task_weights: {MAZE}"),
+        ({"task_params": {"mase": {}}}, f"task_params: {MAZE}"),
         (
             {"tasks": ["gcd"], "task_weights": {"maze": 1.0}},
             "task_weights: 'maze' is not among the chosen tasks",
         ),
-        (
-            {"exclude_tasks": ["*"]},
-            "tasks: nothing is left to ask; choose at least one task or exclude fewer",
-        ),
-        (
-            {"tasks": []},
-            "tasks: nothing is left to ask; choose at least one task or exclude fewer",
-        ),
+        ({"exclude_tasks": ["*"]}, NOTHING_LEFT),
+        ({"tasks": []}, NOTHING_LEFT),
+        (mixture({"name": "gcd"}, exclude_tasks=["gcd"]), NOTHING_LEFT),
     ],
 )
 def test_a_refusal_names_the_field_what_was_found_and_the_nearest(settings, sentence):
@@ -208,73 +175,36 @@ def test_a_weight_must_be_a_positive_number(weight):
     assert said == f"task_params.composite.datasets.gcd: {sentence}"
 
 
+IS_NO_LIST = "a list of name, weight and config, found"
+
+
 @pytest.mark.parametrize(
-    ("params", "sentence"),
+    ("datasets", "sentence"),
     [
+        ([], f": {IS_NO_LIST} []"),
+        ("gcd", f": {IS_NO_LIST} 'gcd'"),
+        (["gcd"], ": each needs a name, found 'gcd'"),
+        ([{"name": ["gcd"]}], ": each needs a name, found {'name': ['gcd']}"),
+        ([{"name": "mase"}], f": {MAZE}"),
         (
-            {"dataset": []},
-            (
-                "task_params.composite: unknown parameter 'dataset'; did you mean"
-                " 'datasets'?"
-            ),
+            [{"name": "composite"}],
+            ".composite: a mixture in a mixture needs its datasets",
         ),
         (
-            {"datasets": []},
-            (
-                "task_params.composite.datasets: a list of name, weight and config,"
-                " found []"
-            ),
+            [{"name": "gcd", "weights": 2}],
+            ".gcd: unknown key 'weights'; did you mean 'weight'?",
         ),
         (
-            {"datasets": "gcd"},
-            (
-                "task_params.composite.datasets: a list of name, weight and config,"
-                " found 'gcd'"
-            ),
-        ),
-        (
-            {"datasets": ["gcd"]},
-            "task_params.composite.datasets: each needs a name, found 'gcd'",
-        ),
-        (
-            {"datasets": [{"name": ["gcd"]}]},
-            (
-                "task_params.composite.datasets: each needs a name,"
-                " found {'name': ['gcd']}"
-            ),
-        ),
-        (
-            {"datasets": [{"name": "mase"}]},
-            "task_params.composite.datasets: unknown task 'mase'; did you mean 'maze'?",
-        ),
-        (
-            {"datasets": [{"name": "composite"}]},
-            (
-                "task_params.composite.datasets.composite: a mixture in a mixture needs"
-                " its datasets"
-            ),
-        ),
-        (
-            {"datasets": [{"name": "gcd", "weights": 2}]},
-            (
-                "task_params.composite.datasets.gcd: unknown key 'weights';"
-                " did you mean 'weight'?"
-            ),
-        ),
-        (
-            {"datasets": [{"name": "gcd", "config": ["a"]}]},
-            (
-                "task_params.composite.datasets.gcd: config holds parameters by name,"
-                " found ['a']"
-            ),
+            [{"name": "gcd", "config": ["a"]}],
+            ".gcd: config holds parameters by name, found ['a']",
         ),
     ],
 )
-def test_a_mixture_that_makes_no_sense_is_refused(params, sentence):
-    said = refusal(tasks=["composite"], task_params={"composite": params})
-    assert said == sentence
-
-
-def test_a_mixture_of_excluded_tasks_leaves_nothing():
-    settings = mixture({"name": "gcd"}, exclude_tasks=["gcd"])
-    assert "nothing is left" in refusal(**settings)
+def test_a_mixture_that_makes_no_sense_is_rejected(datasets, sentence):
+    settings = {"tasks": ["composite"]}
+    said = refusal(**settings, task_params={"composite": {"datasets": datasets}})
+    assert said == f"task_params.composite.datasets{sentence}"
+    said = refusal(**settings, task_params={"composite": {"dataset": datasets}})
+    assert said == (
+        "task_params.composite: unknown parameter 'dataset'; did you mean 'datasets'?"
+    )

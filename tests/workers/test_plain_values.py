@@ -42,14 +42,14 @@ PLAIN = st.recursive(
 )
 
 
-def written_by_hand(value: object) -> bytes:
+def written_by_hand(value):
     return json.dumps(value).encode()
 
 
-def seconds_to_read(body: bytes) -> float:
+def seconds_to_read(body):
     """CPU time of this thread; the least of some, for there are garbage collections."""
 
-    def once() -> float:
+    def once():
         began = time.thread_time()
         with contextlib.suppress(ValueError):
             unpack(body)
@@ -58,7 +58,7 @@ def seconds_to_read(body: bytes) -> float:
     return min(once() for _ in range(3))
 
 
-def typed(value: object) -> str:
+def typed(value):
     """Tell a list from a tuple, and 1 from True and 1.0."""
     return repr(value)
 
@@ -110,7 +110,7 @@ def test_what_is_not_plain_data_is_not_sent(value):
         pack([value])
 
 
-def nested(depth: int) -> bytes:
+def nested(depth):
     return b"[" * depth + b"]" * depth
 
 

@@ -24,22 +24,17 @@ from tests.support.worker_attacks import (
 pytestmark = pytest.mark.processes
 
 
-def test_result_is_returned(pool):
-    assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
-
-
-def test_submit_gives_a_future_without_an_event_loop(pool):
-    assert pool.submit(math.sqrt, 4.0, deadline_s=LONG_S).result() == 2.0
-
-
-def test_run_is_awaited(pool):
-    assert asyncio.run(pool.run(math.sqrt, 4.0, deadline_s=LONG_S)) == 2.0
+def test_a_result_comes_with_and_without_an_event_loop(pool):
+    job = (math.sqrt, 4.0)
+    assert pool.call(*job, deadline_s=LONG_S) == 2.0
+    assert pool.submit(*job, deadline_s=LONG_S).result() == 2.0
+    assert asyncio.run(pool.run(*job, deadline_s=LONG_S)) == 2.0
 
 
 def test_calls_from_many_threads_get_their_own_results(pool):
     results: dict[int, int] = {}
 
-    def ask(number: int) -> None:
+    def ask(number):
         results[number] = pool.call(operator.neg, number, deadline_s=LONG_S)
 
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(40)]
@@ -177,7 +172,7 @@ def test_unused_pool_starts_nothing():
 
 
 def test_repeated_pools_leak_no_handle_and_no_thread():
-    def open_and_close() -> tuple[int, int]:
+    def open_and_close():
         with contextlib.closing(WorkerPool(2)) as pool:
             pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
             with pytest.raises(DeadlineExceeded):

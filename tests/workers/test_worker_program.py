@@ -31,18 +31,17 @@ def test_base_exception_becomes_job_failed(single, kind):
     assert single.call(os.getpid, deadline_s=LONG_S) == worker
 
 
-def test_exception_that_does_not_pickle_becomes_job_failed(pool):
-    source = "class Local(Exception): lock = open\nraise Local(lambda: 0)"
-    with pytest.raises(JobFailed, match="Local"):
-        execute(pool, source)
-
-
-def test_exception_whose_text_raises_becomes_job_failed(pool):
-    source = (
-        "class Mute(Exception):\n def __str__(self): raise SystemExit(1)\nraise Mute()"
-    )
-    with pytest.raises(JobFailed, match="Mute"):
-        execute(pool, source)
+@pytest.mark.parametrize(
+    ("members", "value"),
+    [
+        ("lock = open", "lambda: 0"),
+        ("def __str__(self): raise SystemExit(1)", ""),
+    ],
+    ids=["does not pickle", "its text raises"],
+)
+def test_exception_of_any_kind_becomes_job_failed(pool, members, value):
+    with pytest.raises(JobFailed, match="Odd"):
+        execute(pool, f"class Odd(Exception):\n {members}\nraise Odd({value})")
 
 
 def test_message_of_a_failure_is_bounded(pool):

@@ -6,9 +6,7 @@ import re
 
 WHOLE = re.compile(r"-?\d+")
 DECIMAL = re.compile(r"-?\d+\.\d+")
-SCIENTIFIC = re.compile(r"-?\d+(?:\.\d+)?e[+-]?\d+")
 FRACTION = re.compile(r"(-?\d+)/(\d+)|\$?\\d?frac\{(-?\d+)\}\{(\d+)\}\$?")
-COMPLEX = re.compile(r"-?[\d.]+(?: [+-] [\d.]+i)?|-?[\d.]+i")
 
 _TEXTS_WORDS = (
     "ab acre base_conversion bf bitwise_arithmetic caesar_cipher codeio"

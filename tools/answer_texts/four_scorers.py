@@ -11,8 +11,7 @@ import contextlib
 import importlib
 import importlib.util
 import io
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from rg_env.items import worker_jobs
 from rg_env.scoring.score import as_unit
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import library
-from tools.answer_texts.sampled_items import SampledItem
+from tools.answer_texts.sampled_items import SampledItem, time_limit
 
 Cascade = Callable[..., float]
 
@@ -31,10 +30,6 @@ DEADLINE_S = 10
 """For one answer; the value is 0 after that."""
 
 SCORERS = ("library", "cascade", "exact", "normalized")
-
-
-class _Late(Exception):
-    """An answer took too long."""
 
 
 def load_cascade(file: Path | None) -> Cascade | None:
@@ -56,24 +51,10 @@ def _cascade_of(module: Any) -> Cascade:
     return cascade
 
 
-@contextlib.contextmanager
-def _deadline() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise _Late
-
-    # math-verify sets the alarm as well, and takes ours away.
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(DEADLINE_S)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-
-
 def _value(score: Callable[[], Any]) -> float:
     """Return what a scorer gives; nothing where it raises or takes too long."""
     try:
-        with _deadline(), contextlib.redirect_stdout(io.StringIO()):
+        with time_limit(DEADLINE_S), contextlib.redirect_stdout(io.StringIO()):
             return as_unit(score())
     except Exception:  # noqa: BLE001 - foreign code on foreign text
         return 0.0

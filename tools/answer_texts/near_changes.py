@@ -279,6 +279,13 @@ LISTS: Mapping[str, Change] = {
 # -- two answers, and words that deny --------------------------------------------------
 
 
+def _forms(text: str) -> list[str]:
+    return [
+        form.replace("⏎", "\n")
+        for form in " ".join(text.split("\n")).strip().split(" | ")
+    ]
+
+
 def _both(form: str) -> Change:
     """Write the right answer (X) and another (Y)."""
 
@@ -304,47 +311,20 @@ def _if_number(form: str) -> Change:
     )
 
 
+_TWO_ANSWERS = r"""
+X or Y | Y or X | X and Y | X, Y | Y, X | X Y | Y X | X⏎Y | Y⏎X | X⏎⏎Y | X / Y |
+X (or Y) | Y, not X | not X but Y | X; Y | X = Y | Answer: X⏎Answer: Y |
+The answer is X or Y. | The answer is X. The answer is Y. |
+I thought X, but it is Y | X is wrong, the answer is Y | \boxed{X} \boxed{Y} |
+\boxed{X}, \boxed{Y} | **X** **Y** | `X` or `Y` | "X", "Y" | $X$ or $Y$ | X</s>Y |
+X<|im_end|>Y | <b>X</b> <b>Y</b> | - X⏎- Y | 1. X⏎2. Y | ### X⏎### Y |
+```⏎X⏎```⏎```⏎Y⏎```
+"""
+"""Forms with the right answer (X) and another (Y); ⏎ is the end of a line."""
+
 ANSWERS: Mapping[str, Change] = {
     "another item's answer": lambda right, other, chance: other or None,
-    **{
-        form.replace("\n", " / "): _both(form)
-        for form in (
-            "X or Y",
-            "Y or X",
-            "X and Y",
-            "X, Y",
-            "Y, X",
-            "X Y",
-            "Y X",
-            "X\nY",
-            "Y\nX",
-            "X\n\nY",
-            "X / Y",
-            "X (or Y)",
-            "Y, not X",
-            "not X but Y",
-            "X; Y",
-            "X = Y",
-            "Answer: X\nAnswer: Y",
-            "The answer is X or Y.",
-            "The answer is X. The answer is Y.",
-            "I thought X, but it is Y",
-            "X is wrong, the answer is Y",
-            r"\boxed{X} \boxed{Y}",
-            r"\boxed{X}, \boxed{Y}",
-            "**X** **Y**",
-            "`X` or `Y`",
-            '"X", "Y"',
-            "$X$ or $Y$",
-            "X</s>Y",
-            "X<|im_end|>Y",
-            "<b>X</b> <b>Y</b>",
-            "- X\n- Y",
-            "1. X\n2. Y",
-            "### X\n### Y",
-            "```\nX\n```\n```\nY\n```",
-        )
-    },
+    **{form.replace("\n", " / "): _both(form) for form in _forms(_TWO_ANSWERS)},
     "not X": _alone("not X"),
     "not(X)": _alone("not(X)"),
     "X is wrong": _alone("X is wrong"),
@@ -354,61 +334,17 @@ ANSWERS: Mapping[str, Change] = {
 
 # -- what makes another number of it ---------------------------------------------------
 
+_OTHER_NUMBERS = r"""
+X% | X thousand | X hundred | X million | X/2 | 2/X | 1/X | X * 2 | X + 1 |
+X - 1 | X^2 | X**2 | X! | Xe1 | Xe3 | X.5 | X,5 | X,000 | 1,X | X 1/2 | X k |
+X dozen | X squared | half X | minus X | twice X | > X | < X | at least X | ~X |
+(X - 1) | 0.X | 0xX | X0 | 1X | sqrt(X) | \sqrt{X} | \frac{X}{2} | -\boxed{X} |
+\boxed{X}^2 | \boxed{X}0 | 2\boxed{X} | **X**0 | $X$% | x = X + 1 | 2x = X |
+x + 1 = X | x < X | x != X | -(X) | x = -X
+"""
+
 UNITS: Mapping[str, Change] = {
-    form: _if_number(form)
-    for form in (
-        "X%",
-        "X thousand",
-        "X hundred",
-        "X million",
-        "X/2",
-        "2/X",
-        "1/X",
-        "X * 2",
-        "X + 1",
-        "X - 1",
-        "X^2",
-        "X**2",
-        "X!",
-        "Xe1",
-        "Xe3",
-        "X.5",
-        "X,5",
-        "X,000",
-        "1,X",
-        "X 1/2",
-        "X k",
-        "X dozen",
-        "X squared",
-        "half X",
-        "minus X",
-        "twice X",
-        "> X",
-        "< X",
-        "at least X",
-        "~X",
-        "(X - 1)",
-        "0.X",
-        "0xX",
-        "X0",
-        "1X",
-        "sqrt(X)",
-        r"\sqrt{X}",
-        r"\frac{X}{2}",
-        r"-\boxed{X}",
-        r"\boxed{X}^2",
-        r"\boxed{X}0",
-        r"2\boxed{X}",
-        "**X**0",
-        "$X$%",
-        "x = X + 1",
-        "2x = X",
-        "x + 1 = X",
-        "x < X",
-        "x != X",
-        "-(X)",
-        "x = -X",
-    )
+    form: _if_number(form) for form in _forms(_OTHER_NUMBERS)
 }
 
 KINDS: Mapping[str, Mapping[str, Change]] = {

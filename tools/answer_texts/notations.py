@@ -22,21 +22,34 @@ Spelling = Callable[[str, str], "str | None"]
 """(task, right answer) to the spelled one."""
 
 
+def _where(
+    applies: Callable[[str, str], bool], change: Callable[[str], str | None]
+) -> Spelling:
+    """Change the right answer where that applies."""
+    return lambda task, right: change(right) if applies(task, right) else None
+
+
+def _if_other(
+    applies: Callable[[str, str], bool], change: Callable[[str], str | None]
+) -> Spelling:
+    """Change the right answer where that applies, and it does not stay what it is."""
+
+    def spell(task: str, right: str) -> str | None:
+        spelled = change(right) if applies(task, right) else None
+        return None if spelled == right else spelled
+
+    return spell
+
+
 # -- numbers ---------------------------------------------------------------------------
 
 
 def _whole(change: Callable[[str], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        return change(right) if kinds.is_whole(task, right) else None
-
-    return spell
+    return _where(kinds.is_whole, change)
 
 
 def _number(change: Callable[[str], str | None]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        return change(right) if kinds.is_number(task, right) else None
-
-    return spell
+    return _where(kinds.is_number, change)
 
 
 def _unsigned(before: str) -> Callable[[str], str | None]:
@@ -161,11 +174,7 @@ def _plain_complex(real: str, sign: str, imaginary: str) -> str:
 
 
 def _of(task: str, change: Callable[[str], str | None]) -> Spelling:
-    def spell(asked: str, right: str) -> str | None:
-        spelled = change(right) if asked == task else None
-        return None if spelled == right else spelled
-
-    return spell
+    return _if_other(lambda asked, _: asked == task, change)
 
 
 def _days(form: str) -> Callable[[str], str | None]:
@@ -221,20 +230,16 @@ KINDS_OF_NUMBERS: Mapping[str, Spelling] = {
 # -- words -----------------------------------------------------------------------------
 
 
-def _word(change: Callable[[str], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        closed = task in kinds.TWO_WORDS or task in _ONE_WORD
-        spelled = change(right) if closed and right.isalpha() else right
-        return None if spelled == right else spelled
-
-    return spell
-
-
 _ONE_WORD_WORDS = (
     "calendar_arithmetic color_cube_rotation family_relationships needle_haystack"
     " zebra_puzzles"
 )
 _ONE_WORD = frozenset(_ONE_WORD_WORDS.split())
+
+
+def _word(change: Callable[[str], str]) -> Spelling:
+    closed = _ONE_WORD | set(kinds.TWO_WORDS)
+    return _if_other(lambda task, right: task in closed and right.isalpha(), change)
 
 
 def _lights(right: str) -> str | None:
@@ -274,8 +279,7 @@ def _list(
     join: Callable[[list[str]], str], only: frozenset[str] | None = None
 ) -> Spelling:
     def spell(task: str, right: str) -> str | None:
-        is_meant = only is None or task in only
-        parts = _items_of(task, right) if is_meant else None
+        parts = _items_of(task, right) if only is None or task in only else None
         spelled = join(parts) if parts and len(parts) > 1 else right
         return None if spelled == right else spelled
 
@@ -296,13 +300,10 @@ def _json(dump: Callable[[object], str]) -> Spelling:
 
 
 def _quoted(change: Callable[[str], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        if task not in kinds.QUOTED_LISTS or right in ("", "[]"):
-            return None
-        spelled = change(right)
-        return None if spelled == right else spelled
-
-    return spell
+    return _if_other(
+        lambda task, right: task in kinds.QUOTED_LISTS and right not in ("", "[]"),
+        change,
+    )
 
 
 LISTS: Mapping[str, Spelling] = {
@@ -341,24 +342,19 @@ LISTS: Mapping[str, Spelling] = {
 
 
 def _grid(join: Callable[[list[list[str]]], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        if task not in kinds.NUMBER_GRIDS and task != "n_queens":
-            return None
-        rows = [line.split() for line in right.split("\n")]
-        return join(rows) if len(rows) > 1 else None
-
-    return spell
+    gridlike = kinds.NUMBER_GRIDS | {"n_queens"}
+    return _where(
+        lambda task, right: task in gridlike and "\n" in right,
+        lambda right: join([line.split() for line in right.split("\n")]),
+    )
 
 
 def _lines_of(join: Callable[[list[str]], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        gridlike = task in kinds.NUMBER_GRIDS or task in _OTHER_GRIDS
-        return join(right.split("\n")) if gridlike and "\n" in right else None
-
-    return spell
-
-
-_OTHER_GRIDS = frozenset({"futoshiki", "modulo_grid", "n_queens"})
+    gridlike = kinds.NUMBER_GRIDS | {"futoshiki", "modulo_grid", "n_queens"}
+    return _where(
+        lambda task, right: task in gridlike and "\n" in right,
+        lambda right: join(right.split("\n")),
+    )
 
 
 def _rows(cell: str, before: str = "", after: str = "") -> Spelling:
@@ -505,22 +501,14 @@ def _mapping(right: str) -> str:
 
 
 def _constant(written: str) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        if not task.endswith("_integration") or not right.endswith("+ C"):
-            return None
-        return right[:-1] + written
-
-    return spell
+    return _where(
+        lambda task, right: task.endswith("_integration") and right.endswith("+ C"),
+        lambda right: right[:-1] + written,
+    )
 
 
 def _expression(change: Callable[[str], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
-        if task not in _EXPRESSIONS:
-            return None
-        spelled = change(right)
-        return None if spelled == right else spelled
-
-    return spell
+    return _if_other(lambda task, _: task in _EXPRESSIONS, change)
 
 
 _EXPRESSIONS_WORDS = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rg_env.tasks import library, scales
@@ -79,3 +80,23 @@ def _item(
     if right is None:
         return None
     return SampledItem(task, level, seed, params, entry, right)
+
+
+class Late(Exception):
+    """A limit of time has passed."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise `Late` after some seconds, in the main thread."""
+
+    def stop(*_: object) -> None:
+        raise Late
+
+    # math-verify sets the alarm as well, and takes ours away.
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)

@@ -34,6 +34,9 @@ FILLERS = {
 }
 """Task to the words of its answers that say nothing, whether they are there or not."""
 
+_TERM = re.compile(r"(\+-|[+-]|)(\d+(?:\.\d*)?)(i?)")
+_AROUND_WORDS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)")
+_DAYS_BEFORE_CLOCK = re.compile(r"\s*days?,?\s*(?=\d+:)")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:e[+-]?\d{1,3})?")
 
 
@@ -57,9 +60,14 @@ def meaning(task: str, answer: str) -> str:
     if task in FILLERS:
         return _without_fillers(task, text)
     if task == "complex_arithmetic":  # the parts, in either order
-        text = _NUMBER.sub(lambda match: _number(match[0]), text.replace(" ", ""))
-        parts = re.findall(r"[+-]?[\d./]+i?", text)
-        return " ".join(sorted(part.lstrip("+") for part in parts))
+        terms = _TERM.findall(text.replace(" ", ""))
+        if "".join(map("".join, terms)) == text.replace(" ", ""):
+            parts = (f"{s[-1:].strip('+')}{_number(n)}{i}" for s, n, i in terms)
+            return " ".join(sorted(parts))
+    if task == "sentence_reordering":  # the order is asked for, and no quote
+        text = _AROUND_WORDS.sub("", text)
+    if task == "time_intervals":  # `3 days, 4:05` and `3 4:05`
+        text = _DAYS_BEFORE_CLOCK.sub(" ", text)
     if task in CASE_MATTERS:
         return re.sub(r"\s*,\s*", ",", text)
     text = _NUMBER.sub(lambda match: _number(match.group()), text)

@@ -352,7 +352,9 @@ def _queens(question: str, gold: str) -> Verdict:
     size = len(given)
     return right_if(
         kept <= set(queens)
-        and len(told) == size
+        and [len(row) for row in told] == [size] * size
+        and all(cell in ("_", "Q") for row in told for cell in row)
+        and len(queens) == size
         and all(
             len(set(line)) == size
             for line in (
@@ -372,16 +374,17 @@ def _sokoban(question: str, gold: str) -> Verdict:
     boxes = {cell for cell, v in at.items() if v in "@$"}
     goals = {cell for cell, v in at.items() if v in "X$%"}
     r, c = next(cell for cell, v in at.items() if v in "*%")
-    moves = {"U": (-1, 0), "D": (1, 0), "L": (0, -1), "R": (0, 1)}
-    for move in gold:
-        dr, dc = moves[move]
+    moves = {word[0].upper(): step for word, step in STEPS.items()}
+    is_solved = False  # nobody has to stop when all boxes are home
+    for dr, dc in [moves[move] for move in gold]:
         ahead, beyond = (r + dr, c + dc), (r + 2 * dr, c + 2 * dc)
         if ahead in walls or (ahead in boxes and beyond in walls | boxes):
             continue  # the player stays
         if ahead in boxes:
             boxes = (boxes - {ahead}) | {beyond}
         r, c = ahead
-    return right_if(boxes <= goals and len(boxes) > 0)
+        is_solved = is_solved or boxes == goals
+    return right_if(is_solved)
 
 
 def _modulo(question: str, gold: str) -> Verdict:

@@ -280,7 +280,7 @@ def _lock(question: str, gold: str) -> Verdict:
         return {"Add": value + by, "Subtract": value - by, "Multiply": value * by}[how]
 
     value, light = start, "red"
-    names = gold.split(" → ")
+    names = re.findall(r"[^\s→]", gold)
     for name in names:
         value = pressed(value, light, name)
         light = "green" if light == "red" else "red"
@@ -311,6 +311,8 @@ def _jugs(question: str, gold: str) -> Verdict:
             held[which] = sizes[which]
         elif how == "empty":
             held[which] = 0
+        elif how != "pour":
+            raise ValueError(f"another move: {move}")
         else:
             a, b = which.split("->")
             poured = min(held[a], sizes[b] - held[b])
@@ -319,13 +321,16 @@ def _jugs(question: str, gold: str) -> Verdict:
     return right_if(target in held.values())
 
 
+_MOVE = r"\AMove disk (\d+) from Peg (\d+) to Peg (\d+)\Z"
+
+
 def _hanoi(question: str, gold: str) -> Verdict:
     disks, pegs = map(int, found(r"with (\d+) disks and (\d+) pegs", question))
     start, end = map(int, found(r"from Peg (\d+) to Peg (\d+)", question))
     towers: dict[int, list[int]] = {peg: [] for peg in range(1, pegs + 1)}
     towers[start] = list(range(disks, 0, -1))
     for line in gold.splitlines():
-        disk, a, b = integers(line)
+        disk, a, b = map(int, found(_MOVE, line))
         if towers[a][-1:] != [disk] or (towers[b] and towers[b][-1] < disk):
             return "refuted"
         towers[b].append(towers[a].pop())
@@ -370,14 +375,6 @@ def _colors(question: str, gold: str) -> Verdict:
         and set(told.values()) <= allowed
         and set(told) == set(vertices)
     )
-
-
-_GENDERS = {
-    "grandmother": "f", "mother": "f", "wife": "f", "sister": "f", "daughter": "f",
-    "aunt": "f", "niece": "f", "mother-in-law": "f",
-    "grandfather": "m", "father": "m", "husband": "m", "brother": "m", "son": "m",
-    "uncle": "m", "nephew": "m", "father-in-law": "m", "cousin": "",
-}  # fmt: skip
 
 
 def _family(question: str, gold: str) -> Verdict:

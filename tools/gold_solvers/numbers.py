@@ -237,7 +237,11 @@ def _integral(question: str, gold: str) -> Verdict:
     expression = sympy.sympify(found(r"∫\s*(.*?) d[a-zA-Z]\n", question)[0])
     # Half of the questions write X in the expression and dx behind it.
     (unknown,) = expression.free_symbols or {sympy.Symbol("x")}
-    told = sympy.sympify(gold.replace("+ C", ""))
+    if re.search(r"\b(?:or|and|not|if|is|in)\b|[=<>\n]", gold):
+        raise ValueError(f"{gold!r} is no formula")
+    told = sympy.sympify(gold)
+    if not told.free_symbols <= {unknown, sympy.Symbol("C")}:
+        raise ValueError(f"{gold!r} has other letters")
     difference = expression - sympy.diff(told, unknown)
     return right_if(
         all(

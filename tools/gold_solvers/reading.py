@@ -67,11 +67,6 @@ def rows_text(rows: Grid) -> str:
     return "\n".join(" ".join(map(str, row)) for row in rows)
 
 
-def last_block(question: str) -> str:
-    """Return what follows the last line that ends with a colon."""
-    return re.split(r":[ \t]*\n", question)[-1]
-
-
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -86,6 +81,13 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
+_UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Invert: operator.invert,
+}
+
+
 def _value(node: ast.AST, text: str) -> Any:
     if isinstance(node, ast.Expression):
         return _value(node.body, text)
@@ -94,9 +96,7 @@ def _value(node: ast.AST, text: str) -> Any:
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
         value = _value(node.operand, text)
-        return {ast.USub: operator.neg, ast.Invert: operator.invert}[type(node.op)](
-            value
-        )
+        return _UNARY[type(node.op)](value)
     if isinstance(node, ast.Constant):
         written = ast.get_source_segment(text, node) or ""
         return Fraction(written) if "." in written else int(written, 0)

@@ -318,7 +318,10 @@ def _brainfuck(question: str) -> str:
 
 
 def _cryptarithm(question: str, gold: str) -> Verdict:
-    values = {a: int(b) for a, b in (p.split("=") for p in gold.split(","))}
+    pairs = [found(r"^\s*([A-Z])\s*=\s*(\d)\s*$", part) for part in gold.split(",")]
+    values = {letter: int(digit) for letter, digit in pairs}
+    if len(values) < len(set(pairs)):
+        return "refuted"
     *terms, total = re.findall(
         r"^[+\s]*([A-Z]+)$", found(r"cryptarithm:(.*?)Each letter", question)[0], re.M
     )
@@ -328,7 +331,7 @@ def _cryptarithm(question: str, gold: str) -> Verdict:
 
     letters = set("".join([*terms, total]))
     return right_if(
-        set(values) >= letters
+        set(values) == letters
         and len({values[c] for c in letters}) == len(letters)
         and all(values[word[0]] for word in [*terms, total])
         and sum(map(number, terms)) == number(total)

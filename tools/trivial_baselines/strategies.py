@@ -312,10 +312,6 @@ def _random_bits(grid: parts.Grid, rng: random.Random) -> parts.Grid:
     return [[rng.choice("01") for _ in row] for row in grid]
 
 
-def _blanks(grid: parts.Grid) -> bool:
-    return any(cell in BLANKS for row in grid for cell in row)
-
-
 def _with_blanks(question: str) -> str | None:
     """Return the last grid that has blanks."""
     found = [text for text in parts.grid_texts(question) if set(text) & set(BLANKS)]

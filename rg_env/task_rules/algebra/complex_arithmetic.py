@@ -9,7 +9,7 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
 _TERM = re.compile(
-    rf"\s*(?P<sign>[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))"
+    rf"\s*(?P<sign>\+\s*-|[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))"
 )
 
 
@@ -18,9 +18,18 @@ def _number_in_complex(answer: str, entry: Entry, library: LibraryScore) -> floa
     return 0.0 if "nan" in answer.lower().replace(" ", "") else library(answer)
 
 
+def _without_calculation(answer: str, entry: Entry) -> str:
+    """Return what stands behind `=` where the question's calculation is before it."""
+    before, _, behind = answer.partition("=")
+    said = "".join(before.split())
+    asked = "".join(entry.get("question", "").split())
+    is_asked = len(said) > 2 and asked.endswith(said) and "=" not in behind
+    return behind.strip() if is_asked else answer
+
+
 def _real_part_first(answer: str, entry: Entry) -> str:
     """Write a complex number with its real part first: `4i - 9` is `-9+4i`."""
-    text = answer.replace("\u2212", "-")
+    text = _without_calculation(answer.replace("\u2212", "-"), entry)
     while text.startswith("(") and text.endswith(")"):
         text = text[1:-1].strip()
     parts: dict[bool, str] = {}
@@ -33,7 +42,7 @@ def _real_part_first(answer: str, entry: Entry) -> str:
         if imaginary in parts:
             return answer
         digits = (match["number"] or "1").replace(",", "")
-        parts[imaginary] = (match["sign"] or "+") + digits
+        parts[imaginary] = (match["sign"] or "+")[-1] + digits
         at = match.end()
         while at < len(text) and text[at].isspace():
             at += 1

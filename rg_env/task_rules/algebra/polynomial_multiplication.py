@@ -16,6 +16,7 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 _NAME = re.compile(r"[^\W\d]\w*")
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
 _PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
+_NUMBER_TIMES_SUM = re.compile(r"-?\d+\*\(([^()]+)\)")
 _BOUNDS = ExpressionBounds(
     names=frozenset("abcdefghijklmnopqrstuvwxyz") | frozenset("XYZ"),
     powers=True,
@@ -28,13 +29,20 @@ _BOUNDS = ExpressionBounds(
 
 
 def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score polynomial_multiplication: a sum, nothing left to multiply."""
+    """Score polynomial_multiplication: a sum, nothing left to multiply.
+
+    A number may stand before it, as in `2*(x + 3)`, if the question has no such sum.
+    """
     if answer == entry["answer"]:
         return library(answer)
     has_words = any(len(name) > 1 for name in _NAME.findall(answer))
     if has_words or not _EXPRESSION.fullmatch(answer):
         return 0.0
-    undone = _PRODUCT_OF_BRACKETS.search("".join(answer.split()))
+    plain = "".join(answer.split())
+    undone = _PRODUCT_OF_BRACKETS.search(plain)
+    factored = _NUMBER_TIMES_SUM.fullmatch(plain)
+    if factored and factored[1] not in "".join(entry["question"].split()):
+        undone = None
     return 0.0 if undone else library(answer)
 
 

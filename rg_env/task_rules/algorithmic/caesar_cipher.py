@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from rg_env.task_rules.reading.words import in_any_case
-from rg_env.task_rules.rules import LevelRepair, TaskRules
+from rg_env.task_rules.rules import Entry, LevelRepair, TaskRules
+
+_PUNCTUATION = re.compile(r"[.,;:!?]+(?=\s|$)")
+
+
+def _letters_and_spaces(answer: str, entry: Entry) -> str:
+    """Take off the case and the punctuation, of which the encrypted text has none."""
+    bare = _PUNCTUATION.sub("", answer) if len(answer) < MAX_CHARS else answer
+    return in_any_case(bare, entry)
+
+
+MAX_CHARS = 2_000
 
 RULES = TaskRules(
     "caesar_cipher",
-    notation=in_any_case,
+    notation=_letters_and_spaces,
     level_repair=LevelRepair(
         {level: {"max_rotation": 25} for level in (2, 3)},
         "levels 2 and 3 ask for rotations up to 50, and an alphabet has 25",

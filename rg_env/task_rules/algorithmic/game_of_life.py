@@ -132,7 +132,11 @@ RULES = TaskRules(
         score=_living_cells,
     ),
     item_checks=(
-        ItemCheck("last board is empty or the same as the first", _ends_as_it_began),
+        ItemCheck(
+            "last board is empty or the same as the first",
+            _ends_as_it_began,
+            answer_stands=True,
+        ),
     ),
     level_repair=LevelRepair(
         {

@@ -96,6 +96,7 @@ RULES = TaskRules(
             "edges are so few that the colors in turn are right for one in five such"
             " graphs",
             _has_few_edges,
+            answer_stands=True,
         ),
     ),
     level_repair=LevelRepair(

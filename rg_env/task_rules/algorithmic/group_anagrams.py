@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from rg_env.task_rules.faster_functions import JsonLines
 from rg_env.task_rules.reading.grids import read_any_rows
 from rg_env.task_rules.rules import Entry, FasterFunction, OtherScore, TaskRules
 
@@ -26,17 +27,8 @@ def lists_of_words(answer: str, entry: Entry) -> str:
     return answer if rows is None else json.dumps(rows)
 
 
-class _Groups(Sequence[list[str]]):
-    """The groups of words of the library's file, each read when it is sampled."""
-
-    def __init__(self, lines: list[bytes]) -> None:
-        self._lines = lines
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def __getitem__(self, place: Any) -> Any:
-        return msgspec.json.decode(self._lines[place])["words"]
+class _Group(msgspec.Struct):
+    words: msgspec.Raw
 
 
 def make_init(own: Any) -> Callable[..., None]:
@@ -44,9 +36,11 @@ def make_init(own: Any) -> Callable[..., None]:
     library = own.__globals__
 
     @functools.cache
-    def groups() -> _Groups:
+    def groups() -> JsonLines:
         path = library["get_data_file_path"]("anagrams.jsonl")
-        return _Groups(path.read_bytes().splitlines())
+        decode = msgspec.json.Decoder(_Group).decode
+        lines = path.read_bytes().splitlines()
+        return JsonLines(bytes(decode(line).words) for line in lines)
 
     def init(dataset: Any, config: Any) -> None:
         begin = library["ProceduralDataset"].__init__

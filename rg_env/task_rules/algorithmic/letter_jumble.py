@@ -9,14 +9,15 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score letter_jumble word by word, surplus words and lost capitals included.
 
-    It may begin with a capital, as any sentence.
+    It may begin with a capital, as any sentence. A title's capitals on every word cost
+    one word: the words are right, and only how they are written is not.
     """
     words, gold = answer.split(), entry["answer"].split()
     if words[:1] == [gold[0][:1].upper() + gold[0][1:]]:
         words[0] = gold[0]
     surplus = max(0, len(words) - len(gold))
     # The question has the capitals kept, and the library passes over them.
-    other_case = sum(
+    other_case = any(
         word != right and word.lower() == right.lower()
         for word, right in zip(words, gold, strict=False)
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from decimal import Decimal
 
 from rg_env.task_rules.reading.lists import in_quotes, list_of, or_empty
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?![\w])")
+
+_PLAIN = re.compile(rf"\['{_NUMBER.pattern}'(?:, '{_NUMBER.pattern}')*\]")
 
 
 def _keeps_another_notation(entry: Entry) -> bool:
@@ -17,9 +20,25 @@ def _keeps_another_notation(entry: Entry) -> bool:
     return bool(Counter(metadata["result"]) - Counter(metadata["original_numbers"]))
 
 
+_LISTED = or_empty(list_of(_NUMBER, in_quotes))
+
+
+def _values(text: str) -> list[Decimal]:
+    return [Decimal(number[0]) for number in _NUMBER.finditer(text)]
+
+
+def _as_listed(answer: str, entry: Entry) -> str:
+    """Write a list of numbers in quotes, and `31.896` as the question's `31.8960`."""
+    listed = _LISTED(answer, entry)
+    gold = entry.get("answer")
+    if not isinstance(gold, str) or not _PLAIN.fullmatch(listed):
+        return listed
+    return gold if _values(listed) == _values(gold) else listed
+
+
 RULES = TaskRules(
     "number_filtering",
-    notation=or_empty(list_of(_NUMBER, in_quotes)),
+    notation=_as_listed,
     item_checks=(
         ItemCheck(
             "answer writes a number as another one of the list is written",

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from rg_env.task_rules.reading.lists import less_surplus
+from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+
+_FROM_TO = re.compile(r"(\w+) ?(?:[-=]>|\u2192) ?(\S+)")
+_SPELLED_OUT = re.compile(r"\w(?:([- ,.]| - |, )\w(?:\1\w)*)")
+
+
+def _as_word(answer: str, entry: Entry) -> str:
+    """Write a word alone: `sun -> nus`, as the question shows it, and `n-u-s`."""
+    match = _FROM_TO.fullmatch(answer)
+    word = entry.get("metadata", {}).get("word", "")
+    if match is not None and match[1].lower() == str(word).lower():
+        answer = match[2]
+    match = _SPELLED_OUT.fullmatch(answer)
+    return answer if match is None else answer.replace(match[1], "")
 
 
 def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -25,6 +41,7 @@ def _doubled_letters(entry: Entry) -> str:
 
 RULES = TaskRules(
     "spell_backward",
+    notation=of_short_text(_as_word),
     fix=ScorerFix(
         scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
         fault="Letters behind the last right one are ignored, the sum can exceed 1, and"

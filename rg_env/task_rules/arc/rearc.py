@@ -22,6 +22,7 @@ RULES = TaskRules(
             lambda entry: bool(
                 entry["metadata"]["output"] == entry["metadata"]["input"]
             ),
+            answer_stands=True,
         ),
     ),
 )

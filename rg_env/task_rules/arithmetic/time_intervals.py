@@ -18,8 +18,9 @@ _DAYS = re.compile(r"(?:-(?=[1-9]))?\d+(?:\s+days?)?\.?")
 _CLOCK = re.compile(r"\d+:\d+(?::\d+(?:\.\d+)?)?")
 _DAYS_AND_CLOCK = re.compile(rf"(?:-(?=[1-9]))?\d+ days,\s*{_CLOCK.pattern}")
 _SPAN = re.compile(
-    r"\+?(?P<days>-?\d{1,9})\s*days?\s*(?:,|and|,\s*and)?\s*(?P<clock>[\d:.]{4,20})?"
-    r"\s*,?",
+    r"\+?(?P<days>-?\d{1,9})"
+    r"(?:\s*(?:days?|d(?:\s+days?)?)\s*(?:,|and|,\s*and)?\s*|\s+(?=\d+:))"
+    r"(?P<clock>[\d:.]{4,20})?\s*,?",
     re.IGNORECASE,
 )
 _WRITTEN_CLOCK = re.compile(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
+from rg_env.task_rules.faster_functions import JsonLines
 from rg_env.task_rules.reading.talk import is_talk, is_wrapper
 from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import (
     Entry,
+    FasterFunction,
     Guard,
     ItemCheck,
     LibraryScore,
@@ -159,6 +165,35 @@ def _other_then_gold(entry: Entry) -> str:
     return f"{others[:-1]}, {gold[1:]}"
 
 
+class _Program(msgspec.Struct):
+    difficulty: Any = -1
+
+
+def make_init(own: Any) -> Callable[..., None]:
+    """Return CodeIODataset's `__init__`; the library's parses all programs a level."""
+    library = own.__globals__
+
+    @functools.cache
+    def programs() -> list[bytes]:
+        path = library["get_data_file_path"]("codeio.jsonl.gz")
+        return gzip.decompress(path.read_bytes()).splitlines()
+
+    def init(dataset: Any, config: Any) -> None:
+        begin = library["ProceduralDataset"].__init__
+        begin(dataset, config=config, seed=config.seed, size=config.size)
+        decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
+        of_level = [
+            line
+            for line in programs()
+            if wanted is None or decode(line).difficulty == wanted
+        ]
+        if not of_level:
+            raise ValueError(f"no program of the file has the difficulty {wanted}")
+        type(dataset)._jsonl_data = JsonLines(of_level)
+
+    return init
+
+
 RULES = TaskRules(
     "codeio",
     guard=Guard(
@@ -168,6 +203,14 @@ RULES = TaskRules(
     ),
     notation=_as_gold,
     kept_signs="\"'",
+    faster=(
+        FasterFunction(
+            "reasoning_gym.code.codeio",
+            "CodeIODataset.__init__",
+            "fe84df45919155cd",
+            make_init,
+        ),
+    ),
     fix=ScorerFix(
         scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
         fault=(

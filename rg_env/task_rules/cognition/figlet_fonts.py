@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 
 def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -17,6 +29,37 @@ def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer) / max(1.0, too_long)
 
 
+class _Group(msgspec.Struct):
+    words: list[str]
+
+
+def make_init(own: Any) -> Callable[..., None]:
+    """Return FigletFontDataset's `__init__`; the library's parses 2 MB a level."""
+    library = own.__globals__
+
+    @functools.cache
+    def all_words() -> list[str]:
+        path = library["get_data_file_path"]("anagrams.jsonl")
+        groups = map(
+            msgspec.json.Decoder(_Group).decode, path.read_bytes().splitlines()
+        )
+        return [word for group in groups for word in group.words]
+
+    def init(dataset: Any, config: Any) -> None:
+        lengths = range(config.min_word_len, config.max_word_len + 1)
+        dataset.words = [word for word in all_words() if len(word) in lengths]
+        if not dataset.words:
+            raise ValueError("no word of the file has a length in the range")
+        dataset._prompt_templates = [
+            "What word does this say?\n\n{figlet_render}",
+            "Please read the following figlet font:\n\n{figlet_render}",
+        ]
+        begin = library["ProceduralDataset"].__init__
+        begin(dataset, config=config, seed=config.seed, size=config.size)
+
+    return init
+
+
 RULES = TaskRules(
     "figlet_font",
     fix=ScorerFix(
@@ -25,5 +68,13 @@ RULES = TaskRules(
         proof=lambda entry: f"{entry['answer']} or another",
         proof_scores=0.3,
         score=_one_word,
+    ),
+    faster=(
+        FasterFunction(
+            "reasoning_gym.cognition.figlet_fonts",
+            "FigletFontDataset.__init__",
+            "e632e55cd4484594",
+            make_init,
+        ),
     ),
 )

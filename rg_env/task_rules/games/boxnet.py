@@ -236,6 +236,7 @@ RULES = TaskRules(
         ItemCheck(
             "boxes stand at their targets, more than one in three of them",
             boxes_stand_at_targets,
+            answer_stands=True,
         ),
     ),
     level_repair=LevelRepair(

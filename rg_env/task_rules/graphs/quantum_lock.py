@@ -23,11 +23,14 @@ _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
 def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score quantum_lock: buttons, and nothing but talk beside them.
 
-    The library also reads the letters of the talk, the B of `boxed` for one.
+    The library also reads the letters of the talk, the B of `boxed` for one, and passes
+    over a press without effect, which toggles the light as the question has it.
     """
     if not is_talk_beside(_PRESSES, answer):
         return 0.0
-    return library(" ".join(_BUTTONS.findall(answer)))
+    pressed = " ".join(_BUTTONS.findall(answer))
+    value = library(pressed)
+    return 1.0 if value < 1.0 and _opens(pressed, entry["metadata"]) else value
 
 
 MAX_STATES = 2_000
@@ -41,6 +44,20 @@ def _pressed(value: int, light: str, button: Mapping[str, Any]) -> int:
     if button["type"] == "multiply":
         return value * by
     return value + by if button["type"] == "add" else value - by
+
+
+def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
+    """Say whether presses open the lock, as few as the known ones, all toggling."""
+    names = pressed.upper().split()
+    buttons = {button["name"]: button for button in metadata["buttons"]}
+    most = len(metadata.get("solution_path", ()))
+    if len(names) > most or not buttons.keys() >= set(names):
+        return False
+    value, light = metadata["initial_value"], metadata["initial_state"]
+    for name in names:
+        value = _pressed(value, light, buttons[name])
+        light = "green" if light == "red" else "red"
+    return bool(names) and value == metadata["target_value"]
 
 
 def is_reached_sooner(
@@ -86,7 +103,8 @@ RULES = TaskRules(
     ),
     fix=ScorerFix(
         scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
-        fault="Passes over everything but the letters A to C, also another answer.",
+        fault="Passes over everything but the letters A to C, also another answer, and"
+        " over presses without effect, which toggle the light.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
         proof_scores=1.0,
         score=_only_presses,

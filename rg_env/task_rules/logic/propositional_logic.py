@@ -245,6 +245,7 @@ RULES = TaskRules(
                 entry["metadata"]["premises"],
                 entry["metadata"]["variables"],
             ),
+            answer_stands=True,
         ),
         seldom(
             "premises make the first two letters true",

@@ -22,6 +22,12 @@ PLACES = ((7, 5), (13, 6))
 """Where slopes are compared. Fractions, positive: there the identities of logarithms
 and roots hold as well."""
 
+MORE_PLACES = ((17, 3), (41, 9), (29, 4))
+"""Where slopes are compared in addition that the library cannot simplify."""
+
+EXACT_DIGITS = 40
+EXACT = 1e-30
+
 DIGITS = 20
 TOLERANCE = 1e-6
 
@@ -93,6 +99,37 @@ def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
     return False
 
 
+def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
+    """Say whether the derivative of an answer is the integrand at some places.
+
+    Decimals are taken as they are written: `1.5` is 3/2, and 1.6667 is no 5/3.
+
+    Args:
+        answer: An expression that may be given to the library's parser.
+        integrand: The library's own.
+        variable: Of both.
+    """
+    import sympy
+    from sympy.parsing.sympy_parser import rationalize, standard_transformations
+
+    symbol = sympy.Symbol(variable)
+    names = {variable: symbol, "C": sympy.Symbol("C")}
+    exactly = (*standard_transformations, rationalize)
+    places = [sympy.Rational(*pair) for pair in (*PLACES, *MORE_PLACES)]
+    try:
+        read = sympy.parse_expr(answer, names, exactly)
+        wanted = sympy.parse_expr(integrand, local_dict={variable: symbol})
+        off = sympy.diff(read, symbol) - wanted
+        for place in places:
+            value = abs(wanted.evalf(subs={symbol: place}))
+            distance = abs(off.evalf(EXACT_DIGITS, subs={symbol: place}))
+            if not distance <= EXACT * (1 + value):
+                return False
+    except Exception:  # noqa: BLE001 - any text may come; what cannot be told is wrong
+        return False
+    return True
+
+
 def score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score an integration: elementary functions, or the gold answer as it is.
 
@@ -108,9 +145,12 @@ def score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> fl
     if not _EXPRESSION.fullmatch(answer) or not is_one_constant:
         return 0.0
     metadata = entry["metadata"]
-    if has_wrong_slope(answer, metadata["integrand"], metadata["variable"]):
+    asked = metadata["integrand"], metadata["variable"]
+    if has_wrong_slope(answer, *asked):
         return 0.0
-    return library(answer)
+    value = library(answer)
+    # `cos(2*x)/4` for `-sin(x)**2/2` and `x**1.5` are more than it can simplify.
+    return 1.0 if value < 1.0 and has_right_slope(answer, *asked) else value
 
 
 def unevaluated_integral(entry: Entry) -> str:
@@ -126,15 +166,34 @@ _CONSTANT = (
 _CONSTANT_LAST = re.compile(rf"(?<=[\s\w)])\s*\+\s*\(?{_CONSTANT}\)?$", re.IGNORECASE)
 _CONSTANT_FIRST = re.compile(rf"^{_CONSTANT}\s*\+\s*", re.IGNORECASE)
 _FUNCTION_OF = re.compile(r"[A-Za-z]\(\w\)\s*=\s*")
+_NESTED = r"\((?:[^()]|\([^()]*\))*\)"
+_RAISED_NAME = re.compile(
+    rf"\b((?:sin|cos|tan|cot|sec|csc|sinh|cosh|tanh))\s?(?:\*\*|\^)\s?(\d)\s?({_NESTED})"
+)
+_LOG_OF_BARS = re.compile(r"\b(log|ln)\s?\|([^|]*)\|")
 _LONG_NAMES = re.compile(r"\barc(?=(?:sin|cos|tan|cot|sec|csc)h?\()")
+
+
+def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
+    """Write `x` for `X`, as the question's own examples do, unless it minds."""
+    other = variable.swapcase()
+    names = set(_NAME.findall(text))
+    if other not in names or variable in names or "ame variable symbol" in question:
+        return text
+    return re.sub(rf"\b{other}\b", variable, text)
 
 
 @of_short_text
 def as_antiderivative(answer: str, entry: Entry) -> str:
-    """Name the constant of integration `C`, and inverse functions as sympy does."""
+    """Name the constant of integration `C`, and functions as sympy does.
+
+    `sin**2(x)` is `sin(x)**2`, and `ln|x|` is `ln(abs(x))`.
+    """
     variable = str(entry.get("metadata", {}).get("variable", "x"))
     text = _FUNCTION_OF.sub("", answer, count=1)
-    text = _LONG_NAMES.sub("a", text)
+    text = _LONG_NAMES.sub("a", text.replace("\u221a(", "sqrt("))
+    text = _LOG_OF_BARS.sub(r"\1(abs(\2))", _RAISED_NAME.sub(r"\1\3**\2", text))
+    text = _in_the_questions_variable(text, variable, entry.get("question", ""))
     match = _CONSTANT_LAST.search(text)
     if match and match[0].strip("+ \t") == "C":
         return text

@@ -3,7 +3,9 @@ r"""One number as people and language models write it: `5.0`, `1,234`, `1.12e-15
 A text is a number here if nothing else stands in it but what is only notation: a plus,
 leading zeros, separators of thousands, a power of ten, an `≈` before it. `5/1` is the
 whole number 5; any other fraction is read as such, and is no whole number. There is no
-arithmetic beyond that, and no rounding.
+arithmetic beyond that, and no rounding but of the noise that a computer's decimals have
+in their last digits: `40.99999999999999` is 41. Of `8 + 12 = 20` the last side is read,
+if all sides are exactly equal.
 
 The digits and the exponent are bounded, so that a few characters become no huge number.
 """
@@ -17,6 +19,7 @@ from fractions import Fraction
 from math import gcd
 
 from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.reading.talk import is_talk, words_of_numbers
 from rg_env.task_rules.rules import Entry
 
@@ -37,6 +40,10 @@ _FRACTION = re.compile(
     rf"(?P<top>{_DIGITS})\s*/\s*(?P<bottom>{_DIGITS})"
     r"|\\[dt]?frac\s*\{\s*(?P<t>\d+)\s*\}\s*\{\s*(?P<b>\d+)\s*\})"
 )
+NOISY_DIGITS = 15
+"""A float has no more digits that are sure, and Python writes up to 17."""
+
+_NOISE = re.compile(r"(?<=[.\d])(?:0{7,}[1-9]\d?|9{8,}\d?)$")
 _NO_DIGIT = re.compile(r"\D")
 _MARKS = re.compile(r"(?:\\approx|[\u2248\u2243\u2245=])\s*")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
@@ -82,11 +89,22 @@ def _read_fraction(text: str) -> WrittenNumber | None:
     return WrittenNumber(f"{above}/{below}", Fraction(above, below), above, below)
 
 
+def _without_noise(digits: str) -> str:
+    """Return the decimal that a computer meant by `0.30000000000000004`."""
+    noise = _NOISE.search(digits) if len(digits) > NOISY_DIGITS else None
+    if noise is None:
+        return digits
+    places = max(0, noise.start() - digits.index(".") - 1)
+    rounded = decimal.Decimal(digits).quantize(decimal.Decimal(1).scaleb(-places))
+    return str(rounded)
+
+
 def _read_decimal(text: str) -> WrittenNumber | None:
     match = _DECIMAL.fullmatch(text)
     if match is None or not (match["whole"] or match["rest"]):
         return None
     whole, rest = _NO_DIGIT.sub("", match["whole"] or "0"), match["rest"] or ""
+    whole, _, rest = _without_noise(f"{whole}.{rest}").partition(".")
     sign = "-" if match["sign"] == "-" else ""
     exponent = int((match["e"] or match["power"] or "0").replace(" ", ""))
     if abs(exponent) > MAX_EXPONENT:
@@ -123,6 +141,8 @@ _NUMBER_IN_TEXT = re.compile(
 )
 _DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
+_OF_SUMS = str.maketrans({"\u2212": "-", "\u00d7": "*", "\u00f7": "/"})
+MAX_SIDES = 8
 _CHANCE = re.compile(r"P\s*\([^()]{0,80}\)\s*[=:\u2248]?\s*")
 
 
@@ -139,9 +159,18 @@ def _without_question(answer: str, question: str) -> str:
     return behind.strip() if sign and is_asked and "=" not in behind else answer
 
 
+def _last_of_equals(answer: str) -> str:
+    """Return the last side of `2*4 + 3*4 = 8 + 12 = 20`, all of them equal."""
+    *sides, last = answer.translate(_OF_SUMS).split("=")
+    number = _read_decimal(last.strip()) if 1 <= len(sides) <= MAX_SIDES else None
+    if number is None or any(exact_value(side) != number.value for side in sides):
+        return answer
+    return last.strip()
+
+
 def number_in(answer: str, question: str) -> WrittenNumber | None:
     """Read the one number of an answer, alone or in the words of its question."""
-    number = read_number(_without_question(answer, question))
+    number = read_number(_last_of_equals(_without_question(answer, question)))
     if number is not None:
         return number
     found = list(_NUMBER_IN_TEXT.finditer(answer))
@@ -165,7 +194,11 @@ def as_number(answer: str, entry: Entry) -> str:
     if value is None:
         return answer
     number = number_in(answer, entry.get("question", ""))
-    if number is None or number.value != value or _CHOICE.search(answer):
+    if (
+        number is None
+        or number.value != value
+        or _CHOICE.search(answer.rpartition("=")[2])
+    ):
         return answer
     if not is_whole_as_written(number):
         return answer

@@ -16,6 +16,17 @@ def in_any_case(answer: str, entry: Entry) -> str:
     return answer
 
 
+_ENDS = " .\"'`*\u201c\u201d"
+
+
+def but_for_its_ends(answer: str, entry: Entry) -> str:
+    """Return the right sentence for one without, or with more, quotes around it."""
+    gold = entry.get("answer")
+    if isinstance(gold, str) and answer.strip(_ENDS) == gold.strip(_ENDS) != "":
+        return gold
+    return answer
+
+
 # -- yes and no ------------------------------------------------------------------------
 
 _VERDICT = re.compile(

@@ -12,38 +12,16 @@ import sys
 from typing import Any
 
 _DENIED = frozenset(
-    {
-        "os.exec",
-        "os.fork",
-        "os.forkpty",
-        "os.posix_spawn",
-        "os.spawn",
-        "_thread.start_new_thread",
-        "os.startfile",
-        "os.system",
-        "pty.spawn",
-        "subprocess.Popen",
-        "os.killpg",
-        "resource.prlimit",
-        "resource.setrlimit",
-        "os.chmod",
-        "os.chown",
-        "os.removexattr",
-        "os.setxattr",
-        "os.truncate",
-        "os.utime",
-        "socket.__new__",
-        "socket.bind",
-        "socket.connect",
-        "socket.getaddrinfo",
-        "socket.gethostbyaddr",
-        "socket.gethostbyname",
-        "socket.sendmsg",
-        "socket.sendto",
-        "ctypes.dlopen",
-        "syslog.openlog",
-        "syslog.syslog",
-    }
+    (
+        *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"),
+        *("_thread.start_new_thread", "os.startfile", "os.system", "pty.spawn"),
+        *("subprocess.Popen", "os.killpg", "resource.prlimit", "resource.setrlimit"),
+        *("os.chmod", "os.chown", "os.removexattr", "os.setxattr", "os.truncate"),
+        *("os.utime", "socket.__new__", "socket.bind", "socket.connect"),
+        *("socket.getaddrinfo", "socket.gethostbyaddr", "socket.gethostbyname"),
+        *("socket.sendmsg", "socket.sendto", "ctypes.dlopen"),
+        *("syslog.openlog", "syslog.syslog"),
+    )
 )
 _WRITTEN = {
     "os.link": (0, 1),
@@ -63,10 +41,7 @@ _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 def install(readable: tuple[str, ...], writable: tuple[str, ...], pid: int) -> None:
     """Deny processes, threads, network, signals and all other paths, for good.
 
-    Args:
-        readable: Files and folders, absolute and without links.
-        writable: Likewise; can be read as well.
-        pid: This process.
+    Paths are absolute and without links; what can be written can be read as well.
     """
     readable = (*readable, *writable)
 

@@ -14,13 +14,13 @@ Covered, by layer:
     audit     where landlock or seccomp is missing: the same of Python code only
 
 Covered elsewhere: state left for the next call (process_state.py); and by whoever
-starts the process, 64 MiB and 5,000 entries in the scratch folder, looked at twice a
+starts the process, 64 MiB and 5,000 entries in the scratch folder, checked twice a
 second, an environment without the run's keys, and deadlines, which are the only limit
 on the CPU time of a call.
 
 Not covered: what exists, how large it is and who owns it (stat) can be found out
 anywhere; files that were unlinked and are still open are bounded only by the limits
-above (1 GiB in all); writes in the half second between two looks at the folder;
+above (1 GiB in all); writes in the half second between two checks of the folder;
 modules and builtins that a job changes for the next call of its worker, which
 `Trust.brief` bounds; a false score between 0 and 1, which a job that runs code in the
 worker can always send; faults of the kernel.
@@ -35,10 +35,14 @@ from __future__ import annotations
 import functools
 import os
 import resource
-from collections.abc import Callable, Collection
+import sys
+import sysconfig
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from types import ModuleType
 
-from rg_env.workers.sandbox import audit_hook, landlock, readable_files, seccomp
+from rg_env.workers.sandbox import audit_hook, landlock, seccomp
+from rg_env.workers.sandbox.landlock import OWN, READ, Right
 
 MAX_CPU_S = 3_600
 """Of a worker's life. The worker retires between two calls at half of it."""
@@ -56,17 +60,34 @@ UNPROTECTED = {
 }
 """What it means that a layer is missing."""
 
+_ROOT = Path(__file__).resolve().parents[3]
+_OF_THE_PROJECT = ("rg_env", "reasoning-gym")
+_OF_THE_SYSTEM = (
+    # shared libraries
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/etc/ld.so.cache",
+    # time zones, languages, fonts
+    "/etc/localtime",
+    "/usr/share/fonts",
+    "/usr/share/i18n",
+    "/usr/share/locale",
+    "/usr/share/zoneinfo",
+    "/usr/local/share/pyfiglet",
+    # random numbers
+    "/dev/random",
+    "/dev/urandom",
+)
+_SITE_FOLDERS = ("site-packages", "dist-packages")
+
 
 def harden(
     folder: Path, readable: tuple[str, ...], memory_limit_bytes: int | None
 ) -> dict[str, str]:
     """Put every layer that this kernel has on the process. The place for such rules.
-
-    Args:
-        folder: The scratch folder.
-        readable: See `readable_files.find_readable`.
-        memory_limit_bytes: Address space of the process, the preloaded modules
-            included, or None for no limit.
 
     Returns:
         The layers of the kernel that are missing, to the reasons.
@@ -76,7 +97,8 @@ def harden(
         limits[resource.RLIMIT_AS] = memory_limit_bytes
     for kind, limit in limits.items():
         _limit(kind, limit)
-    rights = readable_files.build_rights(readable, folder)
+    rights = dict.fromkeys(readable, READ)
+    rights |= {os.devnull: READ | Right.WRITE_FILE, str(folder): OWN}
     steps: dict[str, Callable[[], None]] = {
         "landlock": functools.partial(landlock.restrict, rights),
         "seccomp": functools.partial(seccomp.install, os.getpid()),
@@ -88,7 +110,8 @@ def harden(
         except OSError as error:
             missing[layer] = str(error)
     if missing:
-        audit_hook.install(readable, readable_files.find_writable(folder), os.getpid())
+        writable = (os.devnull, os.path.realpath(folder))
+        audit_hook.install(readable, writable, os.getpid())
     return missing
 
 
@@ -104,3 +127,39 @@ def _limit(kind: int, limit: int) -> None:
     if highest != resource.RLIM_INFINITY:
         limit = min(limit, highest)
     resource.setrlimit(kind, (limit, limit))
+
+
+def find_readable() -> tuple[str, ...]:
+    """Return the files and folders that a worker may read, resolved and sorted.
+
+    They are those that this process has found and imported: an environment, an editable
+    installation or a submodule lies anywhere, and no home folder is opened because
+    something in it is on the path.
+    """
+    found = {Path(path).resolve() for path in _candidates() if Path(path).exists()}
+    found.discard(Path("/"))
+    return tuple(sorted(str(path) for path in found if not found & {*path.parents}))
+
+
+def _candidates() -> Iterator[str]:
+    yield from _OF_THE_SYSTEM
+    for name in ("stdlib", "platstdlib", "purelib", "platlib"):
+        yield sysconfig.get_path(name)
+    for prefix in {sys.base_prefix, sys.base_exec_prefix, sys.prefix}:
+        yield from (f"{prefix}/lib", f"{prefix}/lib64")
+    yield from (str(_ROOT / name) for name in _OF_THE_PROJECT)
+    yield from filter(_holds_packages, sys.path)
+    for name, module in list(sys.modules.items()):
+        if "." not in name and isinstance(module, ModuleType):
+            yield from map(str, getattr(module, "__path__", ()))
+
+
+def _holds_packages(path: str) -> bool:
+    """Tell a folder of packages, or a zip file, from one that a script lies in."""
+    entry = Path(path)
+    return (
+        entry.is_file()
+        or entry.name in _SITE_FOLDERS
+        or _ROOT in entry.resolve().parents
+        or any(entry.glob("*.dist-info"))
+    )

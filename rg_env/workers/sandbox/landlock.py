@@ -17,7 +17,7 @@ import struct
 from collections.abc import Mapping
 from enum import IntFlag
 
-from rg_env.workers.sandbox import kernel_calls
+from rg_env.workers.sandbox import syscalls
 
 CREATE_RULESET = 444
 ADD_RULE = 445
@@ -77,24 +77,21 @@ def restrict(rights_by_path: Mapping[str, Right]) -> None:
     """Leave this thread and what it starts nothing but these paths, for good.
 
     Also denied, where the kernel can: TCP, abstract sockets and signals to processes
-    that are not restricted by the same call.
-
-    Args:
-        rights_by_path: What is allowed in each folder and below, or with each file.
-            Paths that cannot be reached are left out.
+    that are not restricted by the same call. Rights are those in a folder and below;
+    a path that cannot be reached is left out.
 
     Raises:
         OSError: The kernel has no Landlock, or does not let us use it.
     """
-    version = kernel_calls.call(CREATE_RULESET, None, 0, VERSION)
+    version = syscalls.call(CREATE_RULESET, None, 0, VERSION)
     handled = (1 << max(n for v, n in _NUM_RIGHTS.items() if v <= version)) - 1
     ruleset = _create_ruleset(version, handled)
     try:
         for path, rights in rights_by_path.items():
             _allow(ruleset, path, rights & handled)
-        kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+        syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         flags = LOG_SAME_EXEC_OFF if version >= _LOG_CONTROL else 0
-        kernel_calls.call(RESTRICT_SELF, ruleset, flags)
+        syscalls.call(RESTRICT_SELF, ruleset, flags)
     finally:
         os.close(ruleset)
 
@@ -103,7 +100,7 @@ def _create_ruleset(version: int, handled: int) -> int:
     network, scopes = (b if version >= since else 0 for since, b in (_NETWORK, _SCOPES))
     # A kernel refuses fields that it does not know unless they are zero.
     attributes = struct.pack("=QQQ", handled, network, scopes)
-    return kernel_calls.call(CREATE_RULESET, attributes, len(attributes), 0)
+    return syscalls.call(CREATE_RULESET, attributes, len(attributes), 0)
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
@@ -115,6 +112,6 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(beneath).st_mode):
             rights &= _OF_A_FILE
         rule = struct.pack("=Qi", rights, beneath)
-        kernel_calls.call(ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
+        syscalls.call(ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
     finally:
         os.close(beneath)

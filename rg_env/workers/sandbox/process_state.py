@@ -25,11 +25,7 @@ _MAX_LEAKED_FILES = 16
 
 
 class ProcessState:
-    """The state of this process when it is made.
-
-    Args:
-        folder: The scratch folder, where temporary files go as well.
-    """
+    """The state of this process when it is made; `folder` is for all it writes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

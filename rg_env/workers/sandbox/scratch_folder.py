@@ -56,7 +56,7 @@ def is_over_limit(folder: Path) -> bool:
         if num_entries > MAX_ENTRIES:
             return True
         for entry in entries:
-            # A look takes the square of the depth.
+            # A check takes the square of the depth.
             if len(entry.path) > MAX_PATH_CHARS:
                 return True
             # What changes under our eyes is counted the next time.

@@ -16,7 +16,7 @@ import os
 import struct
 import sys
 
-from rg_env.workers.sandbox import kernel_calls, syscalls
+from rg_env.workers.sandbox import syscalls
 
 SET_MODE_FILTER = 1
 SPEC_ALLOW = 1 << 2
@@ -42,9 +42,6 @@ Instruction = bytes
 def install(pid: int) -> None:
     """Put the filter on this thread and what it starts, for good.
 
-    Args:
-        pid: This process.
-
     Raises:
         OSError: The kernel has no such filters, does not let us use them, or the
             machine is not in the table.
@@ -56,9 +53,9 @@ def install(pid: int) -> None:
     program = build_filter(column, pid)
     code = ctypes.create_string_buffer(b"".join(program))
     header = struct.pack("@HP", len(program), ctypes.addressof(code))
-    kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     # The mitigations that a filter may bring along guard secrets; none are here.
-    kernel_calls.call(syscalls.SECCOMP[column], SET_MODE_FILTER, SPEC_ALLOW, header)
+    syscalls.call(syscalls.SECCOMP[column], SET_MODE_FILTER, SPEC_ALLOW, header)
 
 
 def build_checks(pid: int) -> dict[str, list[Instruction]]:

@@ -19,7 +19,7 @@ class UnusableEntry(Exception):
 
 
 def make_entry(
-    task: str, params: Mapping[str, Any], seed: int, checked: bool = True
+    task: str, params: Mapping[str, Any], seed: int, checked: bool = True, *how: object
 ) -> dict[str, Any]:
     """Make an entry as its parameters say.
 
@@ -29,6 +29,7 @@ def make_entry(
             the task has; `unusable_below`: entries of seeds below are unusable.
         seed: Decides the question.
         checked: Whether entries may be unusable.
+        how: What else a maker of entries is told.
     """
     time.sleep(params.get("sleep_s", 0.0))
     if checked and seed < params.get("unusable_below", 0):

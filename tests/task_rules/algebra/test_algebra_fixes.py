@@ -75,3 +75,55 @@ def test_an_antiderivative_of_elementary_functions_is_right(
 def test_the_absolute_value_of_a_part_of_a_logarithm_stays() -> None:
     entry = {"metadata": {"variable": "x", "integrand": "1/(x + 1)"}}
     assert fixed_score("simple_integration", entry, "log(abs(x) + 1)") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("2*(6*z**3 - z**2 - 12*z + 2)", 1.0),
+        ("12*z**3 - 2*z**2 - 24*z + 4", 1.0),
+        ("2*(6*z**3 - z**2 - 12*z + 3)", 0.0),
+        ("2*(z**2 - 2)*(6*z - 1)", 0.0),
+        ("-2*(6*z - 1)*(2 - z**2)", 0.0),
+    ],
+)
+def test_a_number_may_stand_before_a_product_that_is_multiplied_out(
+    answer: str, fixed: float
+) -> None:
+    product = "12*z**3 - 2*z**2 - 24*z + 4"
+    question = "Calculate the following: (2*z**2 - 4)*(6*z - 1)"
+    entry = {
+        "question": question,
+        "answer": product,
+        "metadata": {"result": product, "variables": ["z"]},
+    }
+    assert fixed_score("polynomial_multiplication", entry, answer) == fixed
+
+
+def test_a_number_before_a_sum_of_the_question_is_not_multiplied_out() -> None:
+    question = "Calculate the following: 8*(3*z + 2)"
+    entry = {
+        "question": question,
+        "answer": "24*z + 16",
+        "metadata": {"result": "24*z + 16", "variables": ["z"]},
+    }
+    assert fixed_score("polynomial_multiplication", entry, "8*(3*z + 2)") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "integrand", "fixed"),
+    [
+        ("cos(10*x - 8)/4 + C", "-5*sin(5*x - 4)*cos(5*x - 4)", 1.0),
+        ("2*(5*x + 1)**1.5 + C", "15*sqrt(5*x + 1)", 1.0),
+        ("2*sqrt((5*x + 1)**3) + C", "15*sqrt(5*x + 1)", 1.0),
+        ("1.4*x**5 - 0.6*x + C", "7*x**4 - 3/5", 1.0),
+        ("1.66666667*x**6 + sin(x)**2 + C", "10*x**5 + sin(2*x)", 0.0),
+        ("cos(10*x - 8)/5 + C", "-5*sin(5*x - 4)*cos(5*x - 4)", 0.0),
+        ("2*(5*x + 1)**1.5 + x/10**15 + C", "15*sqrt(5*x + 1)", 0.0),
+    ],
+)
+def test_an_integral_that_the_library_cannot_simplify_is_right_by_its_slope(
+    answer: str, integrand: str, fixed: float
+) -> None:
+    entry = {"metadata": {"variable": "x", "integrand": integrand}}
+    assert fixed_score("intermediate_integration", entry, answer) == fixed

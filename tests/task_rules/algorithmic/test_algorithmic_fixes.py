@@ -102,7 +102,13 @@ def test_a_column_may_be_written_as_a_row_and_a_row_not_as_a_column() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "fixed"),
-    [("This is a Cat", 1.0), ("THIS is a Cat", 0.75), ("this is a cat", 0.75)],
+    [
+        ("This is a Cat", 1.0),
+        ("THIS is a Cat", 0.75),
+        ("this is a cat", 0.75),
+        ("This Is A Cat", 0.75),
+        ("This Is A Hat", 0.5),
+    ],
 )
 def test_a_sentence_of_jumbled_letters_may_begin_with_a_capital(
     answer: str, fixed: float

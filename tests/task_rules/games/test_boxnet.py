@@ -59,13 +59,8 @@ def test_boxes_that_stand_beside_their_targets_earn_nothing_alone() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "[1]",
-        "{}",
-        "1",
-        '["a"]',
-        '[{"x": "move(box_red, target_red)"}]',
-        '[{"": 1}]',
-        '[{"Agent[9.5, 9.5]": "move(box_red, square[0.5, 0.5])"}]',
+        *("[1]", "{}", "1", '["a"]', '[{"x": "move(box_red, target_red)"}]'),
+        *('[{"": 1}]', '[{"Agent[9.5, 9.5]": "move(box_red, square[0.5, 0.5])"}]'),
     ],
 )
 def test_a_plan_that_is_none_is_worth_nothing_and_raises_nothing(answer: str) -> None:

@@ -49,12 +49,7 @@ BOARD = "oooooo ooooBo AAooBo oooooo oooooo CCoooo".replace(" ", "")
 @pytest.mark.parametrize(
     "moves",
     [
-        "B+2 A+4",
-        "B+2 A+5",
-        "B+2 A+6",
-        "B+2 A+4 A+2",
-        "B+2 A+4 C+1",
-        "B+2 A+4 B-1",
+        *("B+2 A+4", "B+2 A+5", "B+2 A+6", "B+2 A+4 A+2", "B+2 A+4 C+1", "B+2 A+4 B-1"),
         "B+2 A+3 C+2 A+1",
     ],
 )
@@ -66,16 +61,8 @@ def test_what_happens_once_the_red_car_is_out_costs_nothing(moves: str) -> None:
 @pytest.mark.parametrize(
     "moves",
     [
-        "B+2 A+7",
-        "B+2 A+4 A+3",
-        "B+2 A+3",
-        "A+4",
-        "A+6 B+2",
-        "B+2 A+4 A-1",
-        "B+2 A+6 A-1",
-        "B+2 A+4 C-1",
-        "B+2 A+4 C+9",
-        "B+2 A+4 F+1",
+        *("B+2 A+7", "B+2 A+4 A+3", "B+2 A+3", "A+4", "A+6 B+2", "B+2 A+4 A-1"),
+        *("B+2 A+6 A-1", "B+2 A+4 C-1", "B+2 A+4 C+9", "B+2 A+4 F+1"),
         "B+2 C+3 A+4 B+4",
     ],
 )

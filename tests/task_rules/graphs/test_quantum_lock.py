@@ -1,6 +1,9 @@
 """Whether fewer presses open a lock of quantum_lock."""
 
+import pytest
+
 from rg_env.task_rules.graphs.quantum_lock import is_reached_sooner
+from tests.support.fixed_scores import fixed_score
 
 BUTTONS = [
     {"type": "add", "value": 2, "active_state": "red"},
@@ -20,3 +23,38 @@ def test_what_takes_too_many_numbers_to_look_at_is_not_said():
         {"type": "multiply", "value": n, "active_state": "any"} for n in range(2, 30)
     ]
     assert not is_reached_sooner((1, "red"), 29**20, many, 40)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("A \u2192 B \u2192 A", 1.0),  # 2, 6, 8
+        ("A \u2192 A \u2192 A \u2192 B", 0.0),  # 2, 2, 4, 12
+        ("A \u2192 C", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_presses_that_open_the_lock_are_right(answer: str, fixed: float) -> None:
+    assert fixed_score("quantum_lock", LOCK, answer) == fixed
+
+
+def test_presses_open_the_lock_by_the_question_where_one_has_no_effect() -> None:
+    lock = {**LOCK["metadata"], "target_value": 4, "solution_path": list("AAAB")}
+    entry = {"answer": "A \u2192 B \u2192 B", "metadata": lock}
+    assert fixed_score("quantum_lock", entry, "A \u2192 A \u2192 A") == 1.0
+    short = {**entry, "metadata": {**lock, "solution_path": ["A", "B"]}}
+    assert fixed_score("quantum_lock", short, "A \u2192 A \u2192 A") < 1.0
+
+
+LOCK = {
+    "answer": "A \u2192 B \u2192 A",
+    "metadata": {
+        "buttons": [
+            {"name": name, **button} for name, button in zip("AB", BUTTONS, strict=True)
+        ],
+        "initial_value": 0,
+        "initial_state": "red",
+        "target_value": 8,
+        "solution_path": ["A", "B", "A"],
+    },
+}

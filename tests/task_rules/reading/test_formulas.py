@@ -49,13 +49,10 @@ def test_other_words_and_another_order_stay_as_they_are(answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        "(P & ~Q) -> (R | S)",
-        "(P && !Q) => (R || S)",
-        "(P and not Q) implies (R or S)",
-        "(P AND NOT Q) IMPLIES (R OR S)",
+        *("(P & ~Q) -> (R | S)", "(P && !Q) => (R || S)"),
+        *("(P and not Q) implies (R or S)", "(P AND NOT Q) IMPLIES (R OR S)"),
         r"(P \land \neg Q) \rightarrow (R \lor S)",
-        r"(P \wedge \lnot Q) \to (R \vee S)",
-        r"(P /\ ~Q) -> (R \/ S)",
+        *(r"(P \wedge \lnot Q) \to (R \vee S)", r"(P /\ ~Q) -> (R \/ S)"),
         "[P \u2227 \u00acQ] \u21d2 [R v S]",
         "\u2234 (P \u2227 \u00acQ) \u2192 (R \u2228 S)",
     ],

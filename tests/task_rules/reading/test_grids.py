@@ -48,21 +48,10 @@ def test_a_grid_is_written_with_spaces(task, drawn):
 @pytest.mark.parametrize(
     "text",
     [
-        "1 2\n3",
-        "1 2\n3 4 5",
-        "1 2\n3 x",
-        "1 2\n3 4?",
-        "1 2\n3 4\nor\n1 2\n3 5",
-        "1 2\n3 4 (or 5)",
-        "[[1, 2], [3, 4]] or [[1, 2], [3, 5]]",
-        "[[1, 2], [3]]",
-        "[[1, [2]], [3, 4]]",
-        "not this:\n1 2\n3 4",
-        "1 2\n3 4 # no",
-        "---",
-        "",
-        "Row 2: 1 2\nRow 1: 3 4",
-        "Row 1: 1 2\n3 4",
+        *("1 2\n3", "1 2\n3 4 5", "1 2\n3 x", "1 2\n3 4?", "1 2\n3 4\nor\n1 2\n3 5"),
+        *("1 2\n3 4 (or 5)", "[[1, 2], [3, 4]] or [[1, 2], [3, 5]]", "[[1, 2], [3]]"),
+        *("[[1, [2]], [3, 4]]", "not this:\n1 2\n3 4", "1 2\n3 4 # no", "---", ""),
+        *("Row 2: 1 2\nRow 1: 3 4", "Row 1: 1 2\n3 4"),
     ],
 )
 def test_what_is_no_grid_stays_as_it_is(task, text):

@@ -50,11 +50,8 @@ SPELLED = {
     "word_sorting": (
         "Apple, bee, cat",
         [
-            "Apple,bee,cat",
-            "['Apple', 'bee', 'cat']",
-            "[Apple, bee, cat]",
-            "1. Apple\n2. bee\n3. cat",
-            "'Apple', 'bee', 'cat'",
+            *("Apple,bee,cat", "['Apple', 'bee', 'cat']", "[Apple, bee, cat]"),
+            *("1. Apple\n2. bee\n3. cat", "'Apple', 'bee', 'cat'"),
             "Sorted words: Apple bee cat",
         ],
     ),
@@ -64,10 +61,7 @@ SPELLED = {
     "ab": (
         "A# #B B#",
         [
-            "A#, #B, B#",
-            "`A#` `#B` `B#`",
-            "A##BB#",
-            "['A#', '#B', 'B#']",
+            *("A#, #B, B#", "`A#` `#B` `B#`", "A##BB#", "['A#', '#B', 'B#']"),
             r"A\# \#B B\#",
         ],
     ),
@@ -119,3 +113,25 @@ def test_what_is_not_only_the_list_stays_as_it_is(task, answer):
 def test_an_empty_list_is_one():
     assert rules_of("list_functions").notation("[ ]", {}) == "[]"
     assert rules_of("number_filtering").notation("()", {}) == "[]"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "['7.5', '-2.250', '3']",
+        "[7.50, -2.25, 3.0]",
+        "7.5, -2.25, 3",
+        "['7.50','-2.25','3']",
+    ],
+)
+def test_numbers_that_are_kept_may_lose_their_last_zeros(answer):
+    entry = {"answer": "['7.50', '-2.25', '3']"}
+    assert rules_of("number_filtering").notation(answer, entry) == entry["answer"]
+
+
+@pytest.mark.parametrize(
+    "answer", ["['7.5', '3', '-2.25']", "['7.5', '-2.25']", "['7.5', '-2.26', '3']"]
+)
+def test_other_numbers_than_those_that_are_kept_stay(answer):
+    entry = {"answer": "['7.50', '-2.25', '3']"}
+    assert rules_of("number_filtering").notation(answer, entry) == answer

@@ -161,6 +161,12 @@ def test_hexadecimal_digits_need_no_prefix_where_they_are_no_decimal_ones(
         ("datetime", "67 Days  01:04:00", "67 days, 01:04:00"),
         ("datetime", "1 day and 01:04", "1 days, 01:04"),
         ("time", "+06:09", "06:09"),
+        ("date", "304D", "304 days"),
+        ("date", "304 D days", "304 days"),
+        ("datetime", "67D, 01:04", "67 days, 01:04"),
+        ("datetime", "67D 01:04:00", "67 days, 01:04:00"),
+        ("datetime", "67 01:04:00", "67 days, 01:04:00"),
+        ("date", "67 01:04", "67 01:04"),
         ("date", "304 weeks", "304 weeks"),
         ("date", "304 days or 5 days", "304 days or 5 days"),
         ("date", "304 days 05:00", "304 days 05:00"),
@@ -171,3 +177,37 @@ def test_hexadecimal_digits_need_no_prefix_where_they_are_no_decimal_ones(
 def test_a_span_of_time_is_written_as_the_scorer_reads_it(kind, answer, spelled):
     entry = _entry("304 days", task_type=kind)
     assert rules_of("time_intervals").notation(answer, entry) == spelled
+
+
+@pytest.mark.parametrize(
+    ("answer", "meant"),
+    [
+        ("40.99999999999999", "41"),
+        ("0.30000000000000004", "0.3"),
+        ("-1178.0000000000002", "-1178"),
+        ("5163.4450000000001", "5163.445"),
+        ("40.9999999", "40.9999999"),
+        ("0.1234567890123456", "0.1234567890123456"),
+        ("12345678.5630001", "12345678.5630001"),
+    ],
+)
+def test_the_noise_of_a_computers_decimals_is_not_what_is_said(answer, meant):
+    assert rules_of("decimal_chain_sum").notation(answer, _entry(meant)) == meant
+
+
+@pytest.mark.parametrize(
+    ("answer", "spelled"),
+    [
+        ("2*4 + 3*4 = 8 + 12 = 20", "20"),
+        ("2 \u00d7 4 + 3 \u00d7 4 = 20", "20"),
+        ("40 / 2 = 20", "20"),
+        ("2*4 + 3*4 = 19 = 20", "2*4 + 3*4 = 19 = 20"),
+        ("2*4 + 4*4 = 20", "2*4 + 4*4 = 20"),
+        ("20 = 2*10", "20 = 2*10"),
+        ("2*10", "2*10"),
+        ("20 = 20 or 21", "20 = 20 or 21"),
+    ],
+)
+def test_of_equal_sides_the_last_is_the_answer(answer, spelled):
+    entry = _entry("20", "how many legs are there in total?")
+    assert rules_of("leg_counting").notation(answer, entry) == spelled

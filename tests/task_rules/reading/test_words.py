@@ -46,10 +46,7 @@ def test_a_verdict_may_be_said_again_in_words_of_the_question(answer, gold):
     "answer",
     [
         *(
-            "Yes, it does not follow",
-            "No, it follows",
-            "Yes or no",
-            "Yes, no",
+            *("Yes, it does not follow", "No, it follows", "Yes or no", "Yes, no"),
             "Not yes",
         ),
         *("Yes, if pigs fly", "It follows", "Maybe yes", "Yes but false"),
@@ -91,3 +88,80 @@ def test_a_word_may_be_presented(answer):
 )
 def test_the_light_is_said_in_one_word(answer, right):
     assert normalizer("acre", {"answer": "on"})(answer) == right
+
+
+@pytest.mark.parametrize(
+    ("answer", "spelled"),
+    [
+        ("melon -> nolem", "nolem"),
+        ("melon \u2192 n-o-l-e-m", "nolem"),
+        ("n-o-l-e-m", "nolem"),
+        ("n o l e m", "nolem"),
+        ("n, o, l, e, m", "nolem"),
+        ("no-lem", "no-lem"),
+        ("n-o-l e-m", "n-o-l e-m"),
+        ("lemon -> nolem", "lemon -> nolem"),
+        ("melon -> nolem -> melon", "melon -> nolem -> melon"),
+    ],
+)
+def test_a_word_may_be_spelled_letter_by_letter_or_behind_an_arrow(answer, spelled):
+    entry = {"answer": "nolem", "metadata": {"word": "melon"}}
+    assert rules_of("spell_backward").notation(answer, entry) == spelled
+
+
+SENTENCE = '"Come in," said Ann to-day.'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("Come in, said Ann to-day", "\u201cCome in,\u201d said Ann to-day."),
+        *('"Come in" said Ann to-day!', "['Come', 'in', 'said', 'Ann', 'to-day.']"),
+    ],
+)
+def test_a_sentence_in_its_order_is_right_whatever_its_punctuation(answer):
+    entry = {"answer": SENTENCE}
+    assert rules_of("sentence_reordering").notation(answer, entry) == SENTENCE
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("Ann said Come in to-day", "Come in, said Ann", "Come in said Ann to day"),
+        *("Come in, said Ann to+day", "Come in, said Ann today"),
+        *("Come in said Ann to-day or not", "come in said Ann to-day"),
+    ],
+)
+def test_other_words_or_another_order_stay_as_they_are(answer):
+    entry = {"answer": SENTENCE}
+    assert rules_of("sentence_reordering").notation(answer, entry) == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["When it rains, we stay.", "WHEN IT RAINS WE STAY!", "When it rains; we stay"],
+)
+def test_a_decrypted_text_may_have_punctuation(answer):
+    entry = {"answer": "WHEN IT RAINS WE STAY"}
+    assert rules_of("caesar_cipher").notation(answer, entry) == entry["answer"]
+
+
+@pytest.mark.parametrize("answer", ["WHENIT RAINS WE STAY", "WHEN IT RAINS, WE"])
+def test_a_decrypted_text_has_the_words_of_the_encrypted_one(answer):
+    entry = {"answer": "WHEN IT RAINS WE STAY"}
+    assert rules_of("caesar_cipher").notation(answer, entry) != entry["answer"]
+
+
+@pytest.mark.parametrize(
+    "answer", ['"Come home', "Come home", '"Come home."', "'Come home.'"]
+)
+def test_a_hidden_sentence_is_found_with_its_quotes_or_without(answer):
+    entry = {"answer": '"Come home.'}
+    assert rules_of("emoji_mystery").notation(answer, entry) == entry["answer"]
+
+
+@pytest.mark.parametrize("answer", ['"Come, home.', "come home.", "Come home. Now", ""])
+def test_a_hidden_sentence_is_found_to_the_letter(answer):
+    assert (
+        rules_of("emoji_mystery").notation(answer, {"answer": '"Come home.'}) == answer
+    )

@@ -67,6 +67,8 @@ def test_what_is_no_product_of_numbers_stays_as_it_is(answer):
         ("-i + 2", "2 - 1i"),
         ("7", "7"),
         ("4i - 9 + 2", "4i - 9 + 2"),
+        ("(2 + -1i)", "2 - 1i"),
+        ("2 + -1i or 3", "2 + -1i or 3"),
         ("4i, 9", "4i, 9"),
         ("4i or 9", "4i or 9"),
         ("(4i)(2)", "(4i)(2)"),
@@ -74,6 +76,22 @@ def test_what_is_no_product_of_numbers_stays_as_it_is(answer):
 )
 def test_the_real_part_of_a_complex_number_is_written_first(answer, spelled):
     assert _spelled("complex_arithmetic", answer) == spelled
+
+
+@pytest.mark.parametrize(
+    ("answer", "spelled"),
+    [
+        ("(3.0 - 5.0i) - (1.0 + 2.0i) = 2.0 - 7.0i", "2.0 - 7.0i"),
+        ("(3.0 - 5.0i) - (1.0+2.0i) = 2.0 - 7.0i = 9.0i", None),
+        ("(4.0 - 5.0i) - (1.0 + 2.0i) = 2.0 - 7.0i", None),
+        ("(3.0 - 5.0i) = 2.0 - 7.0i", None),
+    ],
+)
+def test_the_complex_calculation_of_the_question_may_be_said_again(answer, spelled):
+    asked = "Subtract the complex numbers: (3.0 - 5.0i) - (1.0 + 2.0i)"
+    entry = {"question": asked, "answer": "2.0 - 7.0i", "metadata": {}}
+    written = normalizer("complex_arithmetic", entry)(answer)
+    assert written == (spelled or answer)
 
 
 @pytest.mark.parametrize(
@@ -140,3 +158,25 @@ def test_what_is_no_constant_alone_stays_as_it_is(answer):
 def test_an_inverse_function_has_the_name_that_the_scorer_knows():
     spelled = _spelled("intermediate_integration", "arctan(x) + C", variable="x")
     assert spelled == "atan(x) + C"
+
+
+@pytest.mark.parametrize(
+    ("answer", "spelled"),
+    [
+        ("-sin**2(3*x + 1) + C", "-sin(3*x + 1)**2 + C"),
+        ("tan^3(2*(x - 1)) + C", "tan(2*(x - 1))**3 + C"),
+        ("x*asin(x) + \u221a(1 - x**2) + C", "x*asin(x) + sqrt(1 - x**2) + C"),
+        ("(3/4)*ln|1 + 4*x**2| + C", "(3/4)*ln(abs(1 + 4*x**2)) + C"),
+        ("7*X**5 - 2*X + C", "7*x**5 - 2*x + C"),
+        ("7*X**5 - 2*x + C", "7*X**5 - 2*x + C"),
+        ("sin**x(3) + C", "sin**x(3) + C"),
+    ],
+)
+def test_functions_are_written_as_their_scorer_reads_them(answer, spelled):
+    assert _spelled("simple_integration", answer, variable="x") == spelled
+
+
+def test_a_question_that_minds_its_variable_is_answered_in_it():
+    asked = "Calculate ... Use same variable symbols as given in the question"
+    entry = {"question": asked, "answer": "", "metadata": {"variable": "x"}}
+    assert normalizer("intermediate_integration", entry)("X + C") == "X + C"

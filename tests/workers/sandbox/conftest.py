@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.support.worker_attacks import LAYERS, LONG_S
 
 
 @pytest.fixture(scope="session")
-def pool() -> Iterator[WorkerPool]:
+def pool():
     """A pool of one worker; kernels that lack a layer skip what attacks it."""
     with contextlib.closing(WorkerPool(1, preload=worker_jobs.PRELOAD)) as pool:
         pool.call(os.getpid, deadline_s=LONG_S)

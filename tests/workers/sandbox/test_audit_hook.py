@@ -14,7 +14,7 @@ pytestmark = pytest.mark.processes
 
 REFUSE = """
 import contextlib, ctypes, logging, os, struct, sys
-from rg_env.workers.sandbox import kernel_calls, syscalls
+from rg_env.workers.sandbox import syscalls
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -28,9 +28,9 @@ def refuse(*numbers):
     code += [(0x06, 0, 0, 0x7FFF0000)]
     packed = (struct.pack("=HBBI", *line) for line in code)
     program = ctypes.create_string_buffer(b"".join(packed))
-    kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     header = struct.pack("@HP", len(code), ctypes.addressof(program))
-    kernel_calls.call(SECCOMP, 1, 0, header)
+    syscalls.call(SECCOMP, 1, 0, header)
 
 def attempt(source):
     try:
@@ -98,7 +98,7 @@ def test_without_both_layers_items_are_still_made(tmp_path):
 
 
 def test_process_started_past_python_dies_with_its_worker(tmp_path):
-    fork = "sys.modules['rg_env.workers.sandbox.kernel_calls']._LIBC.fork()"
+    fork = "sys.modules['rg_env.workers.sandbox.syscalls']._LIBC.fork()"
     attack = f"import sys, time; {fork}; time.sleep(60)"
     source = (
         "refuse(LANDLOCK, SECCOMP)\n"
@@ -115,7 +115,7 @@ def test_process_started_past_python_dies_with_its_worker(tmp_path):
         time.sleep(0.02)
 
 
-def is_group_alive(group: int) -> bool:
+def is_group_alive(group):
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

@@ -1,0 +1,193 @@
+"""The inference servers of a run: their settings, and the list of them.
+
+Mends B21 of docs/host_defects.md: the framework discards a single server config,
+refuses an empty key with openai 3, and fails on Slurm's variables (`8 // "2"`), so the
+list is made here and given to it with `slurm=False`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from atroposlib.envs.server_handling.server_manager import (
+    APIServerConfig,
+    ServerBaseline,
+)
+
+from rg_env.atropos import setting_types
+from rg_env.atropos.server_settings import CheckedServer
+from rg_env.errors import SettingError
+from rg_env.inference.request_settings import extra_body_of
+
+PLACEHOLDER_KEY = "x"
+GPUS_PER_NODE = 8
+FIRST_PORT = 9000
+LOCAL_PORTS = range(9004, 9008)
+"""Where the framework expects servers on this machine when it is given no URL."""
+
+
+class ServerSettings(CheckedServer, APIServerConfig):
+    """What `APIServerConfig` says of a server, checked.
+
+    Source: atroposlib 0.4.0, APIServerConfig; differs: ranges are checked, unknown
+    fields are refused.
+    """
+
+
+def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
+    """Return the class that checks configs of a class; a subclass is left as it is."""
+    return ServerSettings if kind is APIServerConfig else kind
+
+
+# -- Slurm ----------------------------------------------------------------------------
+
+
+def _slurm_nodes(nodelist: str) -> list[str]:
+    try:
+        reply = subprocess.run(
+            ["scontrol", "show", "hostnames", nodelist],  # noqa: S607 - on Slurm's PATH
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SettingError(
+            f"slurm: `scontrol show hostnames {nodelist}` failed ({error}); run on a"
+            " Slurm node or pass --slurm false"
+        ) from error
+    return reply.stdout.split()
+
+
+def _positive_int(environ: Mapping[str, str], name: str, default: int | None) -> int:
+    text = environ.get(name)
+    if text is None and default is not None:
+        return default
+    if text is None or not text.isdecimal():
+        raise SettingError(f"slurm: {name} must be a whole number, found {text!r}")
+    return int(text)
+
+
+def slurm_urls(environ: Mapping[str, str]) -> list[str]:
+    """Return the servers' URLs on the inference nodes of a Slurm job.
+
+    The first NUM_TRAINING_NODES nodes train; each of the others runs 8 / INFER_TP
+    servers on ports from 9000. One node alone means servers on this machine.
+
+    Raises:
+        SettingError: A variable is missing or unusable.
+
+    Source: atroposlib 0.4.0, ServerManager; differs: INFER_TP is read as a number.
+    """
+    nodelist = environ.get("SLURM_JOB_NODELIST")
+    if nodelist is None:
+        raise SettingError(
+            "slurm: SLURM_JOB_NODELIST is not set; start inside a Slurm job or pass"
+            " --slurm false"
+        )
+    nodes = _slurm_nodes(nodelist)
+    if len(nodes) < 2:
+        return []
+    tensor_parallel = _positive_int(environ, "INFER_TP", 1)
+    if not 1 <= tensor_parallel <= GPUS_PER_NODE:
+        raise SettingError(
+            f"slurm: INFER_TP must be 1 to {GPUS_PER_NODE}, found {tensor_parallel}"
+        )
+    num_training = _positive_int(environ, "NUM_TRAINING_NODES", None)
+    if num_training >= len(nodes):
+        raise SettingError(
+            f"slurm: NUM_TRAINING_NODES {num_training} leaves no node for inference:"
+            f" the job has {len(nodes)}"
+        )
+    return [
+        f"http://{node}:{FIRST_PORT + i}/v1"
+        for node in nodes[num_training:]
+        for i in range(GPUS_PER_NODE // tensor_parallel)
+    ]
+
+
+# -- the list -------------------------------------------------------------------------
+
+
+def _listed(config: ServerBaseline, tokenizer_name: str) -> list[APIServerConfig]:
+    """Return a config, or four local servers for the framework's baseline.
+
+    Each has what the framework's clients cannot do without: a key and a tokenizer.
+    """
+    configs = [config]
+    if not isinstance(config, APIServerConfig):
+        urls = [f"http://localhost:{port}/v1" for port in LOCAL_PORTS]
+        fields = config.model_dump()
+        configs = [APIServerConfig(**fields, base_url=url) for url in urls]
+    return [
+        each.model_copy(
+            update={
+                "api_key": each.api_key or PLACEHOLDER_KEY,
+                "tokenizer_name": (
+                    tokenizer_name
+                    if each.tokenizer_name == "none"
+                    else each.tokenizer_name
+                ),
+            }
+        )
+        for each in configs
+    ]
+
+
+def server_list(
+    configs: ServerBaseline | Sequence[ServerBaseline],
+    *,
+    tokenizer_name: str,
+    slurm: bool,
+    environ: Mapping[str, str] | None = None,
+    of_one_type: bool = False,
+) -> list[APIServerConfig]:
+    """Return the servers of the run: at least one config with a key.
+
+    Args:
+        configs: One config or several.
+        tokenizer_name: For servers whose config names none.
+        slurm: Whether the URLs come from the Slurm job, one server like the first each.
+        environ: Where Slurm's variables are; the process's own by default.
+        of_one_type: Whether one class of clients has to do for all.
+
+    Raises:
+        SettingError: There is no server, they differ in what must be one, or Slurm's
+            variables are unusable.
+    """
+    given = [configs] if isinstance(configs, ServerBaseline) else list(configs)
+    servers = [server for each in given for server in _listed(each, tokenizer_name)]
+    if not servers:
+        raise SettingError(
+            "openai: at least one inference server is needed, found none"
+        )
+    # A subclass of configs may know more types of servers, and more fields.
+    known = set(ServerSettings.model_fields) - {"server_type"}
+    for server in servers:
+        if not isinstance(server, ServerSettings):
+            fields = server.model_dump(include=known, exclude_unset=True)
+            setting_types.build("openai", ServerSettings, fields)
+    if any(extra_body_of(s) != extra_body_of(servers[0]) for s in servers[1:]):
+        raise SettingError(
+            "openai.extra_body: all servers must have the same, since a trainer is told"
+            " once what is sampled with"
+        )
+    types = sorted({server.server_type for server in servers})
+    if of_one_type and len(types) > 1:
+        raise SettingError(
+            "openai.server_type: all servers of a client of its own (`server_cls`) must"
+            f" have one type, found {types}"
+        )
+    if slurm:
+        urls = slurm_urls(os.environ if environ is None else environ)
+        if urls:
+            return [servers[0].model_copy(update={"base_url": url}) for url in urls]
+    for server in servers:
+        if not server.base_url:
+            raise SettingError(
+                "openai.base_url: the URL of an inference server is needed, found"
+                f" {server.base_url!r}; for example http://localhost:9004/v1"
+            )
+    return servers

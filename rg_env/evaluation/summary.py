@@ -1,0 +1,304 @@
+"""From the samples of an evaluation to its numbers and its table. Pure.
+
+Scores are shown beside the share of completions that hold an answer and the score of
+those, since a low score may be one of format. What has no score, a failed request or an
+item that is not used, is counted apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import statistics
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from rich import box
+from rich.table import Table
+
+from rg_env.evaluation.sample_rows import NOT_USED
+from rg_env.evaluation.samples import Sample, scored
+from rg_env.evaluation.statistics import Estimate, best_of, estimate, grouped
+from rg_env.tasks.evaluation_specs import PresetName, load_preset
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What some samples came to: all of them, those of a category or of a task.
+
+    Estimates are clustered by item; best_of_k and pass_at_k are of the items that have
+    k completions with a score, and None where k is 1.
+
+    Attributes:
+        items: Items with a score.
+        completions: Completions with a score.
+        score: Mean score of the completions.
+        by_task: The same, clustered by task; None of one task.
+        right: Share of the completions whose score is 1.0, which is pass@1.
+        best_of_k: Mean of the best score of k completions, without bias.
+        pass_at_k: Chance that one of k completions is right, without bias.
+        answered: Share of the completions that hold an answer.
+        of_answered: Mean score of these.
+        truncated: Completions that were cut off.
+        failed: Completions without a score.
+        not_used: Items that are not used.
+    """
+
+    items: int
+    completions: int
+    score: Estimate
+    by_task: Estimate | None
+    right: Estimate
+    best_of_k: Estimate | None
+    pass_at_k: Estimate | None
+    answered: float
+    of_answered: Estimate | None
+    truncated: int
+    failed: int
+    not_used: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the same as JSON, with the mean score and its interval first."""
+        score = self.score
+        first = {"mean": score.mean, "low": score.low, "high": score.high}
+        found = dataclasses.asdict(self)
+        del found["score"]
+        return first | found
+
+
+def _score(sample: Sample) -> float:
+    return sample.score or 0.0
+
+
+def _right(sample: Sample) -> float:
+    return float(_score(sample) >= 1.0)
+
+
+_item, _task = operator.attrgetter("item"), operator.attrgetter("task")
+
+
+def _mean(
+    samples: Sequence[Sample],
+    value: Callable[[Sample], float] = _score,
+    cluster: Callable[[Sample], Hashable] = _item,
+) -> Estimate:
+    return estimate([*map(value, samples)], [*map(cluster, samples)])
+
+
+def _of_k(
+    samples: Sequence[Sample], k: int, value: Callable[[Sample], float]
+) -> Estimate | None:
+    """Return the best of k completions of each item that has so many."""
+    best = {
+        item: best_of([*map(value, of_item)], k)
+        for item, of_item in grouped(samples, _item).items()
+        if len(of_item) >= k > 1
+    }
+    return estimate([*best.values()], [*best]) if best else None
+
+
+def result_of(samples: Sequence[Sample], k: int) -> Result | None:
+    """Return what samples came to, None where none has a score.
+
+    Args:
+        samples: With and without a score.
+        k: Completions of an item.
+    """
+    done = scored(samples)
+    if not done:
+        return None
+    score, answered = _mean(done), [s for s in done if s.is_answered]
+    not_used = sum(sample.outcome == NOT_USED for sample in samples)
+    has_tasks = len(set(map(_task, done))) > 1
+    return Result(
+        items=score.clusters,
+        completions=len(done),
+        score=score,
+        by_task=_mean(done, cluster=_task) if has_tasks else None,
+        right=_mean(done, _right),
+        best_of_k=_of_k(done, k, _score),
+        pass_at_k=_of_k(done, k, _right),
+        answered=len(answered) / len(done),
+        of_answered=_mean(answered) if answered else None,
+        truncated=sum(sample.is_truncated for sample in done),
+        failed=len(samples) - len(done) - not_used,
+        not_used=not_used,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class EvalSummary:
+    """An evaluation's numbers.
+
+    Attributes:
+        k: Completions of an item.
+        overall: Over all samples; None where none has a score.
+        by_category: Category to result, sorted.
+        by_task: Task to result, sorted.
+        failed_requests: Completions without a score.
+        not_used: Task to items that are not used, sorted.
+        outcomes: Number of completions by outcome.
+        changed: Tasks of a preset whose questions are not all the published ones.
+        as_published: Over all others, where there are such tasks.
+    """
+
+    k: int
+    overall: Result | None
+    by_category: Mapping[str, Result]
+    by_task: Mapping[str, Result]
+    failed_requests: int
+    not_used: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    changed: Sequence[str] = ()
+    as_published: Result | None = None
+
+    def metrics(self) -> dict[str, float]:
+        """Return flat numbers for metrics.json and W&B."""
+        numbers: dict[str, float] = {
+            "eval/failed_requests": self.failed_requests,
+            "eval/items_not_used": sum(self.not_used.values()),
+        }
+        if self.overall is not None:
+            found = self.overall
+            numbers |= {
+                "eval/mean_score": found.score.mean,
+                # What the original calls the same number; a share of correct items it
+                # is not, as `train/percent_correct` is one of rollouts.
+                "eval/percent_correct": found.score.mean,
+                "eval/percent_correct_low": found.score.low,
+                "eval/percent_correct_high": found.score.high,
+                "eval/items": found.items,
+                "eval/right": found.right.mean,
+                "eval/answered": found.answered,
+                "eval/truncated": found.truncated,
+            }
+            others = {
+                "score_of_answered": found.of_answered,
+                "best_of_k": found.best_of_k,
+                "pass_at_k": found.pass_at_k,
+            }
+            numbers |= {f"eval/{n}": e.mean for n, e in others.items() if e is not None}
+        for kind, group in (("category", self.by_category), ("task", self.by_task)):
+            for name, value in group.items():
+                numbers[f"eval/{kind}/{name}"] = value.score.mean
+        numbers.update({f"eval/outcome/{k}": n for k, n in self.outcomes.items()})
+        return numbers
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as JSON."""
+        groups: dict[str, Any] = {
+            name: {n: row.as_json() for n, row in getattr(self, name).items()}
+            for name in ("by_category", "by_task")
+        }
+        for name in ("overall", "as_published"):
+            row = getattr(self, name)
+            groups[name] = None if row is None else row.as_json()
+        return vars(self) | groups
+
+    def table(self, *, with_tasks: bool = False) -> Table:
+        """Return the results as a table for the terminal, tasks on request."""
+        of_k = f", {self.k} completions of an item" if self.k > 1 else ""
+        title = f"Evaluation: mean score, 95 % intervals{of_k}"
+        table = Table(title=title, box=box.SIMPLE, pad_edge=False)
+        table.add_column("")
+        headings = ["items", "score", "by item", "by task", "right"]
+        headings += [f"best of {self.k}", f"pass@{self.k}"] if self.k > 1 else []
+        for heading in (*headings, "answered", "their score"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        if self.overall is not None:
+            table.add_row("all", *self._cells(self.overall), style="bold")
+            if self.as_published is not None:
+                table.add_row("as published", *self._cells(self.as_published))
+            table.add_section()
+        for name, row in self.by_category.items():
+            table.add_row(name or "no category", *self._cells(row), style="cyan")
+        table.add_section()
+        for name, row in self.by_task.items() if with_tasks else ():
+            table.add_row(name, *self._cells(row))
+        return table
+
+    def _cells(self, row: Result) -> list[str]:
+        of_k = [row.best_of_k, row.pass_at_k] if self.k > 1 else []
+        return [
+            str(row.items),
+            _shown(row.score),
+            _interval(row.score),
+            _interval(row.by_task),
+            *map(_shown, [row.right, *of_k]),
+            f"{row.answered:.0%}",
+            _shown(row.of_answered),
+        ]
+
+    def notes(self) -> list[str]:
+        """Return what the table lacks: what was cut off, and what has no score."""
+        found = []
+        if self.overall is not None and self.overall.truncated:
+            of = f"{self.overall.truncated} of {self.overall.completions}"
+            found.append(f"{of} completions were cut off at their longest")
+        if self.failed_requests:
+            found.append(
+                f"{self.failed_requests} completions have no score: their requests"
+                " failed"
+            )
+        if self.not_used:
+            tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
+            number = sum(self.not_used.values())
+            found.append(f"{number} items are not used and have no score: {tasks}")
+        if self.changed:
+            tasks = ", ".join(self.changed)
+            found.append(
+                "not all questions are the published ones, since the library has"
+                f" changed ('as published' is without these tasks): {tasks}"
+            )
+        return found
+
+
+def _shown(value: Estimate | None) -> str:
+    return "" if value is None else f"{value.mean:.3f}"
+
+
+def _interval(value: Estimate | None) -> str:
+    return "" if value is None else f"{value.low:.2f}-{value.high:.2f}"
+
+
+def _results(pairs: Iterable[tuple[str, Sample]], k: int) -> dict[str, Result]:
+    groups = grouped(pairs, lambda pair: pair[0])
+    found = {
+        str(name): result_of([sample for _, sample in groups[name]], k)
+        for name in sorted(groups, key=str)
+    }
+    return {name: row for name, row in found.items() if row is not None}
+
+
+def _changed_tasks(samples: Iterable[Sample]) -> list[str]:
+    found = {(sample.row.get("preset"), sample.task) for sample in samples}
+    return sorted(
+        task
+        for preset, task in found
+        if preset in get_args(PresetName) and task in load_preset(preset).changed
+    )
+
+
+def summarise(samples: Sequence[Sample]) -> EvalSummary:
+    """Sum up an evaluation, whatever the order of its samples."""
+    # Sums of floats are those of their order.
+    samples = sorted(samples, key=lambda s: (*s.item, s.score or 0.0, s.outcome))
+    used = [sample for sample in samples if sample.outcome != NOT_USED]
+    by_item = Counter(sample.item for sample in used)
+    # What most items have: a question that was drawn twice has twice as many.
+    k = statistics.mode(by_item.values()) if by_item else 1
+    not_used = Counter(s.task for s in samples if s.outcome == NOT_USED)
+    changed = _changed_tasks(samples)
+    others = [sample for sample in samples if sample.task not in changed]
+    return EvalSummary(
+        k=k,
+        overall=result_of(samples, k),
+        by_category=_results(((s.category, s) for s in samples), k),
+        by_task=_results(((s.task, s) for s in samples), k),
+        failed_requests=sum(sample.score is None for sample in used),
+        not_used=dict(sorted(not_used.items())),
+        outcomes=dict(Counter(sample.outcome for sample in samples)),
+        changed=changed,
+        as_published=result_of(others, k) if changed else None,
+    )

@@ -1,0 +1,347 @@
+"""The client of one inference server, whatever its type.
+
+Mends B22 and B23 of docs/host_defects.md. What is sent is what the framework's own
+classes send; differs:
+
+    tries       one; the next is `Inference`'s, at whatever server is chosen then
+    429         the server rests as long as it says, within bounds
+    left out    what waits for a place there, or hangs there, is queried elsewhere
+    connections kept open; replies bounded, and read off the event loop where long
+    timings     the newest `rolling_buffer_length` are kept, instead of all
+    health      of every type checked at `/health`; bounded in time
+
+A server is probed before anything is queried of it, and before it is taken back.
+Choosing a server and its limits stay the framework's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partialmethod
+from typing import Any, ClassVar, TypeVar
+
+import aiohttp
+from atroposlib.envs.server_handling.server_baseline import APIServer
+
+from rg_env import patience
+from rg_env.inference.circuit import Circuit, ServerLeftOutError
+from rg_env.inference.completions import check_some_usable
+from rg_env.inference.connection import Connection
+from rg_env.inference.probe import NoRouteError, ProbeRequest, find_route, greeting
+from rg_env.inference.replies import Generated, TokenReply, read_chat, read_reply
+from rg_env.inference.request_failures import (
+    MAX_COMPLETION_TOKENS,
+    describe,
+    refusal_behind,
+    wants_another_limit,
+)
+from rg_env.inference.request_settings import (
+    CHAT,
+    extra_body_of,
+    sampling_extra_of,
+    secrets_of,
+)
+from rg_env.inference.routes import Body, SamplingFields, TokenRoute
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+UNLIMITED_TOKENS = 2**17
+"""Of a completion for which no limit is set."""
+
+HEAD_START_S = 0.003
+"""What a reply waits before it is read, so that the next request goes out first: many
+groups end together where completions are equally long, and the server would wait until
+all their replies have been read."""
+
+
+def _pass(*_: object) -> None:
+    pass
+
+
+class Client(APIServer):
+    """A client of any inference server, which knows when that is not to be queried.
+
+    Attributes:
+        chats: Whether messages are what it is sent, unless token ids are needed.
+        routes: At which it is queried for token ids, the likeliest first.
+        tokenizer: Of the model.
+        connection: To the server.
+        circuit: Opened by failures in a row, closed by a probe or an answer.
+        on_failure: Told of each request that failed, probes included.
+        has_answered: Whether a request was ever answered with something of use.
+        needs_tokens: Whether a trainer gets what it returns.
+        probe_request: What it is probed with; None for a greeting.
+        is_probed: Whether it is known how the server is to be queried.
+        route: At which it is queried for token ids; None where it is queried as a chat.
+    """
+
+    chats: ClassVar[bool] = False
+    routes: ClassVar[tuple[TokenRoute, ...]]
+    tokenizer: Any
+
+    def __init__(self, config: Any, reasoning_config: Any = None) -> None:
+        """Build the framework's client; connects at the first request."""
+        self.circuit = Circuit()
+        super().__init__(config, reasoning_config=reasoning_config)
+        newest = config.rolling_buffer_length
+        self.request_timings: deque[float] = deque(maxlen=newest)
+        self.attempts_list: deque[int] = deque(maxlen=newest)
+        self.eval_request_timings: deque[float] = deque(maxlen=newest)
+        self.eval_attempts_list: deque[int] = deque(maxlen=newest)
+        self.connection = Connection(config, is_openai=self.chats)
+        self.on_failure: Callable[[Client, Exception], None] = _pass
+        self.has_answered = False
+        self.needs_tokens = False
+        self.probe_request: ProbeRequest | None = None
+        self.is_probed = False
+        self.route: TokenRoute | None = None
+        self._probing: asyncio.Future[None] | None = None
+        self._taking_back: asyncio.Future[None] | None = None
+        self._under_way: set[asyncio.Future[Any]] = set()
+        self._limit_name = "max_tokens"
+
+    # -- whether it is queried ---------------------------------------------------------
+
+    @property
+    def server_healthy(self) -> bool:
+        """Whether the framework is to choose this server; it cannot say so itself."""
+        return self.circuit.admits
+
+    @server_healthy.setter
+    def server_healthy(self, is_healthy: bool) -> None:
+        pass
+
+    def describe(self, error: BaseException) -> str:
+        """Return an error's name and what it means, without key and headers."""
+        return describe(error, *secrets_of(self.config))
+
+    def note_failure(self, error: Exception) -> None:
+        """A request failed."""
+        self.circuit.note_error(error, self.describe(error))
+        self.on_failure(self, error)
+
+    def lose(self, reason: str) -> None:
+        """Leave out a server that has gone, and give up what hangs there."""
+        self.circuit.open(reason)
+        for request in self._under_way:
+            request.cancel()
+
+    def take_back_if_due(self) -> None:
+        """Begin to probe a server that is left out, if its pause is over."""
+        if self.circuit.begin_probe():
+            self._taking_back = asyncio.ensure_future(self._take_back())
+
+    async def _take_back(self) -> None:
+        """Probe a server that was left out; it may have come back as another."""
+
+        async def probe() -> None:
+            if self.config.health_check:
+                await self.connection.check_health()
+            await self.probe()
+
+        passed = False
+        try:
+            await asyncio.wait_for(probe(), patience.PROBE_WITHIN_S)
+            passed = True
+        except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
+            self.note_failure(error)
+        finally:
+            self.circuit.end_probe(passed=passed)
+
+    async def check_server_status_task(self, chat_completion: bool = True) -> None:
+        """Check the server's health for ever; one that is gone is left out."""
+        missed = 0
+        while True:
+            try:
+                await self.connection.check_health()
+                if missed:
+                    self.circuit.hasten_probe()
+                missed = 0
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+                missed += 1
+                if missed >= patience.HEALTH_MISSES_IN_A_ROW:
+                    self.lose(self.describe(error))
+            await asyncio.sleep(patience.HEALTH_EVERY_S)
+
+    # -- in place of the framework's three tries ---------------------------------------
+
+    async def unless_lost(
+        self, querying: Awaitable[T], check: Callable[[T], None] = _pass
+    ) -> T:
+        """Return what a request comes to; note where it, or the check of it, fails.
+
+        Raises:
+            ServerLeftOutError: The server is lost.
+        """
+        request = asyncio.ensure_future(querying)
+        self._under_way.add(request)
+        try:
+            await asyncio.wait({request})
+        finally:
+            self._under_way.discard(request)
+            request.cancel()
+        if request.cancelled():
+            raise ServerLeftOutError(self.circuit.reason)
+        try:
+            reply = request.result()
+            check(reply)
+        except Exception as error:
+            self.note_failure(error)
+            raise
+        return reply
+
+    async def _once(
+        self, method: str, places: str, stat_dict: dict[str, Any], **fields: Any
+    ) -> Any:
+        """Wait for a place and query once."""
+        async with getattr(self, places):
+            if not self.circuit.admits:
+                raise ServerLeftOutError(self.circuit.reason)
+            stat_dict["start"] = time.time()
+            stat_dict["attempts"] += 1
+            querying = getattr(self, method)(**fields)
+            reply = await self.unless_lost(querying, check_some_usable)
+            stat_dict["end"] = time.time()
+        self.has_answered = True
+        self.circuit.note_answer()
+        return reply
+
+    _chat_comp = partialmethod(_once, "query_chat", "sem")
+    _chat_eval = partialmethod(_once, "query_chat", "eval_sem")
+    _tokens_and_logprobs_comp = partialmethod(_once, "query_tokens", "sem")
+    _tokens_and_logprobs_comp_eval = partialmethod(_once, "query_tokens", "eval_sem")
+    chat_completion = inspect.unwrap(APIServer.chat_completion)
+
+    # -- token ids ---------------------------------------------------------------------
+
+    async def query_route(
+        self, route: TokenRoute, prompt: list[int], fields: SamplingFields, **more: Any
+    ) -> list[list[bytes]]:
+        """Query for token ids; return the bodies of the replies, as a rule of one.
+
+        Sent are the fields that say how it is sampled, and `n`, and more of the body.
+        """
+        model, extra = self.config.model_name, sampling_extra_of(self.config)
+        longest = len(prompt) + fields.get("max_tokens", UNLIMITED_TOKENS)
+
+        def body(n: int) -> Body:
+            named = {**fields, "n": n} if "n" in fields else fields
+            return route.body(prompt, named, model, extra) | more
+
+        n = fields.get("n", 1)
+        return await self.connection.query(route.path, body, n, longest)
+
+    async def read_route(
+        self, route: TokenRoute, replies: list[list[bytes]]
+    ) -> Generated:
+        """Read the replies of a route as one; `BadReplyError` where they are none."""
+        read = [await read_reply(route.read, blocks) for blocks in replies]
+        parts = zip(*read, strict=True)
+        return Generated(*(list(itertools.chain.from_iterable(part)) for part in parts))
+
+    async def query_tokens(
+        self, on_reply: Callable[[], None] | None = None, **fields: Any
+    ) -> TokenReply:
+        """Query once; returns prompt tokens, tokens, logprobs and finish reasons.
+
+        Args:
+            on_reply: Called when the reply has come, before any of it is read.
+            fields: `prompt` or `input_ids`, and what is sampled with.
+        """
+        text, prompt = fields.pop("prompt", None), fields.pop("input_ids", None)
+        if prompt is None:
+            prompt = self.tokenizer.encode(text)
+        if len(prompt) >= 2 and prompt[0] == self.tokenizer.bos_token_id == prompt[1]:
+            prompt = prompt[1:]
+        fields.pop("model", None)
+        if not self.is_probed:
+            await self.probe()
+        route = self.route
+        if route is None:
+            raise NoRouteError("it gives no token ids")
+        try:
+            replies = await self.query_route(route, prompt, fields)
+        except aiohttp.ClientResponseError as error:
+            refusal = refusal_behind(error)
+            if refusal is not None and refusal.is_absence:
+                self.is_probed = False  # it has come back as another server
+            raise
+        if on_reply is not None:
+            on_reply()
+            await asyncio.sleep(HEAD_START_S)
+        return prompt, *await self.read_route(route, replies)
+
+    _tokens_and_logprobs_completion_wrapper = query_tokens
+
+    # -- a chat ------------------------------------------------------------------------
+
+    async def query_chat(self, **fields: Any) -> Any:
+        """Query a chat once; returns what openai's client returns."""
+        given = fields.pop("extra_body", None) or {}
+        body = {**fields, **extra_body_of(self.config), **given}
+        n, limit_name = fields.get("n", 1), self._limit_name
+        try:
+            reply = await self._chat(body, n)
+        except aiohttp.ClientResponseError as error:
+            refused = wants_another_limit(refusal_behind(error))
+            if not refused or limit_name not in body:
+                raise
+            self._limit_name = MAX_COMPLETION_TOKENS
+            reply = await self._chat(body, n)
+        if len(reply.choices) == 1 < n:
+            self.connection.query_one_by_one()
+            reply.choices += (await self._chat(body, n - 1)).choices
+        return reply
+
+    _chat_completion_wrapper = query_chat
+
+    async def _chat(self, given: Body, n: int) -> Any:
+        longest = given.get("max_tokens") or UNLIMITED_TOKENS
+        names = {"max_tokens": self._limit_name}
+        body = {names.get(name, name): value for name, value in given.items()}
+
+        replies = await self.connection.query(
+            CHAT, lambda n: body | {"n": n} if "n" in body else body, n, longest
+        )
+        first, *others = [await read_reply(read_chat, blocks) for blocks in replies]
+        for other in others:
+            first.choices += other.choices
+        return first
+
+    # -- the probe, and the end --------------------------------------------------------
+
+    async def probe(self) -> None:
+        """Find out how to query the server; who queries meanwhile waits for it."""
+        if self._probing is None or self._probing.done():
+            self._probing = asyncio.ensure_future(self._probe())
+            # Its error is taken, since nobody may be waiting for it any more.
+            self._probing.add_done_callback(
+                lambda done: done.cancelled() or done.exception()
+            )
+        await asyncio.shield(self._probing)
+
+    async def _probe(self) -> None:
+        finding = find_route(self, self.probe_request or greeting(self.tokenizer))
+        route = await asyncio.wait_for(finding, patience.PROBE_WITHIN_S)
+        if not self.is_probed or route != self.route:
+            how = f"token ids from {route.path}" if route else "queried as a chat"
+            logger.info("inference at %s: %s", self.config.base_url, how)
+        self.route, self.is_probed = route, True
+
+    async def close(self) -> None:
+        """Stop what is under way and close the connections; may be called twice."""
+        for probe in (self._probing, self._taking_back):
+            if probe is not None and not probe.done():
+                probe.cancel()
+                await asyncio.gather(probe, return_exceptions=True)
+        await self.connection.close()
+        if hasattr(self, "openai"):
+            await self.openai.close()

@@ -1,0 +1,101 @@
+"""Our client of each type of server, as the framework builds and closes them.
+
+Mends B25 of docs/host_defects.md: every type gives token ids by whatever route its
+server has for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import openai
+from atroposlib.envs.server_handling.openai_server import OpenAIServer
+from atroposlib.envs.server_handling.sglang_server import SGLangServer
+from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
+from atroposlib.envs.server_handling.vllm_server import VLLMServer
+
+from rg_env import patience
+from rg_env.inference.client import Client
+from rg_env.inference.request_settings import headers_of
+from rg_env.inference.routes import ROUTES
+
+
+class VllmClient(Client, VLLMServer):
+    """The framework's client of vLLM: its example trainer's server, or a stock one."""
+
+    routes = ROUTES["vllm"]
+
+
+class SglangClient(Client, SGLangServer):
+    """The framework's client of SGLang."""
+
+    routes = ROUTES["sglang"]
+
+
+class OpenAiClient(Client):
+    """A client of an endpoint of the OpenAI kind.
+
+    The framework refuses to train with a client that is its `OpenAIServer`, whatever
+    the server gives, so this one is none. `Inference` gives it its tokenizer.
+    """
+
+    chats = True
+    routes = ROUTES["openai"]
+
+    def __init__(self, config: Any, reasoning_config: Any = None) -> None:
+        """Build the client."""
+        self.openai = openai.AsyncClient(
+            api_key=config.api_key,
+            base_url=config.base_url,
+            timeout=config.timeout,
+            default_headers=headers_of(config),
+            max_retries=0,
+        )
+        super().__init__(config, reasoning_config=reasoning_config)
+
+    _completion_wrapper = OpenAIServer._completion_wrapper
+
+
+class TrlClient(Client, TrlVllmServer):
+    """The framework's client of TRL's server, which is a stock vLLM since TRL 1.12."""
+
+    routes = ROUTES["trl"]
+
+    def __init__(self, config: Any, reasoning_config: Any = None) -> None:
+        """Build the client, with the tokenizer that the settings name."""
+        # The framework's takes the model's name for its tokenizer's.
+        named = config.model_copy(update={"model_name": config.tokenizer_name})
+        super().__init__(named, reasoning_config=reasoning_config)
+        self.config = config
+
+
+CLIENTS: dict[str, type[Client]] = {
+    "vllm": VllmClient,
+    "sglang": SglangClient,
+    "openai": OpenAiClient,
+    "trl": TrlClient,
+}
+"""By `server_type`."""
+
+
+def client_of(config: Any, reasoning_config: Any = None) -> Client:
+    """Return our client of a server; the framework calls this as it would a class."""
+    return CLIENTS[config.server_type](config, reasoning_config=reasoning_config)
+
+
+async def close_clients(clients: Iterable[Any]) -> None:
+    """End the health checks of clients and close their connections."""
+    clients = list(clients)
+    checks = [getattr(client, "check_task", None) for client in clients]
+    running = [check for check in checks if check is not None and not check.done()]
+    for check in running:
+        check.cancel()
+    if running:
+        await asyncio.wait(running, timeout=patience.CLOSE_GRACE_S)
+    for client in clients:
+        if isinstance(client, Client):
+            await client.close()
+        elif hasattr(client, "openai"):  # a subclass named its own client
+            await client.openai.close()

@@ -1,0 +1,183 @@
+"""Files of whole lines, each on disk when it is appended, and what is left of them.
+
+A file being written is locked while its process lives. A `.part` file that nobody
+locks was left by a process that was killed: `recover_unfinished` completes it, whole
+lines stay, a torn one goes.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import re
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+logger = logging.getLogger(__name__)
+
+PART_SUFFIX = ".part"
+LOCK_TRIES = 100
+LOCK_PAUSE_S = 0.01
+
+
+class LineFile:
+    """An open file that whole lines are appended to.
+
+    Args:
+        path: Made if it is not there; its folder must be.
+        lock: Whether to keep it locked, where the file system knows locks.
+
+    Attributes:
+        end: Where the last whole line ends, in bytes.
+
+    Raises:
+        OSError: The disk refuses, or another process keeps the lock.
+    """
+
+    def __init__(self, path: Path, *, lock: bool = False) -> None:
+        self.path = path
+        self._file = _locked(path) if lock else path.open("ab", buffering=0)
+        self.end = self._file.seek(0, os.SEEK_END)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether its name still leads to it: nobody removed or replaced it."""
+        return _is_in_place(self._file)
+
+    def append(self, line: bytes) -> None:
+        """Append a whole line or nothing, and cut off what an earlier refusal tore.
+
+        Raises:
+            OSError: The disk refuses it.
+        """
+        if self._file.seek(0, os.SEEK_END) != self.end:
+            self._file.truncate(self.end)
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self.end)
+            raise
+        self.end += len(line)
+
+    def complete(self) -> Path:
+        """Sync it, give it its name without the suffix, close it; return the name."""
+        complete = self.path.with_suffix("")
+        os.fsync(self._file.fileno())
+        self.path.rename(complete)
+        self._file.close()
+        return complete
+
+    def close(self) -> None:
+        """Close it; may be called twice."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """Close it and take it off the disk, unless it is closed already."""
+        if not self._file.closed:
+            self.path.unlink(missing_ok=True)
+            self._file.close()
+
+
+def _try_lock(file: BinaryIO) -> bool | None:
+    """Lock a file, if nobody else has; None where the file system knows no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def locked(path: Path) -> BinaryIO | None:
+    """Lock a file of lines, and cut off what a killed process left of a line.
+
+    Returns:
+        The file, which is locked until it is closed; None where another process has it.
+
+    Raises:
+        OSError: It cannot be read or written.
+    """
+    file = path.open("r+b")
+    if _try_lock(file) is False:
+        file.close()
+        return None
+    file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+    return file
+
+
+def _is_in_place(file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _locked(path: Path) -> BinaryIO:
+    for _ in range(LOCK_TRIES):
+        file = path.open("ab", buffering=0)
+        # A recovery may lock and remove the file while it is still empty.
+        if _try_lock(file) is not False and _is_in_place(file):
+            return file
+        file.close()
+        time.sleep(LOCK_PAUSE_S)
+    raise OSError(f"{path} is being written by another process")
+
+
+def recover_unfinished(folder: Path) -> list[Path]:
+    """Complete what killed processes left in a dump folder; return those files.
+
+    A left file without a whole line is removed; a file that a living process is writing
+    is left alone, and so is every one where the file system knows no locks.
+    """
+    recovered = []
+    for part in sorted(folder.glob(f"*.jsonl{PART_SUFFIX}")):
+        try:
+            if _recover(part):
+                recovered.append(part.with_suffix(""))
+        except FileNotFoundError:
+            continue  # another process was quicker
+        except OSError as error:
+            logger.warning("%s cannot be completed: %s", part, error)
+    return recovered
+
+
+def _recover(part: Path) -> bool:
+    complete = part.with_suffix("")
+    with part.open("r+b") as file:
+        if not _try_lock(file) or not _is_in_place(file):
+            return False
+        whole = sum(len(line) for line in file if line.endswith(b"\n"))
+        file.truncate(whole)
+        if whole == 0:
+            part.unlink()
+            return False
+        if complete.exists():
+            raise FileExistsError(f"{complete.name} is there already")
+        os.fsync(file.fileno())
+        part.rename(complete)
+    return True
+
+
+def count_left(folder: Path, stem: str, first: int) -> dict[int, int]:
+    """Return file number to groups of what one process left, complete or not.
+
+    Counted from the number `first` on; the folder need not exist.
+    """
+    name = re.compile(rf"{re.escape(stem)}_(\d+)\.jsonl({re.escape(PART_SUFFIX)})?")
+    left: collections.Counter[int] = collections.Counter()
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            match = name.fullmatch(path.name)
+            if match and int(match.group(1)) >= first:
+                with path.open("rb") as file:
+                    lines = sum(line.endswith(b"\n") for line in file)
+                left[int(match.group(1))] += lines
+    return left

@@ -1,0 +1,190 @@
+"""The summary of an evaluation: what is counted, and what stands beside the score."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+
+import pytest
+from rich.console import Console
+
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.summary import summarise
+
+CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "maze": "games"}
+
+
+def sample(task, score, outcome="right", item=0, **changes):
+    category = CATEGORIES.get(task, "arithmetic")
+    return Sample(task, category, f"{task} {item}", score, outcome, **changes)
+
+
+def failed(task="gcd", item=0):
+    return sample(task, None, "request_failed", item)
+
+
+def unused(task="maze"):
+    return Sample(task, CATEGORIES[task], "", None, "not_used")
+
+
+# -- sums ------------------------------------------------------------------------------
+
+
+def test_samples_are_summed_by_task_and_by_category():
+    summary = summarise([sample("lcm", 0.0), sample("maze", 1.0), sample("gcd", 1.0)])
+    assert list(summary.by_task) == ["gcd", "lcm", "maze"]
+    assert summary.by_category["arithmetic"].score.mean == 0.5
+    assert summary.by_category["games"].items == 1
+    assert summary.overall.score.mean == pytest.approx(2 / 3)
+
+
+def test_a_failed_request_is_counted_and_is_no_wrong_answer():
+    summary = summarise([sample("gcd", 1.0), failed(item=1), failed(item=2)])
+    assert (summary.overall.score.mean, summary.overall.items) == (1.0, 1)
+    assert summary.failed_requests == summary.overall.failed == 2
+    assert summary.outcomes == {"right": 1, "request_failed": 2}
+
+
+def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
+    summary = summarise([sample("gcd", 1.0), unused(), unused()])
+    assert summary.not_used == {"maze": 2}
+    assert (summary.failed_requests, summary.overall.items) == (0, 1)
+    assert "2 items are not used and have no score: maze 2" in summary.notes()
+
+
+def test_a_task_with_failed_requests_alone_has_no_score():
+    summary = summarise([sample("gcd", 1.0), failed("maze")])
+    assert set(summary.by_task) == {"gcd"}
+    assert set(summary.by_category) == {"arithmetic"}
+
+
+@pytest.mark.parametrize("samples", [[], [failed()]])
+def test_without_a_score_there_is_no_overall_number(samples):
+    summary = summarise(samples)
+    assert summary.overall is None
+    assert "eval/percent_correct" not in summary.metrics()
+    assert summary.metrics()["eval/failed_requests"] == len(samples)
+
+
+def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
+    rows = [
+        sample("gcd", 1.0, item=0),
+        sample("gcd", 0.5, "partial", item=1),
+        sample("gcd", 0.0, "no_answer", item=2),
+        sample("gcd", 0.0, "unclosed_answer", item=3, is_truncated=True),
+    ]
+    found = summarise(rows).overall
+    assert (found.score.mean, found.answered) == (0.375, 0.5)
+    assert (found.of_answered.mean, found.right.mean) == (0.75, 0.25)
+    assert found.truncated == 1
+
+
+# -- k completions ---------------------------------------------------------------------
+
+
+def test_of_k_completions_the_best_and_the_chance_of_a_right_one_are_given():
+    rows = [sample("gcd", score, item=0) for score in (0.0, 0.5)]
+    rows += [sample("gcd", score, item=1) for score in (0.0, 1.0)]
+    found = summarise(rows)
+    assert found.k == 2
+    assert found.overall.best_of_k.mean == 0.75
+    assert found.overall.pass_at_k.mean == 0.5
+    assert found.overall.right.mean == 0.25
+
+
+def test_an_item_with_a_failed_request_has_no_best_of_k():
+    rows = [sample("gcd", score, item=0) for score in (1.0, 1.0)]
+    rows += [sample("gcd", 0.0, item=1), failed(item=1)]
+    found = summarise(rows).overall
+    assert (found.best_of_k.mean, found.best_of_k.samples) == (1.0, 1)
+    assert found.score.mean == pytest.approx(2 / 3)
+
+
+def test_of_one_completion_there_is_no_best():
+    found = summarise([sample("gcd", 1.0), sample("maze", 0.0)]).overall
+    assert found.best_of_k is None and found.pass_at_k is None
+
+
+def test_completions_of_an_item_that_are_alike_make_no_interval_narrower():
+    rng = random.Random(1)
+    scores = [float(rng.random() < 0.5) for _ in range(40)]
+    once = [sample("gcd", score, item=i) for i, score in enumerate(scores)]
+    assert summarise(once * 4).overall.score.low == pytest.approx(
+        summarise(once).overall.score.low
+    )
+
+
+def test_an_interval_by_task_is_that_of_as_many_tasks_and_one_task_has_none():
+    rows = [
+        sample(f"task{t}", float(t % 2), item=i) for t in range(6) for i in range(50)
+    ]
+    summary = summarise(rows)
+    found = summary.overall
+    assert found.by_task.high - found.by_task.low > found.score.high - found.score.low
+    assert found.by_task.mean == found.score.mean
+    assert all(row.by_task is None for row in summary.by_task.values())
+
+
+# -- presets ---------------------------------------------------------------------------
+
+
+def of_preset(task, score):
+    return sample(task, score, row={"preset": "rg-hard"})
+
+
+def test_tasks_with_other_than_the_published_questions_are_named():
+    summary = summarise([of_preset("gcd", 1.0), of_preset("codeio", 0.0)])
+    assert summary.changed == ["codeio"]
+    assert summary.overall.score.mean == 0.5
+    assert summary.as_published.score.mean == 1.0
+    assert "codeio" in summary.notes()[-1] and "as published" in shown(summary)
+
+
+def test_without_such_tasks_nothing_is_said_of_them():
+    for rows in ([of_preset("gcd", 1.0)], [sample("codeio", 0.0)]):
+        assert summarise(rows).as_published is None
+        assert summarise(rows).notes() == []
+
+
+# -- the metrics and the table ---------------------------------------------------------
+
+
+def test_the_metrics_are_flat_numbers():
+    summary = summarise(
+        [sample("gcd", 1.0), sample("gcd", 0.0, "no_answer", 1), failed("lcm")]
+    )
+    metrics = summary.metrics()
+    assert metrics["eval/percent_correct"] == metrics["eval/mean_score"] == 0.5
+    assert metrics["eval/percent_correct_low"] < 0.5
+    assert metrics["eval/percent_correct_high"] > 0.5
+    assert metrics["eval/items"] == 2
+    assert metrics["eval/task/gcd"] == metrics["eval/category/arithmetic"] == 0.5
+    assert metrics["eval/outcome/no_answer"] == 1
+    assert metrics["eval/failed_requests"] == 1
+    assert all(type(value) in (int, float) for value in metrics.values())
+
+
+def test_all_of_it_is_json_with_the_mean_and_its_interval_first():
+    found = json.loads(json.dumps(summarise([sample("gcd", 1.0), unused()]).as_json()))
+    assert list(found["overall"])[:4] == ["mean", "low", "high", "items"]
+    assert found["by_task"]["gcd"]["mean"] == 1.0
+    assert found["not_used"] == {"maze": 1}
+
+
+def shown(summary, **how):
+    output = io.StringIO()
+    Console(file=output, width=120).print(summary.table(**how))
+    return output.getvalue()
+
+
+def test_the_table_shows_all_then_categories_and_tasks_on_request():
+    summary = summarise([sample("gcd", 1.0), sample("maze", 0.0), failed(item=1)])
+    names = [line.split()[0] for line in shown(summary).splitlines() if "%" in line]
+    assert names[1:] == ["all", "arithmetic", "games"]
+    row = next(x for x in shown(summary, with_tasks=True).splitlines() if " gcd " in x)
+    assert row.split() == ["gcd", "1", "1.000", "0.21-1.00", "1.000", "100%", "1.000"]
+
+
+def test_there_is_a_table_without_a_score():
+    assert "Evaluation" in shown(summarise([failed()]))

@@ -1,0 +1,470 @@
+"""Our clients ask and answer as the host's own, over real HTTP."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+
+import aiohttp
+import pytest
+from aiohttp import web
+from atroposlib.envs.server_handling.managed_server import ManagedServer
+from atroposlib.envs.server_handling.server_manager import ServerManager
+from atroposlib.envs.server_handling.sglang_server import SGLangServer
+from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
+from atroposlib.envs.server_handling.vllm_server import VLLMServer
+
+from rg_env import patience
+from rg_env.demo.inference_server import serve_app
+from rg_env.inference import client as client_module
+from rg_env.inference import prompts as prompts_module
+from rg_env.inference import replies
+from rg_env.inference.client import Client
+from rg_env.inference.completions import Sampling
+from rg_env.inference.inference import Inference
+from rg_env.inference.prompts import Prompts, render_prompt
+from rg_env.inference.replies import BadReplyError
+from rg_env.inference.server_types import CLIENTS, OpenAiClient
+from tests.support.parts import (
+    RIGHT,
+    TOKENIZER,
+    WRONG,
+    build_env,
+    server_config,
+    until,
+    vllm_reply,
+)
+
+pytestmark = pytest.mark.slow
+
+HOSTS = {"vllm": VLLMServer, "sglang": SGLangServer}
+KINDS = pytest.mark.parametrize("kind", HOSTS)
+MESSAGES = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "2 + 2? ünïcode 数"},
+]
+
+
+def sglang_reply(texts, finish_reason="stop"):
+    reply = vllm_reply(texts)
+    return [
+        {
+            "text": text,
+            "meta_info": {
+                "finish_reason": {"type": finish_reason, "matched": 1},
+                "output_token_logprobs": [
+                    [logprob, int(token), None]
+                    for (entry,) in rows
+                    for token, logprob in entry.items()
+                ],
+            },
+        }
+        for text, rows in zip(texts, reply["logprobs"], strict=True)
+    ]
+
+
+SHAPES = {"vllm": vllm_reply, "sglang": sglang_reply}
+
+
+class Seen:
+    """What a server has been asked.
+
+    Attributes:
+        bodies: As JSON values.
+        headers: Of each request, without its host and length.
+        connections: One value per connection.
+        most: Requests that were under way at once.
+    """
+
+    def __init__(self):
+        self.bodies, self.headers, self.connections = [], [], set()
+        self.most = self.now = 0
+        self.is_slow = False
+
+    def forget(self):
+        """Forget what was asked so far, but for the connections."""
+        self.bodies.clear()
+        self.headers.clear()
+
+
+@contextlib.asynccontextmanager
+async def serving(reply):
+    """Serve `/generate` with what `reply()` returns: a body, or a status."""
+    seen = Seen()
+
+    async def generate(request):
+        seen.bodies.append(await request.json())
+        of_each = {"Host", "Content-Length"}
+        seen.headers.append(
+            {k: v for k, v in request.headers.items() if k not in of_each}
+        )
+        seen.connections.add(request.transport.get_extra_info("peername"))
+        seen.now += 1
+        seen.most = max(seen.most, seen.now)
+        await asyncio.sleep(0.1 if seen.is_slow else 0)
+        seen.now -= 1
+        answer = reply()
+        if isinstance(answer, int):
+            return web.Response(status=answer)
+        return web.Response(text=json.dumps(answer), content_type="application/json")
+
+    app = web.Application()
+    app.add_routes([web.post("/generate", generate)])
+    async with serve_app(app) as url:
+        yield url, seen
+
+
+@contextlib.asynccontextmanager
+async def client_of(cls, kind, url):
+    client = cls(server_config(url, kind, health_check=False))
+    try:
+        yield client
+    finally:
+        if isinstance(client, Client):
+            await client.close()
+        await client.openai.close()
+
+
+@contextlib.asynccontextmanager
+async def talking(cls, kind, reply):
+    """Yield a client that was probed, and what its server has seen since."""
+    first = [SHAPES[kind]([RIGHT] * 2)]  # to the probe
+    answers = itertools.chain(first if cls is CLIENTS[kind] else [], iter(reply, ...))
+    async with (
+        serving(lambda: next(answers)) as (url, seen),
+        client_of(cls, kind, url) as client,
+    ):
+        if cls is CLIENTS[kind]:
+            await client.probe()
+            seen.forget()
+        yield client, seen
+
+
+def ask(client, **arguments):
+    return client._tokens_and_logprobs_completion_wrapper(model="m", **arguments)
+
+
+def asked(cls, kind, reply, arguments, api_key="x"):
+    """Ask once; return the answer or the error's kind, and what the server saw."""
+
+    async def run():
+        async with talking(cls, kind, reply) as (client, seen):
+            client.config.api_key = api_key
+            try:
+                return await ask(client, **arguments), seen
+            except Exception as error:  # noqa: BLE001 - compared by its kind
+                return type(error), seen
+
+    return asyncio.run(run())
+
+
+ARGUMENTS = {
+    "tokens": {"input_ids": [5, 6, 7], "n": 2, "max_tokens": 9, "temperature": 0.5},
+    "a text": {"prompt": "2 + 2? ü", "n": 2, "top_p": 0.9},
+    "both": {"prompt": "unused", "input_ids": [5, 6, 7], "n": 2},
+    "another name of the limit": {"input_ids": [5], "n": 2, "max_new_tokens": 3},
+    "a third name of the limit": {"input_ids": [5], "n": 2, "max_completion_tokens": 3},
+    "stop texts": {"input_ids": [5], "n": 2, "stop": ["a", "b"], "seed": None},
+}
+
+
+@KINDS
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_requests_and_answers_are_those_of_the_hosts_client(kind, case):
+    def reply():
+        return SHAPES[kind]([RIGHT, WRONG])
+
+    arguments = ARGUMENTS[case]
+    theirs, seen_theirs = asked(HOSTS[kind], kind, reply, arguments)
+    ours, seen_ours = asked(CLIENTS[kind], kind, reply, arguments)
+    assert seen_ours.bodies == seen_theirs.bodies
+    assert seen_ours.headers == seen_theirs.headers
+    assert tuple(ours) == tuple(theirs)
+
+
+@KINDS
+def test_one_bos_of_two_is_taken_off_as_the_hosts_client_does(kind):
+    async def run(cls):
+        async with talking(cls, kind, lambda: SHAPES[kind]([RIGHT])) as (client, seen):
+            client.tokenizer.bos_token = client.tokenizer.eos_token
+            bos = client.tokenizer.bos_token_id
+            prompt, *_ = await ask(client, input_ids=[bos, bos, 7], n=1)
+            return prompt == [bos, 7], seen.bodies
+
+    theirs, ours = (asyncio.run(run(c[kind])) for c in (HOSTS, CLIENTS))
+    assert ours == theirs and ours[0]
+
+
+@KINDS
+def test_a_request_without_a_key_carries_none(kind):
+    _, seen = asked(CLIENTS[kind], kind, list, {"input_ids": [5]}, api_key="")
+    assert "Authorization" not in seen.headers[0]
+
+
+@KINDS
+@pytest.mark.parametrize("reply", [500, 404, {"other": 1}, None])
+def test_a_reply_without_completions_is_an_error(kind, reply):
+    error, _ = asked(CLIENTS[kind], kind, lambda: reply, {"input_ids": [5], "n": 1})
+    expected = BadReplyError
+    if isinstance(reply, int):
+        expected = aiohttp.ClientResponseError
+    assert error is expected
+
+
+# -- what differs ----------------------------------------------------------------------
+
+
+@KINDS
+def test_one_connection_serves_request_after_request(kind):
+    async def run():
+        cls = CLIENTS[kind]
+        async with talking(cls, kind, lambda: SHAPES[kind]([RIGHT])) as (client, seen):
+            for _ in range(5):
+                await ask(client, input_ids=[5], n=1)
+            return len(seen.connections), len(seen.bodies)
+
+    assert asyncio.run(run()) == (1, 5)
+
+
+def test_more_requests_than_aiohttp_allows_by_itself_are_under_way_at_once():
+    count = 150
+
+    async def run():
+        reply = vllm_reply([RIGHT])
+        async with talking(CLIENTS["vllm"], "vllm", lambda: reply) as (client, seen):
+            seen.is_slow = True
+            asking = [ask(client, input_ids=[5], n=1) for _ in range(count)]
+            await asyncio.wait_for(asyncio.gather(*asking), 60)
+            return seen.most
+
+    assert asyncio.run(run()) > 100
+
+
+def test_a_client_works_in_one_event_loop_after_another():
+    client = CLIENTS["vllm"](server_config(health_check=False))
+
+    async def run():
+        async with serving(lambda: vllm_reply([RIGHT])) as (url, _):
+            client.config.base_url = f"{url}/v1"
+            answer = await ask(client, input_ids=[5], n=1)
+            await client.close()
+            await client.close()
+            return answer
+
+    assert asyncio.run(run()) == asyncio.run(run())
+
+
+@KINDS
+def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
+    order = []
+
+    def watched(*args):
+        order.append("read")
+        return replies.read_reply(*args)
+
+    async def run():
+        nexts = []
+
+        async def ask_next(client):
+            order.append("next request")
+            return await ask(client, input_ids=[6], n=1)
+
+        def reply():
+            return SHAPES[kind]([RIGHT])
+
+        async with talking(CLIENTS[kind], kind, reply) as (client, _):
+            monkeypatch.setattr(client_module, "read_reply", watched)
+
+            def refill():
+                nexts.append(asyncio.ensure_future(ask_next(client)))
+
+            await ask(client, input_ids=[5], n=1, on_reply=refill)
+            await nexts[0]
+
+    asyncio.run(run())
+    assert order == ["next request", "read", "read"]
+
+
+@KINDS
+@pytest.mark.parametrize(("words", "is_off"), [(10, False), (20_000, True)])
+def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatch):
+    off = []
+
+    async def watched(function, *args):
+        off.append(function)
+        return function(*args)
+
+    monkeypatch.setattr(replies, "off_loop", watched)
+    texts = ["word " * words]
+    answer, _ = asked(
+        CLIENTS[kind], kind, lambda: SHAPES[kind](texts), {"input_ids": [5]}
+    )
+    assert bool(off) == is_off
+    assert len(answer[1][0]) > words
+
+
+def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
+    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.01)
+    is_well = [False]
+
+    async def health(request):
+        return web.Response(status=200 if is_well[0] else 500)
+
+    async def run():
+        app = web.Application()
+        app.add_routes([web.get("/health", health)])
+        async with serve_app(app) as url, client_of(OpenAiClient, "openai", url) as c:
+            check = asyncio.ensure_future(c.check_server_status_task())
+            await until(lambda: c.circuit.is_open, "it is left out")
+            for _ in range(9):  # its pause grows to a minute
+                c.circuit.end_probe(passed=False)
+            assert not c.circuit.begin_probe()
+            is_well[0] = True
+            await until(c.circuit.begin_probe, "it is tried")
+            check.cancel()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_timings_are_kept_up_to_a_bound_and_still_shown(kind):
+    async def run():
+        config = server_config(kind=kind, rolling_buffer_length=3, model_name=TOKENIZER)
+        client = CLIENTS[kind](config)
+        for i in range(5):
+            client.request_timings.append(float(i))
+            client.attempts_list.append(1)
+            client.eval_request_timings.append(float(i))
+            client.eval_attempts_list.append(1)
+        shown = await client.wandb_metrics({}, "s")
+        if hasattr(client, "openai"):
+            await client.openai.close()
+        return list(client.request_timings), shown
+
+    timings, shown = asyncio.run(run())
+    assert timings == [2.0, 3.0, 4.0]
+    assert shown["server/s_request_time_avg"] == 3.0
+    assert shown["server/s_eval_request_time_99p"] <= 4.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "host"),
+    [*HOSTS.items(), ("openai", OpenAiClient), ("trl", TrlVllmServer)],
+)
+def test_an_environment_gets_our_client_of_its_servers_type(kind, host):
+    env = build_env(kind=kind)
+    (server,) = env.server.servers
+    asyncio.run(env.close())
+    assert type(server) is CLIENTS[kind] and isinstance(server, host)
+
+
+def test_a_subclass_that_names_its_client_keeps_it():
+    from reasoning_gym_environment import ReasoningGymEnv
+
+    class Own(VLLMServer):
+        pass
+
+    class OwnEnv(ReasoningGymEnv):
+        server_cls = Own
+
+    env = build_env(cls=OwnEnv)
+    asyncio.run(env.close())
+    assert type(env.server.servers[0]) is Own
+
+
+# -- completions -----------------------------------------------------------------------
+
+
+async def through_the_hosts_managed_server(kind, url):
+    """Return what the host alone makes of one request."""
+    async with client_of(HOSTS[kind], kind, url) as client:
+        managed = ManagedServer(client)
+        made = await managed.chat_completion(
+            messages=MESSAGES, n=3, max_tokens=500, temperature=0.7, top_p=0.9
+        )
+        return [
+            (
+                choice.message.content,
+                choice.finish_reason,
+                node.tokens,
+                node.masked_tokens,
+                node.logprobs,
+            )
+            for choice, node in zip(
+                made.choices, managed.get_state()["nodes"], strict=True
+            )
+        ]
+
+
+async def through_our_inference(kind, url):
+    config = server_config(url, kind, health_check=False)
+    manager = ServerManager([config], server_class=CLIENTS[kind])
+    (client,) = manager.servers
+    await client.probe()
+    prompt = render_prompt(client.tokenizer, MESSAGES)
+    room = Inference(manager, client.tokenizer, kind)
+    made = await room.generate(prompt, 3, Sampling(500, 0.7, 0.9, "train"))
+    await client.close()
+    await client.openai.close()
+    return [(c.text, c.finish_reason, c.tokens, c.masks, c.logprobs) for c in made]
+
+
+TEXTS = {
+    "short": ["<answer>4</answer>", "a", "é 数 \ud83d\ude00 <|im_end|>"],
+    "long": ["word " * 3000, "a", "<think>" * 2000],
+}
+
+
+@KINDS
+@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize("finish_reason", ["stop", "length"])
+def test_completions_are_those_of_the_hosts_managed_server(kind, case, finish_reason):
+    texts = [t.encode("utf-16", "surrogatepass").decode("utf-16") for t in TEXTS[case]]
+
+    async def run():
+        async with serving(lambda: SHAPES[kind](texts, finish_reason)) as (url, seen):
+            theirs = await through_the_hosts_managed_server(kind, url)
+            ours = await through_our_inference(kind, url)
+            return theirs, ours, [seen.bodies[0], seen.bodies[-1]]
+
+    theirs, ours, bodies = asyncio.run(run())
+    assert bodies[0] == bodies[1]
+    if case == "short":
+        assert ours == theirs
+    else:  # a server that does not keep to max_tokens is cut by us
+        prompt = theirs[0][3].count(-100)
+        for mine, host in zip(ours, theirs, strict=True):
+            cut = prompt + 500
+            assert mine[0] == host[0]
+            assert mine[2:] == (host[2][:cut], host[3][:cut], host[4][:cut])
+
+
+def test_a_prompt_is_rendered_once_while_it_is_among_the_newest(monkeypatch):
+    rendered = []
+
+    def watched(tokenizer, messages):
+        rendered.append(messages[-1]["content"])
+        return render_prompt(tokenizer, messages)
+
+    monkeypatch.setattr(prompts_module, "render_prompt", watched)
+    monkeypatch.setattr(prompts_module, "MAX_PROMPTS", 2)
+
+    async def run():
+        prompts = Prompts(build_env().tokenizer)
+        ask = [[{"role": "user", "content": c}] for c in "abc"]
+        for messages in (ask[0], ask[0], ask[1], ask[0], ask[2], ask[0], ask[1]):
+            found = await prompts.render(messages)
+            assert found.messages == messages
+
+    asyncio.run(run())
+    assert rendered == ["a", "b", "c", "b"]
+
+
+def test_a_long_prompt_is_rendered_off_the_event_loop_with_the_same_result():
+    async def run(text):
+        env = build_env()
+        messages = [{"role": "user", "content": text}]
+        found = await Prompts(env.tokenizer).render(messages)
+        return found == render_prompt(env.tokenizer, messages)
+
+    assert asyncio.run(run("a")) and asyncio.run(run("word " * 5000))
