@@ -208,8 +208,11 @@ def command_of(name):
     return command
 
 
+NEEDED = {"show": ["gcd"], "rescore": ["data_dumps"], "compare": ["data_dumps"]}
+
+
 def parse(command, argv):
-    words = ["gcd", *argv] if command == "show" else argv
+    words = [*NEEDED.get(command, ()), *argv]
     with command_of(command).make_context(command, words) as context:
         return context.params
 
@@ -226,7 +229,11 @@ VALUED = [
     for name in SMALL
     for option in command_of(name).params
     if isinstance(option, click.Option) and not option.is_flag
+    if not isinstance(option.type, click.Path)  # of which there may be any
 ]
+
+
+TEXTS = ("--answer", "--param", "--category", "--host")
 
 
 def check_option(command, option, text):
@@ -237,7 +244,7 @@ def check_option(command, option, text):
         return
     # Where nothing can be written or listened on is found out when it is tried, and an
     # answer may be any text, as may what a parameter is called.
-    if option not in ("--answer", "--param", "--category", "--host", "--dumps"):
+    if option not in (*TEXTS, "--dumps"):
         assert is_sound(found[option.removeprefix("--")])
 
 
