@@ -76,6 +76,6 @@ class RescoredFile:
 
     def close(self) -> None:
         """Close the file; remove it if it holds nothing."""
-        if not self._file.end:
+        if not self._path.stat().st_size:  # never what was there and is none of ours
             self._file.remove()
         self._file.close()

@@ -30,7 +30,6 @@ FIELDS = [
     (section, name) for section in MODELS for name in MODELS[section].model_fields
 ]
 SMALL = [name for name in COMMANDS if name not in ("serve", "process", "evaluate")]
-WITH_ARGUMENT = ("show", "rescore", "compare", "report")
 LONGEST_SENTENCE = 1000
 
 ODD = [
@@ -209,8 +208,12 @@ def command_of(name):
     return command
 
 
+NEEDED = {"show": ["gcd"], "rescore": ["data_dumps"], "compare": ["data_dumps"]}
+NEEDED["report"] = ["data_dumps"]
+
+
 def parse(command, argv):
-    words = ["gcd", *argv] if command in WITH_ARGUMENT else argv
+    words = [*NEEDED.get(command, ()), *argv]
     with command_of(command).make_context(command, words) as context:
         return context.params
 
@@ -227,7 +230,11 @@ VALUED = [
     for name in SMALL
     for option in command_of(name).params
     if isinstance(option, click.Option) and not option.is_flag
+    if not isinstance(option.type, click.Path)  # of which there may be any
 ]
+
+
+TEXTS = ("--title", "--answer", "--param", "--category", "--host")
 
 
 def check_option(command, option, text):
@@ -238,8 +245,7 @@ def check_option(command, option, text):
         return
     # Where nothing can be written or listened on is found out when it is tried, and an
     # answer may be any text, as may what a parameter is called.
-    free = ("--answer", "--param", "--category", "--host", "--dumps", "--title")
-    if option not in free:
+    if option not in (*TEXTS, "--dumps"):
         assert is_sound(found[option.removeprefix("--")])
 
 

@@ -35,7 +35,7 @@ def test_the_held_out_score_rises_through_the_real_api_and_serve(tmp_path):
     assert mean_reward(history[-5:]) > mean_reward(history[:5]) + 0.1
     # The first batch is of the weights that are trained: nothing but rounding differs.
     assert history[0]["furthest_ratio"] < 1e-5
-    assert result["held_out_questions"] == before.items
+    assert result["held_out_questions"] == before.clusters
     assert len(result["sampled"]) >= STEPS * 8
 
 
