@@ -130,6 +130,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
         shows_json: Whether `evaluate` prints JSON instead of a table.
         shows_tasks: Whether its table has the tasks as well.
+        evaluation_folder: Where the newest complete evaluation is kept, if it is.
         n_groups_to_process: Rows that `process` writes.
         group_size_to_process: Rollouts of each.
     """
@@ -138,6 +139,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
     shows_json = shows_tasks = False
+    evaluation_folder: Path | None = None
     n_groups_to_process: int
     group_size_to_process: int
     server_cls: Any
@@ -626,6 +628,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             )
 
             async def write_numbers(folder: Path) -> None:
+                self.evaluation_folder = folder
                 await self._write_numbers(folder, summary, began)
 
             gave_up = self._watch.gave_up.is_set()

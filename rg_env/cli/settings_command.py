@@ -261,15 +261,35 @@ def _run(name: str, env: Any) -> int:
     if name == "serve":
         asyncio.run(env.env_manager())
     elif name == "evaluate":
-        asyncio.run(env._run_evaluate())
+        _evaluate(env)
     else:
         _process(env)
     return 0
 
 
+def _is_simulated(env: Any) -> bool:
+    """Whether the tokenizer is one that fits no model but the simulated one."""
+    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+
+    return Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
+
+
+def _evaluate(env: Any) -> None:
+    """Run `evaluate`; the report is made of what is on disk."""
+    from rg_env.pages.report import report_of
+
+    asyncio.run(env._run_evaluate())
+    folder = env.evaluation_folder
+    if folder is not None:
+        title, simulated = f"Evaluation {folder.name}", _is_simulated(env)
+        path = folder / "samples.jsonl"
+        page = report_of([path], folder / "report", title=title, is_simulated=simulated)
+        if page is not None:
+            logger.info("report: %s", page)
+
+
 def _process(env: Any) -> None:
     """Run `process`; the report is made of whatever was written."""
-    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
     from rg_env.pages.report import report_of
 
     env.n_groups_to_process = env.config.total_steps
@@ -278,10 +298,8 @@ def _process(env: Any) -> None:
     try:
         asyncio.run(env.process_manager())
     finally:
-        # A tokenizer that fits no model but the simulated one.
-        is_simulated = Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
         name = path.name.removesuffix(".jsonl")
         folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
-        page = report_of([path], folder, title=title, is_simulated=is_simulated)
+        page = report_of([path], folder, title=title, is_simulated=_is_simulated(env))
         if page is not None:
             print(f"rows: {path}\nreport: {page}")
