@@ -212,6 +212,8 @@ const REPORT = (() => {
     }
     byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !keys.length;
     byId("distributions").parentElement.hidden = !byId("histograms").children.length;
+    byId("runs").parentElement.hidden = data.runs.length < 2;
+    for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash).parentElement.hidden;
   }
 
   // -- samples and texts, loaded when they are looked at -----------------------------
@@ -507,7 +509,6 @@ const REPORT = (() => {
       document.body.dataset.table = performance.now().toFixed(0);
       showOutcomes();
       showRuns();
-      byId("runs").parentElement.hidden = data.runs.length < 2;
       theme();
       if (goes) choose({}, true);
       if (state.open !== NONE) show(state.open);
