@@ -27,8 +27,8 @@ from rg_env.scoring.score import outcome_of
 SUFFIXES = (".json", ".jsonl", ".jsonl.part")
 """Of the files that are looked at in a folder; a file that is named is read anyway."""
 
-BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
-"""What lies beside the samples of an evaluation, ours or a published one."""
+BESIDE = ("metrics.json", "summary.json", "checkpoint.json", "metrics_*.jsonl")
+"""What lies beside samples: of an evaluation, ours or a published one, and of dumps."""
 
 KB = 1024
 MAX_BYTES = 2**28
@@ -203,9 +203,8 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     found: set[Path] = set()
     for path in map(Path, paths):
         inside = [p for p in path.rglob("*") if p.name.endswith(SUFFIXES)]
-        looked = (
-            [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
-        )
+        others = [p for p in inside if not any(map(p.match, BESIDE))]
+        looked = others if path.is_dir() else [path]
         files = {p for p in looked if p.is_file()}
         if not files:
             kind = "no file *.json or *.jsonl" if path.is_dir() else "no such file"

@@ -50,13 +50,17 @@ chance twice in a million."""
 RATES: Mapping[str, float] = MappingProxyType(
     {
         "scorer_errors": 0.02,  # a healthy scorer has none
-        "timeouts": 0.02,  # each costs a worker its deadline
-        "rejections": 0.1,  # guards turn away what hardly anybody writes
+        "timeouts": 0.05,  # each costs a worker its deadline
+        # Guards refuse nearly all; of n_queens half of what is wrong is refused.
+        "rejections": 0.8,
         "truncations": 0.5,  # most of the compute teaches nothing
         "logprobs": 0.01,  # what a server gives fits always or does not
     }
 )
 """Shares of the rollouts from which an alarm rings."""
+
+FEWEST_GROUPS_HIT = 3
+"""One item of which every answer hangs its scorer is 5 % of a window already."""
 
 CHUNK_GROUPS = 128
 """The mean score of so many groups is known to about 0.03, lengths to a tenth."""
@@ -99,6 +103,9 @@ Example = dict[str, Any]
 Ring = tuple[str, str, str, Sequence[Example]]
 """Alarm, task, sentence, examples."""
 
+Flags = dict[str, tuple[int, Example]]
+"""By rate, how many rollouts of a group count for it, and the last of them."""
+
 
 @dataclasses.dataclass
 class AlarmRow:
@@ -124,7 +131,7 @@ class _Recent:
 
     groups: int = 0
     in_a_row: int = 0
-    flags: deque[tuple[Counter[str], int]] = dataclasses.field(
+    flags: deque[tuple[Flags, int]] = dataclasses.field(
         default_factory=lambda: deque(maxlen=WINDOW)
     )
     rewarded: deque[tuple[str, dict[str, Example]]] = dataclasses.field(
@@ -163,14 +170,13 @@ def _means_over(groups: Sequence[_Means]) -> _Means:
 
 
 def _example(group: GroupRecord, rollout: RolloutRecord) -> Example:
-    answer = rollout.answer
-    origin = group.provenance
+    answer, gold, origin = rollout.answer, group.gold_answer, group.provenance
     return {
         "answer": None if answer is None else answer[:EXAMPLE_CHARS],
         "score": rollout.score,
         "outcome": rollout.outcome,
         "finish_reason": rollout.finish_reason,
-        "gold_answer": str(group.gold_answer)[:EXAMPLE_CHARS],
+        "gold_answer": None if gold is None else str(gold)[:EXAMPLE_CHARS],
         **({} if origin is None else {"index": origin.index, "seed": origin.seed}),
         "level": group.level,
     }
@@ -181,16 +187,17 @@ def logprobs_fit(mean: float | None) -> bool:
     return mean is None or LOWEST_MEAN_LOGPROB <= mean <= HIGHEST_LOGPROB
 
 
-def _flags(group: GroupRecord, means: Sequence[float | None]) -> dict[str, list[int]]:
-    """Return which rollouts, by number, count for which rate."""
-    flags: dict[str, list[int]] = {name: [] for name in RATES}
+def _flags(group: GroupRecord, means: Sequence[float | None]) -> Flags:
+    flags: Flags = {}
     for i, rollout in enumerate(group.rollouts):
-        if rollout.outcome in _OF_OUTCOME:
-            flags[_OF_OUTCOME[rollout.outcome]].append(i)
+        found = [_OF_OUTCOME[rollout.outcome]] if rollout.outcome in _OF_OUTCOME else []
         if rollout.finish_reason == "length":
-            flags["truncations"].append(i)
+            found.append("truncations")
         if i < len(means) and not logprobs_fit(means[i]):
-            flags["logprobs"].append(i)
+            found.append("logprobs")
+        for name in found:
+            count, _ = flags.get(name, (0, {}))
+            flags[name] = (count + 1, _example(group, rollout))
     return flags
 
 
@@ -226,10 +233,9 @@ class Alarms:
         for name in (group.task, ALL):
             recent = self._recent.setdefault(name, _Recent())
             recent.groups += 1
-            hits = Counter({flag: len(found) for flag, found in flags.items()})
-            recent.flags.append((hits, len(group.rollouts)))
+            recent.flags.append((flags, len(group.rollouts)))
         rung = [
-            *self._rates(group, flags),
+            *self._rates(group.task),
             *self._no_variance(group),
             *self._repeated_answer(group),
             *self._drift(group),
@@ -262,20 +268,18 @@ class Alarms:
         if count & (count - 1) == 0:
             yield f"alarm {name}: {task}: {said} (alarm {count} of this kind)"
 
-    def _rates(
-        self, group: GroupRecord, flags: Mapping[str, Sequence[int]]
-    ) -> Iterator[Ring]:
-        for task in (group.task, ALL):
-            recent = self._recent[task].flags
-            if len(recent) < (FEWEST_GROUPS if task != ALL else WINDOW):
-                continue
+    def _rates(self, task: str) -> Iterator[Ring]:
+        for place, fewest in ((task, FEWEST_GROUPS), (ALL, WINDOW)):
+            recent = self._recent[place].flags
             total = sum(rollouts for _, rollouts in recent)
-            for name, rate in RATES.items():
-                share = sum(hits[name] for hits, _ in recent) / total
-                if share >= rate:
+            for name in {name for flags, _ in recent for name in flags}:
+                hits = [flags[name] for flags, _ in recent if name in flags]
+                share = sum(count for count, _ in hits) / total
+                is_many = len(recent) >= fewest and len(hits) >= FEWEST_GROUPS_HIT
+                if is_many and share >= RATES[name]:
                     said = f"{name} in {share:.0%} of the last {total} rollouts"
-                    examples = [_example(group, group.rollouts[i]) for i in flags[name]]
-                    yield name, task, said, examples
+                    examples = [example for _, example in reversed(hits)]
+                    yield name, place, said, examples
 
     def _no_variance(self, group: GroupRecord) -> Iterator[Ring]:
         recent = self._recent[group.task]

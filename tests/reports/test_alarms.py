@@ -252,7 +252,7 @@ def test_a_task_without_variance_rings(answer):
     [
         ("scorer_error", 0.1, "scorer_errors"),
         ("timeout", 0.1, "timeouts"),
-        ("rejected", 0.3, "rejections"),
+        ("rejected", 0.9, "rejections"),
     ],
 )
 def test_trouble_of_the_scorer_rings(outcome, share, name):
@@ -263,6 +263,12 @@ def test_trouble_of_the_scorer_rings(outcome, share, name):
     examples = [e for row in alarms.rows() for e in row.examples]
     assert {example["outcome"] for example in examples} == {outcome}
     assert all(example["seed"] == example["index"] for example in examples)
+
+
+def test_one_item_whose_answers_all_hang_does_not_ring():
+    stream = list(simulated(random.Random(7), WINDOW, tasks=TASKS[:1]))
+    stream[20:21] = with_outcome(stream[20:21], "timeout", 1.0)
+    assert rung(watched(stream)[0]) == set()
 
 
 def test_truncations_ring():
