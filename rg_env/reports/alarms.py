@@ -75,6 +75,9 @@ LENGTH_LEFT = 0.4
 """Of the median length of correct completions, which falls when they are not thought
 about; unlike the mean of all it does not fall when truncation is unlearned."""
 
+FEWEST_TOKENS = 32
+"""Shorter completions hold no thinking that could go."""
+
 FORMAT_FAILURES_RISE = 0.25
 SAME_LEVEL = 0.1
 """Chunks whose mean levels differ by more are not compared: easier is shorter."""
@@ -284,7 +287,8 @@ class Alarms:
     def _no_variance(self, group: GroupRecord) -> Iterator[Ring]:
         recent = self._recent[group.task]
         rewards = [rollout.reward for rollout in group.rollouts]
-        recent.in_a_row = 0 if has_variance(rewards) else recent.in_a_row + 1
+        has_none = len(rewards) > 1 and not has_variance(rewards)
+        recent.in_a_row = recent.in_a_row + 1 if has_none else 0
         if recent.in_a_row >= GROUPS_WITHOUT_VARIANCE:
             said = (
                 f"{recent.in_a_row} groups in a row of equal rewards, now"
@@ -330,11 +334,11 @@ class Alarms:
             if not is_same or now.score < before.score + SCORE_RISE:
                 continue
             rise = f"mean score {before.score:.2f} to {now.score:.2f}, while"
-            if now.length is not None and before.length is not None:
-                lengths = f"{before.length:.0f} to {now.length:.0f} tokens"
-                if now.length < LENGTH_LEFT * before.length:
-                    said = f"{rise} correct completions went from {lengths}"
-                    yield "shorter_and_better", ALL, said, examples
+            was, left = before.length or 0.0, now.length
+            is_shorter = left is not None and left < LENGTH_LEFT * was
+            if is_shorter and was >= FEWEST_TOKENS:
+                said = f"{rise} correct completions went from {was:.0f} to {left:.0f}"
+                yield "shorter_and_better", ALL, f"{said} tokens", examples
             if now.format_failures >= before.format_failures + FORMAT_FAILURES_RISE:
                 shares = f"{before.format_failures:.0%} to {now.format_failures:.0%}"
                 said = f"{rise} format failures went from {shares}"
