@@ -27,8 +27,13 @@ from rg_env.scoring.score import outcome_of
 SUFFIXES = (".json", ".jsonl", ".jsonl.part")
 """Of the files that are looked at in a folder; a file that is named is read anyway."""
 
-BESIDE = ("metrics.json", "summary.json", "checkpoint.json", "metrics_*.jsonl")
-"""What lies beside samples: of an evaluation, ours or a published one, and of dumps."""
+BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
+"""What lies beside the samples of an evaluation, ours or a published one."""
+
+METRICS = "metrics.jsonl"
+"""What the names of files of numbers end in: a line for each step."""
+
+NO_SAMPLES = ("ledger.json", METRICS)
 
 KB = 1024
 MAX_BYTES = 2**28
@@ -203,8 +208,9 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     found: set[Path] = set()
     for path in map(Path, paths):
         inside = [p for p in path.rglob("*") if p.name.endswith(SUFFIXES)]
-        others = [p for p in inside if not any(map(p.match, BESIDE))]
-        looked = others if path.is_dir() else [path]
+        looked = (
+            [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
+        )
         files = {p for p in looked if p.is_file()}
         if not files:
             kind = "no file *.json or *.jsonl" if path.is_dir() else "no such file"
@@ -226,6 +232,7 @@ class Sources:
     """
 
     def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:
+        files = [file for file in files if not file.name.endswith(NO_SAMPLES)]
         self._files, self._with_texts = files, with_texts
         self._first_unread: dict[str, str] = {}
         self._bytes = self._said_kb = 0

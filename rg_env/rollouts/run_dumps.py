@@ -76,7 +76,7 @@ class Dumps:
         self.saved, self.failed, self.unsent = self._all
         self._keep_numbers = keep_numbers
         self._numbers_given = self._numbers_taken = 0  # each by one thread
-        self._numbers = MetricsFile(folder / f"metrics_{run_uuid}.jsonl")
+        self._numbers = MetricsFile(folder / f"{run_uuid}_metrics.jsonl")
 
     async def _run(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs

@@ -47,7 +47,7 @@ def plain(numbers):
 
 def lines(folder):
     """Return the numbers of this machine; there is one file of them."""
-    (path,) = folder.glob("metrics_*.jsonl")
+    (path,) = folder.glob("*_metrics.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
