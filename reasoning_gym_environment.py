@@ -212,6 +212,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             keep_good=config.dump_rollouts,
             keep_failed=config.dump_failed_rollouts,
             threshold=config.rollout_save_score_threshold,
+            keep_numbers=config.dump_metrics,
         )
         self._checkpoints = Checkpoints(self, dumps)
         self.ledger = self._checkpoints.ledger
@@ -232,7 +233,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self, groups.settle, self._session, self.jsonl_writer, dumps
         )
         self._serve_loop = ServeLoop(self, self._session, groups)
-        self._is_run = False
+        self._kind = ""  # of run: serve, process or evaluate
         self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
 
@@ -273,7 +274,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._items = await prepare_items(self._pool, self.config, self._feedback)
         self._scoring.versions["reasoning_gym"] = self._items.library.version
         self._requests.take_published_prompt(self._items.library.system_prompt)
-        if self._is_run:
+        if self._kind:
             self._items.items.patience_s = PATIENCE_S
         else:
             await self._items.evaluation.finished()
@@ -339,7 +340,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._server_types,
             has_our_clients=self.server_cls is client_of,
         )
-        self._inference.trains = self._is_run = True
+        self._inference.trains, self._kind = True, "serve"
         await self._live(self._serve())
 
     async def _serve(self) -> None:
@@ -352,7 +353,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def process_manager(self) -> None:
         """`process`: write a number of groups, several at a time."""
-        self.process_mode = self._is_run = True
+        self.process_mode, self._kind = True, "process"
         self.config.group_size = self.group_size_to_process
         await self._live(self._process())
 
@@ -368,7 +369,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
-        self.process_mode = self._is_run = True
+        self.process_mode, self._kind = True, "evaluate"
         await self._live(self._evaluate_alone(), evaluates=True)
 
     async def _evaluate_alone(self) -> None:
@@ -681,20 +682,34 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         return wandb_metrics
 
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
-        """Log the scores, the ledger, the outcomes and a table of all tasks."""
+        """Log the scores, the ledger, the outcomes and a table of all tasks.
+
+        The numbers go to a file of this machine too, whether W&B is on or not.
+        """
         numbers = dict(wandb_metrics or {})
         results = self._scoring.take_since_log()
         numbers |= run_numbers(self.metrics, self._feedback, *results, self._events())
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
+        local = numbers
         if self.config.use_wandb:
+            numbers = wandb_run.without_task_curves(numbers)
+            numbers["train/alarms"] = wandb_run.table(*self.metrics.alarms.table())
             numbers["train/tasks"] = wandb_run.table(*self.metrics.task_table())
             numbers["curriculum/tasks"] = wandb_run.table(*self._feedback.table())
             if self._items is not None:
                 not_sampled = self._items.items.unused_table()
                 numbers["train/items_not_sampled"] = wandb_run.table(*not_sampled)
-        numbers |= await wandb_run.numbers_of_servers(self.server.servers)
-        await super().wandb_log(numbers)
+        servers = self.server.servers
+        of_servers = await wandb_run.numbers_of_servers(servers)
+        last = f"server/server_{len(servers) - 1}_"  # which the framework adds
+        numbers |= {n: v for n, v in of_servers.items() if not n.startswith(last)}
+        try:
+            await super().wandb_log(numbers)  # which adds its own to them
+        finally:
+            if self._kind:
+                known = {**local, **numbers, **of_servers}
+                self._dumps.note_numbers(self.curr_step, self._kind, known)
 
     def _events(self) -> dict[str, int]:
         """Return what the collaborators have counted since the run began."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.rollout_requests import LengthLimit
-from rg_env.inference.completions import PROMPT_MASK
+from rg_env.inference.completions import PROMPT_LOGPROB, PROMPT_MASK
 from rg_env.items.group_scorer import GroupScorer, TaskHandle, shared_pool
 from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
@@ -45,6 +45,16 @@ def completion_tokens(rollout: Rollout) -> int:
     """Return the length of a rollout's completion, in tokens."""
     masks = list(rollout["masks"])
     return len(masks) - masks.count(PROMPT_MASK)
+
+
+def mean_logprob(rollout: Rollout) -> float | None:
+    """Return the mean log-probability over a completion, None where there is none."""
+    logprobs, length = rollout.get("logprobs"), completion_tokens(rollout)
+    if logprobs is None or not length:
+        return None
+    # The prompt is left out by its sum: a slice of a long list costs more.
+    of_prompt = (len(logprobs) - length) * PROMPT_LOGPROB
+    return float((sum(logprobs) - of_prompt) / length)
 
 
 def _extracted(rollouts: Sequence[Rollout]) -> list[Extraction]:
@@ -235,7 +245,7 @@ class GroupScoring:
             self._length.tokens,
         )
         record = build_record(rollouts, scores, rewards)
-        self._tell(record, scores)
+        self._tell(record, scores, [mean_logprob(rollout) for rollout in rollouts])
         await self._dumps.record(record, self.versions)
         sends_all = not self._config.ensure_scores_are_not_same
         if not sends_all and not shaping.has_variance(rewards):
@@ -267,10 +277,16 @@ class GroupScoring:
             return completion_tokens(rollout)
         return len(rollout["tokens"])
 
-    def _tell(self, record: GroupRecord, scores: Sequence[Score]) -> None:
+    def _tell(
+        self,
+        record: GroupRecord,
+        scores: Sequence[Score],
+        logprob_means: Sequence[float | None],
+    ) -> None:
         """Tell the metrics, the levels and the log of a scored group."""
         self._metrics.record_group(record)
-        for line in self._metrics.new_warnings(record):
+        alarms = self._metrics.alarms.take(record, logprob_means)
+        for line in [*self._metrics.new_warnings(record), *alarms]:
             logger.warning("%s", line)
         self.scores_since_log.extend(record.scores)
         self.correct_since_log.extend(record.correct)

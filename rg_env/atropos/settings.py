@@ -210,6 +210,8 @@ class FileSettings(CheckedModel):
     """Save groups with a rollout above rollout_save_score_threshold"""
     dump_failed_rollouts: bool = False
     """Save groups in which every score is 0.0"""
+    dump_metrics: bool = True
+    """Save the numbers of every step, as W&B gets them"""
     rollout_save_score_threshold: float = Field(0.7, ge=0.0, le=1.0)
     """A group is saved if a rollout scores above this; 1.0 means perfect"""
     data_dumps_dir: FilePath = str(DATA_DUMPS)

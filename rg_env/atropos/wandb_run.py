@@ -119,14 +119,27 @@ async def rollout_rows(
 
 
 async def numbers_of_servers(servers: Sequence[Any]) -> dict[str, Any]:
-    """Return the numbers of all servers but the last, which the framework adds.
+    """Return the numbers of servers.
 
     Mends B16 of docs/host_defects.md: of several servers only the last one is logged.
     """
     numbers: dict[str, Any] = {}
-    for i, server in enumerate(servers[:-1]):
+    for i, server in enumerate(servers):
         numbers.update(await server.wandb_metrics({}, f"server_{i}"))
     return numbers
+
+
+EVAL_TASK = "eval/task/"
+
+
+def without_task_curves(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers, but a table in the place of a curve for each task."""
+    by_task = {n: value for n, value in numbers.items() if n.startswith(EVAL_TASK)}
+    rows = [[name.removeprefix(EVAL_TASK), n] for name, n in by_task.items()]
+    others = {name: n for name, n in numbers.items() if name not in by_task}
+    if rows:
+        others["eval/tasks"] = table(("task", "mean score"), rows)
+    return others
 
 
 def table(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> Any:

@@ -30,6 +30,11 @@ SUFFIXES = (".json", ".jsonl", ".jsonl.part")
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 """What lies beside the samples of an evaluation, ours or a published one."""
 
+METRICS = "metrics.jsonl"
+"""What the names of files of numbers end in: a line for each step."""
+
+NO_SAMPLES = ("ledger.json", METRICS)
+
 KB = 1024
 MAX_BYTES = 2**28
 """Of a line or a document; the longest published one has 5 MB."""
@@ -227,6 +232,7 @@ class Sources:
     """
 
     def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:
+        files = [file for file in files if not file.name.endswith(NO_SAMPLES)]
         self._files, self._with_texts = files, with_texts
         self._first_unread: dict[str, str] = {}
         self._bytes = self._said_kb = 0

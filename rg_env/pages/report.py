@@ -35,7 +35,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env import ending
 from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.sources import Sources, files_of
+from rg_env.evaluation.sources import METRICS, Sources, files_of
 from rg_env.pages.report_tally import Names, ReportTally
 from rg_env.reports.progress_bar import WorkProgress
 
@@ -44,10 +44,6 @@ logger = logging.getLogger(__name__)
 SIMULATED = (
     "The model is simulated: these texts and scores say nothing about any real one."
 )
-METRICS = "metrics.jsonl"
-"""What the names of files of numbers end in: a line for each step."""
-
-NO_SAMPLES = ("ledger.json", METRICS)
 MARK = "report.js"
 """A folder that holds it is a report, and may be replaced by one."""
 
@@ -284,7 +280,7 @@ def write_report(
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
     metrics = [_metrics(file) for file in files if file.name.endswith(METRICS)]
-    sources = Sources([f for f in files if not f.name.endswith(NO_SAMPLES)])
+    sources = Sources(files)
     tally = ReportTally()
     with _new_folder(folder) as new:
         texts = _Texts(new)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from rg_env.reports.alarms import Alarms
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
 from rg_env.scoring.extraction import FormatFailure
@@ -58,6 +59,7 @@ class Metrics:
         task_outcomes: The same by (task, outcome).
         tasks: Sums by task.
         events: Other things worth counting (retries, prompts too long), by name.
+        alarms: What looks wrong in the scores.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -66,6 +68,7 @@ class Metrics:
         self.task_outcomes: Counter[tuple[str, str]] = Counter()
         self.tasks: dict[str, TaskTally] = {}
         self.events: Counter[str] = Counter()
+        self.alarms = Alarms()
         self._outcomes_logged: Counter[str] = Counter()
 
     def record_group(self, group: GroupRecord) -> None:
@@ -175,6 +178,7 @@ def run_numbers(
     for name, count in events.items():
         metrics.events[name] = count
     numbers.update(metrics.wandb_scalars())
+    numbers.update({f"alarms/{name}": n for name, n in metrics.alarms.counts.items()})
     if feedback.moves_something:
         stats = feedback.stats()
         numbers.update({f"curriculum/{name}": n for name, n in stats.items()})

@@ -19,6 +19,7 @@ from rg_env.off_loop import breathe
 from rg_env.rollouts.dump_writer import DumpWriter
 from rg_env.rollouts.group_record import GroupRecord, is_worth_keeping
 from rg_env.rollouts.line_file import recover_unfinished
+from rg_env.rollouts.metrics_file import MetricsFile, line_of
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +27,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AT_ONCE_S = 0.5
+
+MAX_WAITING_NUMBERS = 1000
+"""Lines of numbers that wait for a disk that hangs; about 2 MB."""
 
 GROUPS_PER_FILE = {
     "reasoning_gym_environment_rollouts": 100,
@@ -43,13 +47,20 @@ class Dumps:
         keep_good: Whether groups with a rollout above the threshold are dumped.
         keep_failed: Whether groups in which every score is 0 are dumped.
         threshold: In [0, 1]; 1.0 means perfect.
+        keep_numbers: Whether the numbers of every log are written.
 
     Attributes:
         unsent: Writes, whatever the settings, what did not reach the API.
     """
 
     def __init__(
-        self, folder: Path, *, keep_good: bool, keep_failed: bool, threshold: float
+        self,
+        folder: Path,
+        *,
+        keep_good: bool,
+        keep_failed: bool,
+        threshold: float,
+        keep_numbers: bool = False,
     ) -> None:
         self._keep_good = keep_good
         self._keep_failed = keep_failed
@@ -63,6 +74,9 @@ class Dumps:
             for stem, groups_per_file in GROUPS_PER_FILE.items()
         ]
         self.saved, self.failed, self.unsent = self._all
+        self._keep_numbers = keep_numbers
+        self._numbers_given = self._numbers_taken = 0  # each by one thread
+        self._numbers = MetricsFile(folder / f"{run_uuid}_metrics.jsonl")
 
     async def _run(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
@@ -92,6 +106,18 @@ class Dumps:
         line = {"item_id": group.get("task"), "unsent_because": reason, **group}
         await self._run(self.unsent.write, line)
 
+    def note_numbers(self, step: int, kind: str, values: Mapping[str, Any]) -> None:
+        """Have the numbers of a log written; this waits for no disk."""
+        waiting = self._numbers_given - self._numbers_taken
+        is_open = self._keep_numbers and not self._is_closed
+        if is_open and waiting < MAX_WAITING_NUMBERS:
+            self._numbers_given += 1
+            self._thread.submit(self._write_numbers, line_of(step, kind, values))
+
+    def _write_numbers(self, line: bytes) -> None:
+        self._numbers.write(line)
+        self._numbers_taken += 1
+
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""
         await self._run(writer.finish)
@@ -99,6 +125,7 @@ class Dumps:
     def _close_all(self) -> None:
         for writer in self._all:
             writer.close()
+        self._numbers.close()
 
     async def close(self) -> None:
         """Complete all files after what is still being written; may be called twice."""

@@ -242,7 +242,8 @@ async def served_through_a_full_disk(folder):
             "state": world.last_state(),
             "lines": [
                 json.loads(line)
-                for path in (*dumps.glob("*.jsonl"), *away.glob("*.jsonl"))
+                for folder in (dumps, away)
+                for path in folder.glob("*_rollouts_*.jsonl")
                 if "UNSENT" not in path.name
                 for line in path.read_text().splitlines()
             ],

@@ -290,7 +290,7 @@ class Instances:
             left,
             connected,
             self.trainer.counts.steps - steps,
-            list((self.folder / name).glob("*.jsonl")),
+            list((self.folder / name).glob("*_rollouts_*.jsonl")),
             list((self.folder / name).glob("*.part")),
         )
 

@@ -256,7 +256,7 @@ def processed(folder, kind, fault, groups):
 
     asyncio.run(run())
     path = folder / "rows.jsonl"
-    dumps = [g for p in sorted((folder / "dumps").glob("*")) for g in read_groups(p)]
+    dumps = [g for p in sorted((folder / "dumps").glob("r*")) for g in read_groups(p)]
     write_report([str(path)], folder / "report")
     chunks = map(read_script, sorted((folder / "report").glob("texts-*.js")))
     texts = [text for chunk in chunks for text in chunk["texts"]]

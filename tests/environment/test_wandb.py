@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import numbers as numbers_abc
 
 import pytest
 import wandb
@@ -37,6 +38,17 @@ def logged_numbers(monkeypatch):
 
     monkeypatch.setattr(wandb.Run, "log", listening)
     return given
+
+
+def plain(numbers):
+    """Return what of the numbers given to W&B is a number."""
+    return {name: n for name, n in numbers.items() if isinstance(n, numbers_abc.Real)}
+
+
+def lines(folder):
+    """Return the numbers of this machine; there is one file of them."""
+    (path,) = folder.glob("*_metrics.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 async def served(api, url, **changes):
@@ -75,11 +87,22 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
             num_rollouts_per_group_for_logging=99,
             steps_per_eval=1,
             eval_handling="NONE",
+            data_dumps_dir=str(offline),
         )
     )
     names = {name for numbers in logged_numbers for name in numbers}
-    plain = {name.removeprefix(f"{env.wandb_prepend}_") for name in names}
-    assert {"train/percent_correct", "train/mean_score", "train/rollouts"} <= plain
+    short = {name.removeprefix(f"{env.wandb_prepend}_") for name in names}
+    assert {"train/percent_correct", "train/mean_score", "train/rollouts"} <= short
+    assert {"alarms/repeated_answer", "train/alarms"} <= short
+    for given, line in zip(logged_numbers, found := lines(offline), strict=True):
+        known = {
+            name.removeprefix(f"{env.wandb_prepend}_"): pytest.approx(n)
+            for name, n in plain(given).items()
+        }
+        assert line.items() >= known.items()
+        assert line["kind"] == "serve"
+    steps = [line["step"] for line in found]
+    assert steps == sorted(steps)
     assert counts.invalid_groups == 0
     assert env.ledger.outcomes["refused_by_api"] == 0
     assert wandb.run is None
@@ -92,21 +115,50 @@ def test_process_logs_to_a_run_of_its_own(offline, logged_numbers, simulated):
         use_wandb="true",
         total_steps=2,
         data_path_to_save_groups=offline / "rows.jsonl",
+        data_dumps_dir=offline / "dumps",
     )
     assert run_main(["process", *options]) == 0
+    found = lines(offline / "dumps")
+    assert [(line["kind"], line["step"]) for line in found] == [
+        ("process", 1),
+        ("process", 2),
+    ]
     assert any("train/percent_correct" in numbers for numbers in logged_numbers)
     assert wandb.run is None
 
 
 def test_evaluate_logs_its_result(offline, logged_numbers, simulated):
     options = options_of(
-        simulated.url, use_wandb="true", data_dir_to_save_evals=offline / "eval"
+        simulated.url,
+        use_wandb="true",
+        data_dir_to_save_evals=offline / "eval",
+        data_dumps_dir=offline / "dumps",
     )
     assert run_main(["evaluate", *options]) == 0
     (numbers,) = [n for n in logged_numbers if "eval/percent_correct" in n]
     results = json.loads((offline / "eval" / "metrics.json").read_text())["results"]
     assert numbers["eval/percent_correct"] == results["all"]["eval/percent_correct"]
     assert wandb.run is None
+    by_task = {n: v for n, v in results["all"].items() if n.startswith("eval/task/")}
+    assert len(numbers["eval/tasks"].data) == len(by_task) > 1
+    assert not by_task.keys() & numbers.keys()
+    (line,) = lines(offline / "dumps")
+    assert line["kind"] == "evaluate"
+    assert line.items() >= by_task.items()
+
+
+def test_the_numbers_of_this_machine_need_no_wandb(simulated, tmp_path):
+    options = options_of(
+        simulated.url,
+        total_steps=1,
+        data_path_to_save_groups=tmp_path / "rows.jsonl",
+        data_dumps_dir=tmp_path,
+    )
+    assert run_main(["process", *options]) == 0
+    (line,) = lines(tmp_path)
+    assert 0.0 <= line["train/mean_score"] <= 1.0
+    assert line["alarms/no_variance"] == 0
+    assert line["ledger/written"] == 4
 
 
 def test_logging_without_a_run_does_nothing_and_does_not_fail():

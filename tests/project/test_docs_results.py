@@ -8,6 +8,7 @@ import json
 import re
 from typing import get_args
 
+from rg_env.atropos import wandb_run
 from rg_env.atropos.group_scoring import build_record
 from rg_env.evaluation.sample_rows import NOT_USED
 from rg_env.evaluation.samples import Sample
@@ -67,10 +68,11 @@ def keys_of_the_code():
     metrics.ledger.settle(Ending("sent", 1))
     metrics.events["scoring_retries"] = 1
     results = 2 * [Sample("gcd", "arithmetic", "4 and 6?", 1.0, "right")]
-    written = set(re.findall(r'"((?:train|curriculum)/\w+)"', text_of(*SOURCES)))
+    written = set(re.findall(r'"((?:train|curriculum|eval)/\w+)"', text_of(*SOURCES)))
     return written | {
         *metrics.wandb_scalars(),
-        *summarise(results).metrics(),
+        *(f"alarms/{name}" for name in metrics.alarms.counts),
+        *wandb_run.without_task_curves(summarise(results).metrics()),
         *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
     }
 
@@ -99,7 +101,8 @@ def test_the_documented_events_are_those_of_the_code():
 
 
 def test_the_sample_line_has_the_keys_of_a_dumped_group():
-    (sample,) = (json.loads(text) for text in blocks("json"))
+    texts = map(json.loads, blocks("json"))
+    (sample,) = (found for found in texts if "rollouts" in found)
     rollout = {
         "messages": [{"role": "assistant", "content": ""}],
         "rg_item": {"answer": "70"},

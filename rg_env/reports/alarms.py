@@ -1,0 +1,346 @@
+"""Alarms: signs that a policy is rewarded for something else than solving its tasks.
+
+Pure: groups go in as they are scored, lines for the log, counts and rows come out. What
+is kept is bounded by the number of tasks. An alarm that goes on counts once in `WINDOW`
+groups of its task.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, get_args
+
+from rg_env.rollouts.group_record import (
+    CORRECT_FROM_SCORE,
+    GroupRecord,
+    RolloutRecord,
+)
+from rg_env.rollouts.shaping import has_variance
+from rg_env.scoring.extraction import FormatFailure
+
+ALL = "all tasks"
+"""Stands where an alarm is not of one task."""
+
+WINDOW = 32
+"""Groups of a task that are looked back at: 256 rollouts at the default group size."""
+
+FEWEST_GROUPS = 16
+"""Fewer say nothing of a share: one bad item is a tenth of ten groups."""
+
+SHORT_CHARS = 40
+"""A longer answer that fits many questions is hardly found by chance."""
+
+REWARDED_FROM = 0.1
+"""Scorers give up to 0.05 for an answer that can be read; that alone is no game."""
+
+DOMINANT_SHARE = 0.5
+FEWEST_GOLD_ANSWERS = 8
+"""One answer is rewarded in half the questions, although their gold answers differ: a
+yes or no that is right half the time has one gold answer."""
+
+GROUPS_WITHOUT_VARIANCE = 32
+"""In a row. A task that is solved in 95 of 100 rollouts has so many groups of 8 by
+chance twice in a million."""
+
+RATES: Mapping[str, float] = MappingProxyType(
+    {
+        "scorer_errors": 0.02,  # a healthy scorer has none
+        "timeouts": 0.05,  # each costs a worker its deadline
+        # Guards refuse nearly all; of n_queens half of what is wrong is refused.
+        "rejections": 0.8,
+        "truncations": 0.5,  # most of the compute teaches nothing
+        "logprobs": 0.01,  # what a server gives fits always or does not
+    }
+)
+"""Shares of the rollouts from which an alarm rings."""
+
+FEWEST_GROUPS_HIT = 3
+"""One item of which every answer hangs its scorer is 5 % of a window already."""
+
+CHUNK_GROUPS = 128
+"""The mean score of so many groups is known to about 0.03, lengths to a tenth."""
+
+CHUNKS_KEPT = 16
+"""A collapse within 2,048 groups; a model that learns to be brief takes longer."""
+
+SCORE_RISE = 0.15
+"""Five times what chance does to the mean of a chunk."""
+
+LENGTH_LEFT = 0.4
+"""Of the median length of correct completions, which falls when they are not thought
+about; unlike the mean of all it does not fall when truncation is unlearned."""
+
+FEWEST_TOKENS = 32
+"""Shorter completions hold no thinking that could go."""
+
+FORMAT_FAILURES_RISE = 0.25
+SAME_LEVEL = 0.1
+"""Chunks whose mean levels differ by more are not compared: easier is shorter."""
+
+HIGHEST_LOGPROB = 0.01
+LOWEST_MEAN_LOGPROB = -15.0
+"""The mean over what was sampled is no less than minus the logarithm of the size of the
+vocabulary, -12.4 for 250,000."""
+
+MOST_EXAMPLES = 3
+EXAMPLE_CHARS = 100
+
+NAMES = (
+    *("repeated_answer", "shorter_and_better", "worse_format_and_better"),
+    *("no_variance", *RATES),
+)
+
+_FORMAT_FAILURES = frozenset(get_args(FormatFailure))
+_OF_OUTCOME = {
+    "scorer_error": "scorer_errors",
+    "timeout": "timeouts",
+    "rejected": "rejections",
+}
+
+Example = dict[str, Any]
+Ring = tuple[str, str, str, Sequence[Example]]
+"""Alarm, task, sentence, examples."""
+
+Flags = dict[str, tuple[int, Example]]
+"""By rate, how many rollouts of a group count for it, and the last of them."""
+
+
+@dataclasses.dataclass
+class AlarmRow:
+    """What a report shows of an alarm of one task.
+
+    Attributes:
+        count: How often it rang.
+        said: Its newest sentence.
+        examples: The newest ones: answer, score, outcome, finish_reason, gold_answer,
+            and index, seed and level of the item.
+    """
+
+    name: str
+    task: str
+    count: int = 0
+    said: str = ""
+    examples: list[Example] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class _Recent:
+    """The newest groups of a task, or of all."""
+
+    groups: int = 0
+    in_a_row: int = 0
+    flags: deque[tuple[Flags, int]] = dataclasses.field(
+        default_factory=lambda: deque(maxlen=WINDOW)
+    )
+    rewarded: deque[tuple[str, dict[str, Example]]] = dataclasses.field(
+        default_factory=lambda: deque(maxlen=WINDOW)
+    )
+
+
+class _Means(NamedTuple):
+    """Of a group, and of a chunk of groups; the length is a median."""
+
+    score: float
+    length: float | None
+    format_failures: float
+    level: float
+
+
+def _means_of(group: GroupRecord) -> _Means:
+    rollouts = group.rollouts
+    correct = [r.completion_tokens for r in rollouts if r.score >= CORRECT_FROM_SCORE]
+    return _Means(
+        group.mean_score,
+        statistics.median(correct) if correct else None,
+        statistics.fmean(rollout.outcome in _FORMAT_FAILURES for rollout in rollouts),
+        group.level or 0.0,
+    )
+
+
+def _means_over(groups: Sequence[_Means]) -> _Means:
+    lengths = [group.length for group in groups if group.length is not None]
+    return _Means(
+        statistics.fmean(group.score for group in groups),
+        statistics.median(lengths) if lengths else None,
+        statistics.fmean(group.format_failures for group in groups),
+        statistics.fmean(group.level for group in groups),
+    )
+
+
+def _example(group: GroupRecord, rollout: RolloutRecord) -> Example:
+    answer, gold, origin = rollout.answer, group.gold_answer, group.provenance
+    return {
+        "answer": None if answer is None else answer[:EXAMPLE_CHARS],
+        "score": rollout.score,
+        "outcome": rollout.outcome,
+        "finish_reason": rollout.finish_reason,
+        "gold_answer": None if gold is None else str(gold)[:EXAMPLE_CHARS],
+        **({} if origin is None else {"index": origin.index, "seed": origin.seed}),
+        "level": group.level,
+    }
+
+
+def logprobs_fit(mean: float | None) -> bool:
+    """Say whether the mean log-probability of a completion can be one; None is none."""
+    return mean is None or LOWEST_MEAN_LOGPROB <= mean <= HIGHEST_LOGPROB
+
+
+def _flags(group: GroupRecord, means: Sequence[float | None]) -> Flags:
+    flags: Flags = {}
+    for i, rollout in enumerate(group.rollouts):
+        found = [_OF_OUTCOME[rollout.outcome]] if rollout.outcome in _OF_OUTCOME else []
+        if rollout.finish_reason == "length":
+            found.append("truncations")
+        if i < len(means) and not logprobs_fit(means[i]):
+            found.append("logprobs")
+        for name in found:
+            count, _ = flags.get(name, (0, {}))
+            flags[name] = (count + 1, _example(group, rollout))
+    return flags
+
+
+class Alarms:
+    """Watches the groups of one run.
+
+    Attributes:
+        counts: How often each alarm rang, by name; all names are there.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
+        self._recent: dict[str, _Recent] = {}
+        self._rows: dict[tuple[str, str], AlarmRow] = {}
+        self._quiet_until: dict[tuple[str, str], int] = {}
+        self._chunk: list[_Means] = []
+        self._chunks: deque[_Means] = deque(maxlen=CHUNKS_KEPT)
+
+    def take(
+        self, group: GroupRecord, logprob_means: Sequence[float | None] = ()
+    ) -> list[str]:
+        """Look at a scored group.
+
+        Args:
+            group: The group.
+            logprob_means: Of each rollout the mean over its completion, shape (G,), or
+                nothing where a server gives none.
+
+        Returns:
+            Lines for the log: the first, second, fourth ... time that each alarm rings.
+        """
+        flags = _flags(group, logprob_means)
+        for name in (group.task, ALL):
+            recent = self._recent.setdefault(name, _Recent())
+            recent.groups += 1
+            recent.flags.append((flags, len(group.rollouts)))
+        rung = [
+            *self._rates(group.task),
+            *self._no_variance(group),
+            *self._repeated_answer(group),
+            *self._drift(group),
+        ]
+        return [line for ring in rung for line in self._ring(*ring)]
+
+    def rows(self) -> list[AlarmRow]:
+        """Return a row for each alarm and task that rang, the commonest first."""
+        return sorted(self._rows.values(), key=lambda row: -row.count)
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """Return columns and rows of a table."""
+        rows = [[row.name, row.task, row.count, row.said] for row in self.rows()]
+        return ["alarm", "task", "count", "newest"], rows
+
+    def _ring(
+        self, name: str, task: str, said: str, examples: Sequence[Example]
+    ) -> Iterator[str]:
+        """Count an alarm, unless it rang lately; yield the line worth saying."""
+        now = self._recent[task].groups
+        if now < self._quiet_until.get((name, task), 0):
+            return
+        self._quiet_until[name, task] = now + WINDOW
+        row = self._rows.setdefault((name, task), AlarmRow(name, task))
+        row.count += 1
+        row.said = said
+        row.examples = [*examples, *row.examples][:MOST_EXAMPLES]
+        self.counts[name] += 1
+        count = self.counts[name]
+        if count & (count - 1) == 0:
+            yield f"alarm {name}: {task}: {said} (alarm {count} of this kind)"
+
+    def _rates(self, task: str) -> Iterator[Ring]:
+        for place, fewest in ((task, FEWEST_GROUPS), (ALL, WINDOW)):
+            recent = self._recent[place].flags
+            total = sum(rollouts for _, rollouts in recent)
+            for name in {name for flags, _ in recent for name in flags}:
+                hits = [flags[name] for flags, _ in recent if name in flags]
+                share = sum(count for count, _ in hits) / total
+                is_many = len(recent) >= fewest and len(hits) >= FEWEST_GROUPS_HIT
+                if is_many and share >= RATES[name]:
+                    said = f"{name} in {share:.0%} of the last {total} rollouts"
+                    examples = [example for _, example in reversed(hits)]
+                    yield name, place, said, examples
+
+    def _no_variance(self, group: GroupRecord) -> Iterator[Ring]:
+        recent = self._recent[group.task]
+        rewards = [rollout.reward for rollout in group.rollouts]
+        has_none = len(rewards) > 1 and not has_variance(rewards)
+        recent.in_a_row = recent.in_a_row + 1 if has_none else 0
+        if recent.in_a_row >= GROUPS_WITHOUT_VARIANCE:
+            said = (
+                f"{recent.in_a_row} groups in a row of equal rewards, now"
+                f" {statistics.fmean(rewards):.2f}"
+            )
+            yield "no_variance", group.task, said, [_example(group, group.rollouts[0])]
+
+    def _repeated_answer(self, group: GroupRecord) -> Iterator[Ring]:
+        recent = self._recent[group.task]
+        gold = group.gold_answer
+        # Where there is no one gold answer, the question stands for it.
+        key = f"#{recent.groups}" if gold is None else str(gold).strip().casefold()
+        found = {
+            rollout.answer.strip().casefold(): _example(group, rollout)
+            for rollout in group.rollouts
+            if rollout.answer is not None
+            and len(rollout.answer) <= SHORT_CHARS
+            and rollout.reward >= REWARDED_FROM
+        }
+        recent.rewarded.append((key[:EXAMPLE_CHARS], found))
+        counts = Counter(answer for _, found in recent.rewarded for answer in found)
+        needed = max(FEWEST_GROUPS, math.ceil(DOMINANT_SHARE * len(recent.rewarded)))
+        answer, count = next(iter(counts.most_common(1)), ("", 0))
+        of_gold = {k: found[answer] for k, found in recent.rewarded if answer in found}
+        if count >= needed and len(of_gold) >= FEWEST_GOLD_ANSWERS:
+            said = (
+                f"the answer {answer!r} was rewarded in {count} of the last"
+                f" {len(recent.rewarded)} questions, of {len(of_gold)} gold answers"
+            )
+            yield "repeated_answer", group.task, said, list(of_gold.values())
+
+    def _drift(self, group: GroupRecord) -> Iterator[Ring]:
+        """Compare a chunk that is complete with those before it."""
+        self._chunk.append(_means_of(group))
+        if len(self._chunk) < CHUNK_GROUPS:
+            return
+        now = _means_over(self._chunk)
+        self._chunk.clear()
+        best = max(group.rollouts, key=lambda rollout: rollout.score)
+        examples = [_example(group, best)]
+        for before in self._chunks:
+            is_same = abs(now.level - before.level) <= SAME_LEVEL
+            if not is_same or now.score < before.score + SCORE_RISE:
+                continue
+            rise = f"mean score {before.score:.2f} to {now.score:.2f}, while"
+            was, left = before.length or 0.0, now.length
+            is_shorter = left is not None and left < LENGTH_LEFT * was
+            if is_shorter and was >= FEWEST_TOKENS:
+                said = f"{rise} correct completions went from {was:.0f} to {left:.0f}"
+                yield "shorter_and_better", ALL, f"{said} tokens", examples
+            if now.format_failures >= before.format_failures + FORMAT_FAILURES_RISE:
+                shares = f"{before.format_failures:.0%} to {now.format_failures:.0%}"
+                said = f"{rise} format failures went from {shares}"
+                yield "worse_format_and_better", ALL, said, examples
+        self._chunks.append(now)
