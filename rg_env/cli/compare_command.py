@@ -129,7 +129,7 @@ def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
         for place, name in enumerate(found.names)
     ]
     headings = ["items", "answers", "score", "by item", "by task"]
-    headings += ["answered", "of these", "cut", "no score"]
+    headings += ["answered", "of them", "cut", "no score"]
     scores = _table("Mean score with 95 % intervals", "", headings)
     for place, one in enumerate(found.measured[WHOLE]):
         of_answered = "-" if one.of_answered is None else f"{one.of_answered:.3f}"

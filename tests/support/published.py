@@ -22,6 +22,7 @@ WAYS: dict[str, Callable[[str], tuple[str, str | None, float]]] = {
         len(gold) / (len(gold) + 4),
     ),
     "wrong": lambda gold: ("<answer>x</answer>", "x", 0.0),
+    "negated": lambda gold: (f"<answer>-{gold}</answer>", f"-{gold}", 0.5),
     "twice": lambda gold: (f"<answer>{gold}</answer>" * 2, gold, 1.0),
     "untagged": lambda gold: (f"It is {gold}.", None, 0.0),
     "empty": lambda gold: ("", None, 0.0),

@@ -1,0 +1,169 @@
+"""The tables of `docs/real_answers.md`, of samples that were scored again. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rg_env.evaluation.comparison import measured, paired
+from rg_env.evaluation.sample_rows import sample_of
+from rg_env.evaluation.samples import Sample, scored
+from rg_env.evaluation.statistics import Estimate, grouped
+
+FULL = 1.0 - 1e-9
+LEAST_RIGHT, MOST_WRONG = 0.995, 0.001
+SCORES = ("saved", "library", "ours")
+Lines = Iterable[str]
+
+
+def slim(row: Mapping[str, Any]) -> Sample:
+    """Return a line of the file of `rescore` with what the tables need."""
+    source = sys.intern(row["source"])
+    kept = {name: row.get(name) for name in ("task", "answer", "gold_answer", "scores")}
+    kept["model"] = re.sub(r"^[^_]*_|_\d{8}_\d{6}$", "", row["run"])
+    kept["split"] = Path(source).parts[-4]
+    kept["config"] = sys.intern(json.dumps(row["dataset"], sort_keys=True))
+    kept["at"] = source, row["place"]
+    sample = dataclasses.replace(sample_of(row), row=kept)
+    return dataclasses.replace(sample, question=sys.intern(sample.question))
+
+
+def _table(headings: str, rows: Iterable[Iterable[Any]]) -> Lines:
+    yield f"\n| {headings.replace(', ', ' | ')} |"
+    yield "|---|" + "--:|" * headings.count(",")
+    yield from (f"| {' | '.join(map(str, row))} |" for row in rows)
+    yield ""
+
+
+def _by(samples: Iterable[Sample], name: str) -> list[tuple[str, list[Sample]]]:
+    groups = grouped(samples, lambda s: str(s.row[name]))
+    return sorted((str(key), those) for key, those in groups.items())
+
+
+def _examples(title: str, samples: Sequence[Sample], most: int) -> Lines:
+    texts = Counter((s.row["answer"], str(s.row["gold_answer"])) for s in samples)
+    yield from [f"{title}: {len(samples)}"][: most * len(texts)]
+    for (answer, gold), number in texts.most_common(most):
+        yield f"    {number} x {answer[:60]!r} for {gold[:60]!r}"
+
+
+def _cause(sample: Sample) -> str:
+    by_fix, by_both = (sample.row["scores"][n] for n in ("fixes", "ours"))
+    is_fix = abs(by_fix - sample.row["scores"]["library"]) >= abs(by_both - by_fix)
+    return "fix" if is_fix else "normalization"
+
+
+def differences(samples: Sequence[Sample], examples: int) -> Lines:
+    """Yield where the library's score and ours are 0.5 or more apart."""
+    for more, less in (("library", "ours"), ("ours", "library")):
+        there = [(s.row["scores"], s) for s in samples if s.is_answered]
+        off = [s for of, s in there if of[more] - of[less] > 0.5 - 1e-9]
+        yield f"{more} scores 0.5 more: {len(off)} of {len(there)} answers"
+        rows: list[Any] = []
+        texts: list[str] = []
+        for task, of_task in _by(off, "task"):
+            for cause, those in grouped(of_task, _cause).items():
+                found = Counter(s.row["right"] for s in those)
+                said = (found[True], found[False], found[None])
+                rows.append((task, cause, len(those), *said))
+                texts += _examples(f"{task} by {cause}", those, examples)
+        yield from _table("task, by, answers, right, wrong, unknown", rows)
+        yield from texts
+
+
+def judgement(samples: Sequence[Sample], examples: int) -> Lines:
+    """Yield how answers that are right or wrong by the judge are scored."""
+    answered = [s for s in samples if s.is_answered]
+    for name in ("library", "ours"):
+        full = sum(s.row["scores"][name] >= FULL for s in answered)
+        yield f"in full with {name}: {full} of {len(answered)} answers"
+    rows: list[Any] = []
+    texts: list[str] = []
+    for task, those in [("all", answered), *_by(answered, "task")]:
+        by = grouped(those, lambda s: (s.row["right"], s.row["scores"]["ours"] >= FULL))
+        unpaid, paid = by.get((True, False), []), by.get((False, True), [])
+        right = len(unpaid) + len(by.get((True, True), []))
+        wrong = len(paid) + len(by.get((False, False), []))
+        is_off = len(unpaid) > (1 - LEAST_RIGHT) * right
+        is_off |= len(paid) > MOST_WRONG * wrong or not right + wrong
+        if task == "all" or is_off:
+            unknown = len(those) - right - wrong
+            rows.append((task, right, len(unpaid), wrong, len(paid), unknown))
+        most = examples * (task != "all")
+        texts += _examples(f"{task} right, not in full", unpaid, most)
+        texts += _examples(f"{task} wrong, in full", paid, most)
+    yield f"Tasks below {LEAST_RIGHT} or above {MOST_WRONG}, or with nothing known:"
+    yield from _table("task, right, not in full, wrong, in full, unknown", rows)
+    yield from texts
+
+
+def extraction(samples: Sequence[Sample], refused: Mapping[Any, Any]) -> Lines:
+    """Yield what one answer costs, by model; `refused` is of `by_other_rules`."""
+    rows = []
+    for model, those in [*_by(scored(samples), "model"), ("all", scored(samples))]:
+        none = [s.row["at"] for s in those if s.row["answer"] is None]
+        tags = [refused[at] for at in none if at in refused]
+        last = [is_same for _, score, is_same in tags if score >= FULL]
+        first = sum(score >= FULL for score, *_ in tags)
+        share = f"{(len(none) - len(tags)) / len(those):.1%}"
+        rows.append((model, len(those), share, len(tags), len(last), sum(last), first))
+    head = "model, completions, no tags, refused, last right, the same twice"
+    yield from _table(f"{head}, first right", rows)
+
+
+def _spans(*values: Estimate | None) -> list[str]:
+    return [f"{v.low:.3f}..{v.high:.3f}" if v else "-" for v in values]
+
+
+def ranking(samples: Sequence[Sample]) -> Lines:
+    """Yield the models' means on the items that all have, published and corrected."""
+    known = [s for s in scored(samples) if s.row["scores"]["saved"] is not None]
+    by_model = dict(_by(known, "model"))
+    common = set.intersection(*({s.item for s in those} for those in by_model.values()))
+    used: dict[Any, list[Sample]] = {}
+    for (model, those), n in itertools.product(by_model.items(), SCORES):
+        new = [dataclasses.replace(s, score=s.row["scores"][n]) for s in those]
+        used[model, n] = [s for s in new if s.item in common]
+    found = {key: measured(those) for key, those in used.items()}
+    mean = {key: one.by_item.mean if one.by_item else 0.0 for key, one in found.items()}
+    order: dict[str, list[str]] = {}
+    for n in SCORES:
+        order[n] = [m for _, m in sorted((-mean[m, n], m) for m in by_model)]
+    yield f"{len(common)} items of {len({task for task, _ in common})} tasks"
+    rows: list[Any] = []
+    for model in order["ours"]:
+        of = found[model, "ours"]
+        means = [f"{mean[model, n]:.3f} ({order[n].index(model) + 1})" for n in SCORES]
+        spans, answered = _spans(of.by_item, of.by_task), f"{of.answered:.1%}"
+        rows.append((model, len(used[model, "ours"]), *means, *spans, answered))
+    head = (
+        "model, completions, published, library now, ours, by item, by task, answered"
+    )
+    yield from _table(head, rows)
+    rows = []
+    for a, b in itertools.combinations(order["saved"], 2):
+        if order["ours"].index(a) > order["ours"].index(b):
+            for n in SCORES:
+                pair = paired(used[b, n], used[a, n])
+                off = f"{mean[a, n] - mean[b, n]:+.3f}"
+                spans = _spans(pair.by_item, pair.by_task)
+                rows.append((f"{a} - {b}", n, off, *spans))
+    yield "Models that change places, paired by item:"
+    yield from _table("pair, score, difference, by item, by task", rows)
+
+
+def without_score(samples: Sequence[Sample]) -> Lines:
+    """Yield the completions without a score by task."""
+    lost = [s for s in samples if s.score is None]
+    kinds = sorted({s.outcome for s in lost})
+    yield f"{len(samples)} completions, {len(lost)} of them have no score"
+    counts = [*_by(lost, "task"), ("all", lost)]
+    rows = [(t, *map([s.outcome for s in of].count, kinds)) for t, of in counts]
+    yield from _table(", ".join(["task", *kinds]), rows)
