@@ -143,7 +143,7 @@ def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool
     print_report(console, metrics, env.get_curriculum_stats() if has_levels else None)
     line = progress_line(metrics, trainer, options.steps)
     console.print(f"\n{line}", soft_wrap=True)
-    write_dumps_report(console, options.dumps, env.run_uuid)
+    write_dumps_report(console, env, options.dumps)
     if counts.invalid_groups:
         console.print(
             f"{counts.invalid_groups} of the groups are not what a trainer takes:"
@@ -197,7 +197,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
             line = progress_line(env.metrics, trainer, options.steps)
             console = Console(highlight=False)
             console.print(f"The demo was ended at {line}", soft_wrap=True)
-            write_dumps_report(console, options.dumps, env.run_uuid)
+            write_dumps_report(console, env, options.dumps)
             raise
     return env, trainer
 

@@ -99,8 +99,9 @@ def print_report(
         )
 
 
-def write_dumps_report(console: Console, folder: Path, run_uuid: str) -> None:
-    """Name the dump files of a run, and make a report of them."""
+def write_dumps_report(console: Console, env: Any, folder: Path) -> None:
+    """Name the dump files of a run, and make a report of them and its numbers."""
+    run_uuid = env.run_uuid
     found = folder.glob(f"*_{run_uuid}_*.jsonl")
     dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
     if not dumps:
@@ -109,7 +110,13 @@ def write_dumps_report(console: Console, folder: Path, run_uuid: str) -> None:
     for path in dumps:
         console.print(f"  {_shown_path(path)}", soft_wrap=True)
     out = folder / f"demo_{run_uuid}"
-    page = report_of(dumps, out, title="Groups of the demo", is_simulated=True)
+    page = report_of(
+        [*dumps, folder / f"{run_uuid}_metrics.jsonl"],
+        out,
+        title="Groups of the demo",
+        is_simulated=True,
+        alarms=env.metrics.alarms.shown(),
+    )
     if page is not None:
         console.print("Open them in a browser:")
         console.print(f"  {_shown_path(page)}", soft_wrap=True)

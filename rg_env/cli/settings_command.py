@@ -300,6 +300,12 @@ def _process(env: Any) -> None:
     finally:
         name = path.name.removesuffix(".jsonl")
         folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
-        page = report_of([path], folder, title=title, is_simulated=_is_simulated(env))
+        page = report_of(
+            [path],
+            folder,
+            title=title,
+            is_simulated=_is_simulated(env),
+            alarms=env.metrics.alarms.shown(),
+        )
         if page is not None:
             print(f"rows: {path}\nreport: {page}")

@@ -317,9 +317,14 @@ def write_report(
 
 
 def report_of(
-    paths: Sequence[Path], folder: Path, *, title: str, is_simulated: bool = False
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    title: str,
+    is_simulated: bool = False,
+    alarms: Sequence[Alarm] = (),
 ) -> Path | None:
-    """Write the report that a command ends with.
+    """Write the report that a command ends with; see `write_report`.
 
     Returns:
         Its page; None without samples, and where the disk does not take it.
@@ -328,7 +333,7 @@ def report_of(
     note = SIMULATED if is_simulated else ""
     try:
         if there:
-            write_report(there, folder, title=title, note=note)
+            write_report(there, folder, title=title, note=note, alarms=alarms)
             return folder / "index.html"
     except (OSError, SettingError) as error:
         logger.error("the report %s cannot be written: %s", folder, error)

@@ -127,6 +127,14 @@ class AlarmRow:
     said: str = ""
     examples: list[Example] = dataclasses.field(default_factory=list)
 
+    @property
+    def texts(self) -> list[str]:
+        """What it says, and the answers of its examples with their scores."""
+        answers = [
+            f"{one.get('answer')!r}: {one.get('score')}" for one in self.examples
+        ]
+        return [self.said, *answers]
+
 
 @dataclasses.dataclass
 class _Recent:
@@ -244,6 +252,10 @@ class Alarms:
             *self._drift(group),
         ]
         return [line for ring in rung for line in self._ring(*ring)]
+
+    def shown(self) -> list[tuple[str, str, int, list[str]]]:
+        """Return name, task, count and texts of each row, as a report takes them."""
+        return [(row.name, row.task, row.count, row.texts) for row in self.rows()]
 
     def rows(self) -> list[AlarmRow]:
         """Return a row for each alarm and task that rang, the commonest first."""
