@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 
 MIB = 2**20
 

@@ -29,7 +29,7 @@ from rg_env.atropos.api_client import ApiFaulted, ApiRefused, ApiUnreachable
 from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
-from rg_env.rollouts.group_json import encode_groups
+from rg_env.rollouts.json_encoding import encode_groups
 from rg_env.rollouts.ledger import Ending, RolloutOutcome
 from rg_env.rollouts.row_writer import RowWriter
 from rg_env.rollouts.run_dumps import Dumps

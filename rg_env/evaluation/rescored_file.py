@@ -9,7 +9,7 @@ from typing import Any
 
 from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
-from rg_env.rollouts.group_json import readable
+from rg_env.rollouts.json_encoding import readable
 from rg_env.rollouts.line_file import LineFile
 
 WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rg_env.off_loop import no_breath
-from rg_env.rollouts.group_json import encode_line
+from rg_env.rollouts.json_encoding import encode_line
 from rg_env.rollouts.line_file import PART_SUFFIX, LineFile, count_left
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from rg_env.rollouts.group_json import readable
+from rg_env.rollouts.json_encoding import readable
 from rg_env.rollouts.line_file import LineFile
 
 logger = logging.getLogger(__name__)

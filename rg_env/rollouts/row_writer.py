@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.off_loop import breathe
-from rg_env.rollouts.group_json import encode_group, quick, readable
+from rg_env.rollouts.json_encoding import encode_group, quick, readable
 from rg_env.rollouts.line_file import LineFile
 
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")

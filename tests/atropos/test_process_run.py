@@ -8,7 +8,7 @@ import pytest
 from rg_env import patience
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.process_run import ProcessRun
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.ledger import Ledger
 from rg_env.rollouts.row_writer import RowWriter
 

@@ -15,8 +15,8 @@ import uuid
 import pytest
 
 from rg_env.rollouts import dump_writer as dumps_module
-from rg_env.rollouts.group_json import read_groups
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.faults import listed
 from tests.support.inference_server import faulty_server

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always, listed
 from tests.support.inference_server import faulty_server
 from tests.support.parts import (

@@ -15,7 +15,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import GUARD_S, build_env, empty_api
 
 pytestmark = pytest.mark.processes

@@ -19,7 +19,7 @@ from rg_env.inference import connection as connection_module
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import InferenceFailed, NoServer
 from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from tests.support import faults
 from tests.support.faults import always, listed
 from tests.support.inference_server import FaultyServer, faulty_server

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.pages.report import write_report
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import LONE, NASTY, always
 from tests.support.inference_server import faulty_server
 from tests.support.parts import (

@@ -9,7 +9,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always, listed
 from tests.support.real_api import SIZE, Ends, group, in_time, registered
 from tests.support.spoilt_api import faulty_api

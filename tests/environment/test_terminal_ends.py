@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always
 from tests.support.inference_server import faulty_server
 from tests.support.parts import NOWHERE, end_of, options_of

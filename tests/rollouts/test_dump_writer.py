@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rg_env.rollouts import dump_writer
 from rg_env.rollouts.dump_writer import MAX_WAITING_GROUPS, DumpWriter
-from rg_env.rollouts.group_json import encode_line, read_groups
+from rg_env.rollouts.json_encoding import encode_line, read_groups
 from rg_env.rollouts.line_file import recover_unfinished
 
 PER_FILE = 3

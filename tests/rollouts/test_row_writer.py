@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import pytest
 
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.row_writer import RowWriter
 from tests.support.groups import group
 from tests.support.parts import (

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from rg_env.atropos import group_scoring
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.parts import (
     RIGHT,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.rollouts.group_json import encode_line
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.rollouts.json_encoding import encode_line
 
 UUID = "0123abcd-0000-4000-8000-00000000000{}"
 

@@ -11,7 +11,7 @@ import time
 
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.stand_in_trainer import TrainerConfig
-from rg_env.rollouts.group_json import read_groups
+from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import (
     ENTRY,
     GUARD_S,

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.rollouts.group_json import encode_groups
+from rg_env.rollouts.json_encoding import encode_groups
 from tests.support.groups import GROUPS, decoded, group
 
 
