@@ -139,7 +139,8 @@ class TaskRun:
         done = folder / "done"
         if not done.is_file():
             shutil.rmtree(folder, ignore_errors=True)  # of a start that was ended
-            settings = self._settings(when, {"data_dir_to_save_evals": str(folder)})
+            where = {"data_dir_to_save_evals": str(folder), "dump_metrics": False}
+            settings = self._settings(when, where)
             log = self.work.logs / "evaluate.log"
             self.plugin.run(log, "evaluate", "--config", settings)
             evaluation.held_out_scores(folder, ())
