@@ -20,7 +20,7 @@ demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
 
 test: $(STAMP) ## run all tests, three files at a time (ARGS="-k name" to choose)
-	@echo "All tests, three files at a time: four to five minutes on two cores (make quick: some 75 seconds)."
+	@echo "All tests, three files at a time: some eight minutes on two cores (make quick: some 75 seconds)."
 	@$(PY) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 quick: $(STAMP) ## run the quick tests, which start no process, in some 75 seconds

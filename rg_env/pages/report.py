@@ -204,7 +204,7 @@ def _metrics(path: Path) -> dict[str, Any]:
     names = sorted(k for k in keys - {"step", "time"} if "/task/" not in k)
     steps = steps[:: max(1, len(steps) * len(names) // MOST_CURVE_VALUES)]
     return {
-        "name": f"{path.parent.name}/{path.name}",
+        "name": path.name.removesuffix(METRICS)[:8] or path.parent.name,
         "steps": [step["step"] for step in steps],
         "values": {key: [_finite(step.get(key)) for step in steps] for key in names},
     }
@@ -246,6 +246,24 @@ def _with_progress(sources: Sources) -> Iterator[Sample]:
             yield sample
             if read := sources.kb_since_last():
                 progress.advance(by=read)
+
+
+def _shown(paths: Sequence[str]) -> list[str]:
+    """Return what a report says that it is of: two names, and how many more."""
+    names = [Path(path).name or path for path in paths]
+    more = [f"{len(names) - 2} more"] if len(names) > 2 else []
+    return names[:2] + more
+
+
+def _write_page(folder: Path, **values: Any) -> None:
+    """Write the page and our script."""
+    here = Path(__file__).parent
+    shutil.copyfile(here / "report.js", folder / MARK)
+    templates = Environment(
+        loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
+    )
+    page = templates.get_template("report.html").render(values)
+    (folder / "index.html").write_text(page, "utf-8", "backslashreplace")
 
 
 def write_report(
@@ -295,7 +313,7 @@ def write_report(
             **tally.overview(),
             "metrics": [one for one in metrics if one["steps"]],
             "alarms": alarms,
-            "paths": list(paths),
+            "paths": _shown(paths),
             "files": len(files),
             "unread": sources.unread_said(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
@@ -304,15 +322,7 @@ def write_report(
         columns = {**tally.columns(), "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _copy_libraries(new)
-        here = Path(__file__).parent
-        shutil.copyfile(here / "report.js", new / MARK)
-        templates = Environment(
-            loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
-        )
-        page = templates.get_template("report.html").render(
-            title=title or "Report", note=note, has_alarms=bool(alarms)
-        )
-        (new / "index.html").write_text(page, "utf-8", "backslashreplace")
+        _write_page(new, title=title or "Report", note=note, has_alarms=bool(alarms))
     return len(tally)
 
 
