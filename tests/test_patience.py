@@ -89,6 +89,7 @@ def test_the_pauses_grow_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> N
     assert pauses == [1.0, 2.0, 3.0, 3.0]
 
 
+@pytest.mark.slow
 def test_calls_leave_nothing_to_the_garbage_collector() -> None:
     async def found() -> int:
         gc.collect()

@@ -37,6 +37,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FAULTY)
 def test_a_text_that_is_refused_says_where_and_why(case: str) -> None:
     text, expected = FAULTY[case]

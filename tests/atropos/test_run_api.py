@@ -149,6 +149,7 @@ CONVERSATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("requests", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_every_reply_is_that_of_the_frameworks_application(requests, monkeypatch):
     stock = replies("stock", requests, monkeypatch)

@@ -76,6 +76,7 @@ def test_servers_that_sample_differently_are_refused():
         server_list(two, tokenizer_name="t", slurm=False)
 
 
+@pytest.mark.slow
 def test_a_server_that_repeats_a_header_is_not_repeated(logged):
     said = (401, refusal(f"no such team: {SECRET}"))
     odd = Odd({}, otherwise=said)

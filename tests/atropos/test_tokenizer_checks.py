@@ -165,6 +165,7 @@ ANSWERS: dict[str, tuple[int, dict[str, str], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ANSWERS)
 def test_what_a_hub_answers_is_the_reason_and_is_told_soon(
     case: str, use_hub: Callable[[str], None]
@@ -177,6 +178,7 @@ def test_what_a_hub_answers_is_the_reason_and_is_told_soon(
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.slow
 def test_a_hub_that_is_not_there_is_the_reason(
     use_hub: Callable[[str], None], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_hub_that_is_not_there_is_the_reason(
     assert f"hub ({NOBODY}) cannot be reached" in caplog.text
 
 
+@pytest.mark.slow
 def test_without_a_hub_a_tokenizer_of_the_cache_is_used(
     use_hub: Callable[[str], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -233,6 +236,7 @@ TEMPLATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TEMPLATES)
 def test_a_chat_template_that_cannot_be_used_is_refused(
     case: str, folder: Path

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
@@ -39,6 +41,7 @@ def test_nothing_is_decoded_for_wandb_when_it_is_off():
     assert in_env(work) == []
 
 
+@pytest.mark.slow
 def test_the_table_of_rollouts_has_the_columns_of_the_original():
     async def work(env):
         scored = await env.score([rollout(RIGHT), rollout(WRONG)])

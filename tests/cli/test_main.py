@@ -77,6 +77,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 @pytest.mark.parametrize("env_cls", [None, ReasoningGymEnv])
 def test_a_wrong_command_line_ends_in_one_sentence_and_status_2(case, env_cls, capsys):

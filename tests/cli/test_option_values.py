@@ -143,12 +143,14 @@ def is_none(name, value):
     return name in ("api_key", "base_url") and value == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("section", "name"), FIELDS, ids=map(".".join, FIELDS))
 def test_a_field_takes_what_is_in_its_range_or_says_why_not(serve, section, name):
     for text in ODD:
         check_field(serve, section, name, text)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(field=st.sampled_from(FIELDS), text=junk)
 def test_no_text_at_all_gets_a_field_out_of_its_range(serve, field, text):
@@ -171,6 +173,7 @@ ANYTHING = st.recursive(
 """What YAML may hold."""
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(field=st.sampled_from(FIELDS), value=ANYTHING)
 @example(field=("env", "task_weights"), value={"": 1})
@@ -249,6 +252,7 @@ def check_option(command, option, text):
         assert is_sound(found[option.removeprefix("--")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "option"), VALUED, ids=map(" ".join, VALUED))
 def test_an_option_takes_what_is_in_its_range_or_says_why_not(command, option):
     for text in ODD:

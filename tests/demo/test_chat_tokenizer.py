@@ -20,6 +20,7 @@ MESSAGES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_comes_back_exactly(text):
     ids = TOKENIZER.encode(text, add_special_tokens=False)
@@ -44,6 +45,7 @@ def test_the_template_writes_what_build_prompt_writes():
     assert rendered == build_prompt(pairs)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["user", "system"]), st.text("ab\n<|"))))
 def test_the_last_user_message_comes_back_out_of_a_prompt(messages):
     messages = [*messages, ("user", "the question\nin two lines")]

@@ -116,6 +116,7 @@ def episode(folder, how):
         mended(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [removed, full])
 def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     tmp_path, logged, monkeypatch, how

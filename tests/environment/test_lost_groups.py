@@ -82,6 +82,7 @@ def after_bad_hook(hook, does):
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", BEFORE_IT_IS_SENT)
 def test_a_group_that_is_lost_in_a_hook_is_counted_and_sampled_again(hook):
     assert after_bad_hook(hook, fail) == ([ITEM], {"failed": SIZE}, 0)

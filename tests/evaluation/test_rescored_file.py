@@ -72,6 +72,7 @@ def test_scores_of_another_library_are_not_continued(tmp_path):
         opened(path)
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_write_one_file(tmp_path):
     path = tmp_path / "out.jsonl"
     file, _ = opened(path)

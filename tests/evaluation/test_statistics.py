@@ -18,6 +18,7 @@ SCORES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(SCORES)
 def test_an_interval_holds_its_mean_and_stays_in_0_to_1(rows):
     found = estimate(*map(list, zip(*rows, strict=True)))

@@ -111,6 +111,7 @@ def test_an_api_that_was_started_anew_is_registered_at_again(api, source, caplog
     assert first_step(api) == 5
 
 
+@pytest.mark.slow
 def test_an_api_that_is_not_there_yet_is_waited_for_and_named_once(caplog):
     source = BatchSource("http://127.0.0.1:9", SHAPE, check=ends_after(2))
     with pytest.raises(Ended):

@@ -32,6 +32,7 @@ def measured(groups, by=0.0):
     return derivative, batch.measures()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(batches(), st.data())
 def test_it_is_the_derivative_of_the_loss_that_is_told(batch, data):
@@ -49,6 +50,7 @@ def test_it_is_the_derivative_of_the_loss_that_is_told(batch, data):
     assert of(0.0)[0][token] == pytest.approx(slope, abs=1e-5)
 
 
+@pytest.mark.slow
 @given(batches(), st.data())
 def test_micro_batches_in_any_order_are_the_same_as_one(batch, data):
     groups, now = batch
@@ -63,6 +65,7 @@ def test_micro_batches_in_any_order_are_the_same_as_one(batch, data):
         assert getattr(parts.measures(), name) == pytest.approx(value)
 
 
+@pytest.mark.slow
 @given(batches())
 def test_while_the_weights_are_those_that_sampled_all_ratios_are_1(batch):
     groups, _ = batch
@@ -84,6 +87,7 @@ def test_no_ratio_overflows():
     assert np.isfinite(terms.derivative).all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8))
 def test_advantages_are_normalised_within_the_group(scores):
     values = advantages(group_of(scores))

@@ -194,6 +194,7 @@ def test_the_server_answers_while_it_samples(tmp_path):
     assert asked(policy, tmp_path, meanwhile) == 200
 
 
+@pytest.mark.slow
 def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
     policy = policy_of(a=0.0)
     policy.may_sample.clear()
@@ -274,6 +275,7 @@ def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_path):
 # -- what it does not do ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -325,6 +327,7 @@ def test_what_else_a_vllm_is_asked_for_is_refused(tmp_path):
 # -- this project's own client ---------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("needs_tokens", [True, False])
 @pytest.mark.parametrize("kind", ["vllm", "openai"])
 def test_it_is_probed_and_asked_for_token_ids(tmp_path, kind, needs_tokens):

@@ -149,6 +149,7 @@ def test_a_vllm_that_is_not_there_is_waited_for_and_named_once(
     assert "waiting for vLLM at http://127.0.0.1:9" in said
 
 
+@pytest.mark.slow
 def test_a_vllm_that_still_generates_is_waited_for_in_short_requests(
     folder, monkeypatch
 ):
@@ -166,6 +167,7 @@ def test_a_vllm_that_still_generates_is_waited_for_in_short_requests(
     assert vllm.seen == ["/pause?mode=wait"] * 2 + HAND_OVER
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [ConnectionResetError, http.client.IncompleteRead])
 def test_a_vllm_that_ends_in_the_midst_gets_the_weights_when_it_is_back(
     folder, monkeypatch, lost

@@ -58,6 +58,7 @@ def test_a_start_that_never_gets_there_ends_after_its_steps(gold, tmp_path):
     assert started(gold, tmp_path, slow).step == 15
 
 
+@pytest.mark.slow
 def test_a_start_that_was_ended_goes_on_where_it_was_and_comes_to_the_same(
     gold, tmp_path
 ):

@@ -92,6 +92,7 @@ def test_a_long_reply_to_much_that_was_asked_is_read():
     )
 
 
+@pytest.mark.slow
 def test_a_compressed_bomb_is_bounded_as_what_it_becomes():
     import gzip
 

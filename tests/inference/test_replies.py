@@ -81,6 +81,7 @@ def encoded(reply, separators=(",", ":")):
     return json.dumps(reply, separators=separators).encode()
 
 
+@pytest.mark.slow
 @given(SEQUENCES, SEPARATORS)
 def test_any_vllm_reply_is_read_as_the_host_reads_it(sequences, separators):
     reply = vllm_reply(sequences)
@@ -94,6 +95,7 @@ def test_any_sglang_reply_is_read_as_the_host_reads_it(sequences, separators):
     assert found == as_host_reads_sglang(reply)
 
 
+@pytest.mark.slow
 @given(SEQUENCES)
 def test_the_usual_shape_is_read_flat(sequences):
     for pairs in sequences:
@@ -273,6 +275,7 @@ def test_what_is_no_reply_is_refused(body):
         read_completions(body)
 
 
+@pytest.mark.slow
 def test_a_long_reply_is_read_quickly():
     many = reply_of(*[choice([7] * 20_000, [-0.5] * 20_000) for _ in range(16)])
     began = time.perf_counter()

@@ -207,6 +207,7 @@ def test_an_item_of_a_dataset_is_made_by_the_library() -> None:
 # -- the folder ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_read_before_a_click_is_less_than_a_megabyte(tmp_path: Path) -> None:
     answers = [(f"What is {k}?", str(k), float(k % 2)) for k in range(3)]
     for run in range(10):

@@ -131,6 +131,7 @@ def answering(answer, words=60):
 # -- healthy ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("tasks", [TASKS, TASKS[:5]])
 def test_none_rings_for_a_healthy_policy(seed, tasks):
@@ -140,6 +141,7 @@ def test_none_rings_for_a_healthy_policy(seed, tasks):
     assert set(alarms.counts) == set(NAMES)
 
 
+@pytest.mark.slow
 def test_none_rings_for_a_policy_that_learns():
     rng = random.Random(4)
     stages = (
@@ -150,6 +152,7 @@ def test_none_rings_for_a_policy_that_learns():
     assert rung(watched(*streams)[0]) == set()
 
 
+@pytest.mark.slow
 def test_a_curriculum_that_goes_to_easier_and_shorter_items_is_healthy():
     rng = random.Random(5)
     hard = simulated(rng, 300, PolicyProfile(thinking_words=120), level=0.7)
@@ -207,6 +210,7 @@ def before_and_after(before, after):
     )
 
 
+@pytest.mark.slow
 def test_a_score_that_rises_while_thinking_goes_rings():
     alarms, said = before_and_after(
         PolicyProfile(mean_skill=0.4),
@@ -217,6 +221,7 @@ def test_a_score_that_rises_while_thinking_goes_rings():
     assert alarms.rows()[0].task == ALL
 
 
+@pytest.mark.slow
 def test_a_score_that_rises_while_the_format_goes_rings():
     alarms, said = before_and_after(
         PolicyProfile(mean_skill=0.2, skill_spread=0.1),
@@ -247,6 +252,7 @@ def test_a_task_without_variance_rings(answer):
 # -- rates -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outcome", "share", "name"),
     [

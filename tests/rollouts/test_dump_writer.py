@@ -174,6 +174,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), JSON))
 def test_a_line_is_the_json_of_its_group(value):
     try:

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from rg_env.rollouts.json_encoding import encode_groups
 from tests.support.groups import GROUPS, decoded, group
 
 
+@pytest.mark.slow
 @given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
 def test_any_group_arrives_as_the_host_would_send_it(groups):
     assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))

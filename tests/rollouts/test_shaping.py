@@ -81,6 +81,7 @@ def test_a_penalty_keeps_the_size_and_never_raises_a_score(group, limit_tokens):
     assert all(0.0 <= new <= old for new, old in zip(shaped, scores, strict=True))
 
 
+@pytest.mark.slow
 @given(rollouts)
 def test_a_penalty_keeps_the_order(group):
     scores, lengths = [s for s, _ in group], [n for _, n in group]

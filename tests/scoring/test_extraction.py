@@ -174,6 +174,7 @@ def test_tags_are_lower_case_and_bare(text):
 # -- any text --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(text=any_text, thinking_open=st.booleans())
 def test_any_text_gives_a_stripped_part_of_itself_or_a_reason(text, thinking_open):
     answer, failure = (
@@ -190,6 +191,7 @@ def test_no_answer_holds_a_tag(text):
     assert not any(tag in answer for tag in TAGS)
 
 
+@pytest.mark.slow
 @given(answers=st.lists(plain_text, max_size=4), between=plain_text)
 def test_exactly_one_answer_is_an_answer(answers, between):
     text = between.join(f"<answer>{answer}</answer>" for answer in answers)
@@ -197,6 +199,7 @@ def test_exactly_one_answer_is_an_answer(answers, between):
     assert answer_of(between + text) == expected
 
 
+@pytest.mark.slow
 @given(
     thinking=st.lists(st.sampled_from(["<think>", "<answer>", "</answer>", "5"])),
     answer=plain_text,
@@ -209,6 +212,7 @@ def test_no_thinking_changes_what_follows_it(thinking, answer):
 
 
 # A quadratic pass over these takes minutes; the limit guards against hanging only.
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "piece",
@@ -218,6 +222,7 @@ def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
     assert answer_of(piece * (4_000_000 // len(piece))) is None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_megabytes_of_answers_are_several_answers():
     assert failure_of("<answer>5</answer>" * 200_000) == "several_answers"

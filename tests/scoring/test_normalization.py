@@ -210,6 +210,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", HOSTILE)
 @pytest.mark.parametrize("end", ["", "x", "**", "}"])
 def test_no_text_keeps_it_long(part, end):

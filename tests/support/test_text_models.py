@@ -29,6 +29,7 @@ def test_arithmetic_is_right_in_about_half_of_its_completions():
     assert right + texts.count("<think>hm</think><answer>no</answer>") == 400
 
 
+@pytest.mark.slow
 def test_every_hostile_completion_is_armed_and_can_be_encoded(tmp_path):
     texts = Hostile(str(tmp_path))("any question", 400)
     assert any(str(tmp_path) in text for text in texts)

@@ -222,6 +222,7 @@ def test_tasks_without_a_row_take_any_text() -> None:
     assert {rejection("gcd", text) for text in texts} == {None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", GUARDED)
 def test_a_reason_is_short_and_has_no_surprises(task: str) -> None:
     reasons = {rejection(task, t.text) for t in HOSTILE} - {None}

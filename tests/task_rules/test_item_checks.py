@@ -13,6 +13,7 @@ SOON = {"max_time_difference_seconds": 60, "max_date_difference_days": 1}
 RULES = {"tasks": ["count_business_days", "weekday_of_date_from_first_date"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "params", "faults"),
     [

@@ -44,6 +44,7 @@ def _entries(task):
     return list(itertools.islice(asked, ENTRIES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
 def test_the_right_answer_is_spelled_as_it_is(task):
     for entry in _entries(task):
@@ -52,6 +53,7 @@ def test_the_right_answer_is_spelled_as_it_is(task):
             assert rules_of(task).notation(gold, entry) == gold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
 @settings(max_examples=30, deadline=None)
 @given(text=st.text(max_size=200))
@@ -60,6 +62,7 @@ def test_any_text_is_spelled_without_an_error(task, text):
     assert isinstance(rules_of(task).notation(text, entry), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
 @settings(max_examples=60, deadline=None)
 @given(parts=st.lists(PARTS, max_size=12))
@@ -83,6 +86,7 @@ LONG_PARTS += [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
 @pytest.mark.parametrize("end", ["", "?"])
 def test_no_text_keeps_it_long(task, end):
@@ -108,6 +112,7 @@ AWKWARD = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
 def test_no_run_of_signs_keeps_it_long(task):
     entry = _entries(task)[0]

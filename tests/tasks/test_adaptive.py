@@ -104,6 +104,7 @@ def test_a_broken_or_foreign_state_is_refused_and_changes_nothing(state):
     assert both(made) == before
 
 
+@pytest.mark.slow
 def test_a_simulated_run_from_weak_to_strong_has_half_the_groups_without_signal():
     training = Training("short tasks, long run", steepness=2, groups=32_000)
     uniform, adaptive = (run_training(training, way, False, 1) for way in (False, True))

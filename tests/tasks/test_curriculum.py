@@ -70,6 +70,7 @@ def test_results_never_move_a_level_out_of_its_bounds(means, bounds):
     assert bounds[0] <= run.level <= bounds[1]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), max_size=MIN_GROUPS - 1))
 def test_fewer_than_three_groups_move_nothing(means):
     assert not any(Run().score(*means))
@@ -123,6 +124,7 @@ def test_a_step_is_at_least_half_a_step_however_scattered_the_results_are():
     assert change.new - change.old == pytest.approx(STEP / 2)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=20, max_size=40))
 def test_after_a_turn_steps_shrink_with_the_distance_from_the_target(means):
     run = Run(level=0.6)
@@ -310,6 +312,7 @@ def test_a_level_that_can_go_no_further_says_so(mean, level, says):
 # -- saving ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(MEANS, MEANS, st.none() | LEVELS)
 def test_a_state_survives_json_and_continues(before, after, level):
     first, second = Run(level=level), Run()
@@ -362,6 +365,7 @@ def test_a_broken_state_is_refused_and_changes_nothing(state):
 # -- simulated learners ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 @pytest.mark.parametrize("target", [0.5, 0.7, 0.8])
 def test_a_simulated_learner_is_brought_to_the_target_and_held_there(learner, target):

@@ -59,6 +59,7 @@ def test_a_task_without_a_scale_has_no_level():
 
 
 # acre, gsm_symbolic: an entry is not its seed and index together.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("task", ["acre", "gcd", "gsm_symbolic", "word_sorting"])
 def test_an_item_of_a_preset_is_that_of_the_published_data_set(name, task):

@@ -52,6 +52,7 @@ def test_a_level_sets_the_parameters_of_its_step():
         assert all(params == step.params for params in found)
 
 
+@pytest.mark.slow
 def test_a_level_between_two_steps_mixes_them_by_the_fraction():
     steps = SCALES["chain_sum"].steps
     level = 0.25 / (len(steps) - 1)

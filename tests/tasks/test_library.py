@@ -212,6 +212,7 @@ def test_the_program_that_is_checked_is_the_one_that_makes_the_item():
         assert checked["code_sample"] in entry["question"]
 
 
+@pytest.mark.slow
 def test_few_programs_of_codeio_are_refused_and_none_is_run_before(monkeypatch):
     dataset = CACHE.dataset("codeio", {})
     run = []
@@ -496,6 +497,7 @@ def test_a_library_error_is_no_setting_error():
     assert not issubclass(LibraryError, SettingError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "levels"),
     [

@@ -19,6 +19,7 @@ SPLITS = ["train", "evaluation"]
 # -- entry seeds -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 def test_no_two_entries_of_a_stream_share_a_seed(split):
     seeds = {entry_seed(split, "42", index) for index in range(200_000)}

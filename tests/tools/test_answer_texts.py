@@ -112,12 +112,14 @@ def test_what_differs_in_meaning_is_wrong(task, right, answer, wrong):
     assert is_wrong(item_of(task, right), answer) is wrong
 
 
+@pytest.mark.slow
 def test_the_rules_of_a_task_pass_its_right_answers():
     for task in SEVERAL:
         for item in sampled_items(task, [DEFAULTS], 1, 7):
             assert is_right(item, item.right) is not False, task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", sorted(SEVERAL - UNKNOWN))
 def test_the_rules_of_a_task_refuse_what_is_no_answer(task):
     item = sampled_items(task, [DEFAULTS], 1, 8)[0]

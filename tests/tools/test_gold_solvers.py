@@ -27,6 +27,7 @@ def entries(task: str, count: int) -> list[dict]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", QUICK)
 def test_the_right_answer_is_told_from_that_to_another_question(task):
     verdicts = []

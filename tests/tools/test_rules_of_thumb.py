@@ -9,6 +9,7 @@ from rg_env.tasks.scales import load_shipped
 from tools.trivial_baselines.rules_of_thumb import RULES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.task)
 def test_a_rule_answers_items_of_every_level_in_the_form_that_is_asked_for(
     rule,

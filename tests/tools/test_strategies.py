@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def test_what_is_asked_for_is_a_strategy() -> None:
     assert set().union(*ASKED_FOR.values()) <= set(STRATEGIES)
 
 
+@pytest.mark.slow
 @given(st.text("_\\?:[]{}\"'`(), -.\n/Aab0123Q❔", max_size=60))
 def test_no_strategy_fails_on_any_question(question: str) -> None:
     answers("some_task", question, ["1"], "key")

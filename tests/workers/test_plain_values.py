@@ -63,6 +63,7 @@ def typed(value):
     return repr(value)
 
 
+@pytest.mark.slow
 @given(PLAIN)
 def test_plain_data_arrives_with_its_types(value):
     assert typed(unpack(pack(value))) == typed(value)
@@ -144,6 +145,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=list(HOSTILE))
 def test_hostile_body_is_a_value_error_and_takes_no_time(body):
     with pytest.raises(ValueError, match=r"."):
@@ -159,6 +161,7 @@ CHANGED = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.sampled_from(CHANGED), st.integers(0, 2**32))
 def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
@@ -180,6 +183,7 @@ def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
     assert seconds_to_read(bytes(changed)) < SHORT_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", [b"[],", b'{"a":1},', b"1.5,", b'"",', nested(98) + b","]
 )

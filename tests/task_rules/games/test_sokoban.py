@@ -25,6 +25,7 @@ def test_a_walk_ends_where_something_else_stands_between_the_moves(
     assert walks_of(list(moves), between) == walks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pair", ["{0}\n{1}", "{0}, {1}", "{1}\n\n{0}", "{0}; {1}", "{0} {1}"]
 )

@@ -21,6 +21,7 @@ def first_that_fits(entry: dict[str, Any]) -> str:
     return "\n".join(" ".join(map(str, row)) for row in grid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "number"), [("mini_sudoku", 40), ("sudoku", 40), ("futoshiki", 8)]
 )

@@ -17,11 +17,13 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_json_is_read_as_json(value):
     assert read_value(json.dumps(value)) == value
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("ab'\"\\ ", max_size=6) | st.booleans() | st.none()))
 def test_what_python_prints_of_the_values_of_json_is_read_as_well(value):
     assert read_value(repr(value)) == value
