@@ -76,7 +76,7 @@ RULES = TaskRules(
     notation=_one_by_one,
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
-        fault="The number of the question, taken as its only factor, scores 0.5.",
+        fault="The number of the question as its only factor scores 0.5.",
         proof=_one_times_gold,
         proof_scores=0.5,
         score=_factors,
@@ -85,7 +85,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
+            "What cannot be read or is rejected scores 0.",
         ),
     ),
 )

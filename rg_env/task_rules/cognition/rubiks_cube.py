@@ -117,7 +117,7 @@ RULES = TaskRules(
     notation=moves_of(_WRITTEN_TURN, _turn, " ".join, _BETWEEN_TURNS),
     fix=ScorerFix(
         scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",
-        fault="Passes over numbers that stand alone and turns like `2R` and `U2'`.",
+        fault="Ignores numbers that stand alone and turns like `2R` and `U2'`.",
         proof=lambda entry: f"{entry['metadata']['example_correct_answer']} 42",
         proof_scores=1.0,
         score=_every_turn,
@@ -133,7 +133,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
+            "What cannot be read or is rejected scores 0.",
         ),
     ),
 )

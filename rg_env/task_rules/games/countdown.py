@@ -33,7 +33,7 @@ _BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
 def sum_guard(admitted: str) -> Guard:
     """Return the guard of sums in the four operations."""
     return Guard(
-        "calls sympy's parse_expr on it, which is eval; computes constants exactly",
+        "calls sympy's parse_expr, which is eval; computes constants exactly",
         admitted,
         lambda answer, gold: why_not_expression(answer, _BOUNDS),
         evaluates=True,
@@ -178,7 +178,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
+            "What cannot be read or is rejected scores 0.",
         ),
     ),
 )

@@ -54,7 +54,7 @@ RULES = TaskRules(
     notation=as_sum,
     fix=ScorerFix(
         scorer_sha256="85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
-        fault="Never compares the numbers used with those given, and drops fractions.",
+        fault="Never compares the numbers used with those given; drops fractions.",
         proof=lambda entry: "1*2*3*4",
         proof_scores=1.0,
         score=score_of_sum(lambda entry: 24),
@@ -72,7 +72,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
+            "What cannot be read or is rejected scores 0.",
         ),
     ),
 )

@@ -140,7 +140,7 @@ RULES = TaskRules(
     notation=moves_of(_WRITTEN_MOVE, _car_move, " ".join),
     fix=ScorerFix(
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
-        fault="Passes over impossible moves, so enough moves at random free the car.",
+        fault="Passes over impossible moves: enough random moves free the car.",
         proof=moves_at_random,
         proof_scores=1.0,
         score=score_car_moves,
@@ -149,7 +149,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
+            "What cannot be read or is rejected scores 0.",
         ),
     ),
 )
