@@ -27,6 +27,9 @@ from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
 
+SHOWN_FROM = 0.2
+"""What a strategy scores at least, somewhere, for its task to have a row."""
+
 NOTHING = "-"
 """What stands for a place at which nothing scores `WORTH_SHIPPING`."""
 
@@ -42,32 +45,31 @@ of the question, pick one of what it names, fill grids and blanks, sort or rever
 {num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
 other items, are given to any question.
 
-At the library's defaults and at every step of a scale, all of them answer {screened}
-items. Where one scores {worth_measuring} or more, the {finalists} best answer
-{chosen} others, and the best of these {measured} yet others, which the figures are of
-(at least {least} where an item takes long to make; standard error at most
-{error:.2f}). `python -m tools.trivial_baselines` shows every strategy.
+At the defaults and at every step of a scale all of them answer {screened} items. Where
+one scores {worth_measuring} or more, the {finalists} best answer {chosen} others, and
+the best of these {measured} yet others, which the figures are of (at least {least}
+where an item takes long to make; standard error at most {error:.2f}).
+`python -m tools.trivial_baselines` shows every strategy.
 
-With `reward_baseline: chance` these figures are taken off [the
-rewards](answers_and_rewards.md#from-scores-to-rewards) of items of the task and its
-parameters. The baseline is 0 where less than {worth} is scored, with parameters of
-your own, and for tasks that another version of the library has changed; none is above
-{highest}. Where more than 0.25 is scored, the task has few answers, or parts of an
-answer count.
+`reward_baseline: chance` takes these figures off [the
+rewards](answers_and_rewards.md#from-scores-to-rewards). The baseline is 0 below
+{worth}, with parameters of your own, and for tasks that another version of the library
+has changed; none is above {highest}.
 
 ## By task
 
-In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, the highest
-first. The scale stands from its easiest step to its hardest; `{nothing}` is less than
-{worth}.
+In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, in these
+{shown_from} or more. The scale stands from its easiest step to its hardest;
+`{nothing}`, and every step behind the last figure, is less than {worth}.
 
 {table}
 
+The others, with the highest figure of each: {others}.
+
 ## Rules of thumb
 
-A rule of thumb knows its task and looks at one sign of the question. It is not taken
-off the rewards. Where it decides nearly all items of a level, they say little of a
-model.
+A rule of thumb knows its task and one sign of the question. It is not taken off the
+rewards. Where it decides nearly all items of a level, these say little of a model.
 
 {rules}
 """
@@ -87,8 +89,10 @@ def _figures(row: Row, scale: Scale | None) -> tuple[str, str]:
         found = [f"{one.value:.2f}" for one in row if one.params == params]
         return found[0] if found else NOTHING
 
-    steps = () if scale is None or scale.is_dead else scale.steps
-    return shown({}), " ".join(shown(step.params) for step in steps) or "no scale"
+    if scale is None or scale.is_dead:
+        return shown({}), "no scale"
+    steps = " ".join(shown(step.params) for step in scale.steps)
+    return shown({}), steps.rstrip(f" {NOTHING}") or NOTHING
 
 
 def page() -> str:
@@ -96,6 +100,8 @@ def page() -> str:
     shipped, scales = load_shipped(), load_scales().scales
     by_task = shipped.by_task
     rows = {task: row.baselines for task, row in by_task.items() if row.baselines}
+    ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
+    few = [t for t in ranked if round(_highest(rows[t]), 2) < SHOWN_FROM]
     figures = [one for row in by_task.values() for one in (*row.baselines, *row.rules)]
     return TEXT.format(
         version=shipped.library_version,
@@ -111,6 +117,7 @@ def page() -> str:
         worth=WORTH_SHIPPING,
         highest=HIGHEST,
         nothing=NOTHING,
+        shown_from=SHOWN_FROM,
         num_tasks=len(rows),
         all_tasks=len(by_task),
         table=markdown_table(
@@ -118,12 +125,14 @@ def page() -> str:
             [
                 (
                     task,
-                    *_figures(row, scales.get(task)),
-                    max(row, key=lambda one: one.value).strategy,
+                    *_figures(rows[task], scales.get(task)),
+                    max(rows[task], key=lambda one: one.value).strategy,
                 )
-                for task, row in sorted(rows.items(), key=lambda one: -_highest(one[1]))
+                for task in ranked
+                if task not in few
             ],
         ),
+        others=", ".join(f"{task} {_highest(rows[task]):.2f}" for task in few),
         rules=markdown_table(
             ("Task", "Rule of thumb", "Defaults", "Scale"),
             [
