@@ -43,6 +43,8 @@ is for the right answer with nothing but words around it that can be no second a
 
 ## Fixes of other scorers ({num_fixes})
 
+What the library's scorer does wrong:
+
 {fixes}
 
 ## Where the library's own tests expect another score
@@ -64,9 +66,9 @@ def by_tasks(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def markdown_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Return a table in Markdown; bars within cells are escaped."""
-    lines = [headings, tuple("---" for _ in headings), *rows]
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in (headings, *rows)]
+    head, *lines = ["| " + " | ".join(line) + " |" for line in cells]
+    return "\n".join((head, "|" + "---|" * len(headings), *lines))
 
 
 def page() -> str:
@@ -87,9 +89,9 @@ def page() -> str:
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),
         num_fixes=len(fixes),
-        fixes=markdown_table(
-            ("Task", "Fault of the library's scorer"),
-            by_tasks((task, fix.fault) for task, fix in fixes),
+        fixes="\n".join(
+            f"- {tasks}: {fault}"
+            for tasks, fault in by_tasks((task, fix.fault) for task, fix in fixes)
         ),
         num_failing=len(others),
         other_scores=markdown_table(

@@ -27,7 +27,7 @@ from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
 
-SHOWN_FROM = 0.2
+SHOWN_FROM = 0.25
 """What a strategy scores at least, somewhere, for its task to have a row."""
 
 NOTHING = "-"
