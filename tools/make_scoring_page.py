@@ -94,9 +94,11 @@ def page() -> str:
             for tasks, fault in by_tasks((task, fix.fault) for task, fix in fixes)
         ),
         num_failing=len(others),
-        other_scores=markdown_table(
-            ("Task", "Answer", "Expected", "Reason"),
-            by_tasks((task, o.answer, o.expected, o.reason) for task, o in others),
+        other_scores="\n".join(
+            f"- {tasks}: {answer}, expected {expected}. {reason}"
+            for tasks, answer, expected, reason in by_tasks(
+                (task, o.answer, o.expected, o.reason) for task, o in others
+            )
         ),
     )
 

@@ -31,7 +31,9 @@ SHOWN_FROM = 0.25
 """What a strategy scores at least, somewhere, for its task to have a row."""
 
 NOTHING = "-"
-"""What stands for a place at which nothing scores `WORTH_SHIPPING`."""
+"""Where nothing scores `WORTH_SHIPPING`; it sorts before any digit."""
+
+NO_SCALE = "none"
 
 TEXT = """\
 # Trivial baselines
@@ -43,13 +45,11 @@ tools.make_strategies_page` writes this page.
 {num_strategies} strategies know the form of questions and no task: they repeat a part
 of the question, pick one of what it names, fill grids and blanks, sort or reverse.
 {num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
-other items, are given to any question.
-
-At the defaults and at every step of a scale all of them answer {screened} items. Where
-one scores {worth_measuring} or more, the {finalists} best answer {chosen} others, and
-the best of these {measured} yet others, which the figures are of (at least {least}
-where an item takes long to make; standard error at most {error:.2f}).
-`python -m tools.trivial_baselines` shows every strategy.
+other items, are given to any question. All of them answer {screened} items; where one
+scores {worth_measuring} or more, the {finalists} best answer {chosen} others, and the
+best of these {measured} yet others, which the figures are of (at least {least} where an
+item takes long to make; standard error at most {error:.2f}).
+`python -m tools.trivial_baselines --json FILE` writes every strategy and step.
 
 `reward_baseline: chance` takes these figures off [the
 rewards](answers_and_rewards.md#from-scores-to-rewards). The baseline is 0 below
@@ -59,8 +59,8 @@ has changed; none is above {highest}.
 ## By task
 
 In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, in these
-{shown_from} or more. The scale stands from its easiest step to its hardest;
-`{nothing}`, and every step behind the last figure, is less than {worth}.
+{shown_from} or more, at the defaults or at a step of the scale, of which the lowest and
+the highest figure are shown; `{nothing}` is less than {worth}.
 
 {table}
 
@@ -69,7 +69,7 @@ The others, with the highest figure of each: {others}.
 ## Rules of thumb
 
 A rule of thumb knows its task and one sign of the question. It is not taken off the
-rewards. Where it decides nearly all items of a level, these say little of a model.
+rewards. Where it decides nearly all items, these say little of a model.
 
 {rules}
 """
@@ -83,16 +83,17 @@ def _highest(row: Row) -> float:
 
 
 def _figures(row: Row, scale: Scale | None) -> tuple[str, str]:
-    """Return the figures of the defaults and of the steps, with two digits."""
+    """Return the figure of the defaults and the range of the steps, with two digits."""
 
     def shown(params: Mapping[str, Any]) -> str:
         found = [f"{one.value:.2f}" for one in row if one.params == params]
         return found[0] if found else NOTHING
 
     if scale is None or scale.is_dead:
-        return shown({}), "no scale"
-    steps = " ".join(shown(step.params) for step in scale.steps)
-    return shown({}), steps.rstrip(f" {NOTHING}") or NOTHING
+        return shown({}), NO_SCALE
+    steps = [shown(step.params) for step in scale.steps]
+    least, most = min(steps), max(steps)
+    return shown({}), least if least == most else f"{least}..{most}"
 
 
 def page() -> str:
