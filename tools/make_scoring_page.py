@@ -23,12 +23,13 @@ TEXT = """\
 `rg_env/task_rules/` and from reasoning-gym {version}.
 
 A guard rejects what no correct answer to the task can hold, and what is longer than
-`max_answer_chars`: score 0. The library's scorer scores the rest, bare and tagged.
-Where that scorer has a known fault, a fix corrects the score, unless `scorer_fixes` is
-false; in another version of the scorer the fault is checked again, and the log says
-the result.
+`max_answer_chars`: score 0. The library's scorer scores the rest. Where it has a known
+fault, a fix corrects the score, unless `scorer_fixes` is false; in another version of
+the scorer the fault is checked again, and the log says the result.
 
 ## Guards ({num_guards})
+
+What a scorer does with text, and what of it is admitted:
 
 {guards}
 
@@ -82,9 +83,9 @@ def page() -> str:
     return TEXT.format(
         version=described.version,
         num_guards=len(guards),
-        guards=markdown_table(
-            ("Task", "What its scorer does with text", "What a correct answer holds"),
-            [(task, guard.danger, guard.admitted) for task, guard in guards],
+        guards="\n".join(
+            f"- {task}: {guard.danger}. Admitted: {guard.admitted}"
+            for task, guard in guards
         ),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),

@@ -69,7 +69,8 @@ The others, with the highest figure of each: {others}.
 ## Rules of thumb
 
 A rule of thumb knows its task and one sign of the question. It is not taken off the
-rewards. Where it decides nearly all items, these say little of a model.
+rewards. Where it decides nearly all items, these say little of a model. At the
+defaults, and on the scale:
 
 {rules}
 """
@@ -134,16 +135,10 @@ def page() -> str:
             ],
         ),
         others=", ".join(f"{task} {_highest(rows[task]):.2f}" for task in few),
-        rules=markdown_table(
-            ("Task", "Rule of thumb", "Defaults", "Scale"),
-            [
-                (
-                    rule.task,
-                    rule.rule,
-                    *_figures(by_task[rule.task].rules, scales.get(rule.task)),
-                )
-                for rule in RULES
-            ],
+        rules="\n".join(
+            f"- {rule.task}: {rule.rule}: "
+            + ", ".join(_figures(by_task[rule.task].rules, scales.get(rule.task)))
+            for rule in RULES
         ),
     )
 

@@ -8,7 +8,7 @@ RULES = TaskRules(
     "composite",
     guard=Guard(
         "as the task that made the entry",
-        "as the task that made the entry",
+        "as there",
         lambda answer, gold: "an entry of a mixture is guarded by its own task",
     ),
     fixed_level="it is a mixture; its items take the level of the task that made them",

@@ -197,7 +197,7 @@ def make_init(own: Any) -> Callable[..., None]:
 RULES = TaskRules(
     "codeio",
     guard=Guard(
-        "tree edit distance between two JSON values; recursive",
+        "recursive tree edit distance of JSON values",
         "JSON; objects have up to 1,000 characters in 99 of 100 items",
         _too_costly,
     ),
