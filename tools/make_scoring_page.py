@@ -8,7 +8,7 @@ fix, a guard or reasoning-gym changes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from rg_env.task_rules.table import TABLE
@@ -63,13 +63,6 @@ def by_tasks(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     for task, *cells in rows:
         tasks.setdefault(tuple(cells), []).append(task)
     return [(", ".join(names), *cells) for cells, names in tasks.items()]
-
-
-def markdown_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Return a table in Markdown; bars within cells are escaped."""
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in (headings, *rows)]
-    head, *lines = ["| " + " | ".join(line) + " |" for line in cells]
-    return "\n".join((head, "|" + "---|" * len(headings), *lines))
 
 
 def page() -> str:

@@ -21,7 +21,6 @@ from tools.make_baselines import (
     SCREENED_ON,
     WORTH_MEASURING,
 )
-from tools.make_scoring_page import markdown_table
 from tools.trivial_baselines.rules_of_thumb import RULES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
@@ -59,8 +58,8 @@ has changed; none is above {highest}.
 ## By task
 
 In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, in these
-{shown_from} or more, at the defaults or at a step of the scale, of which the lowest and
-the highest figure are shown; `{nothing}` is less than {worth}.
+{shown_from} or more: at the defaults; lowest and highest on the scale (`{nothing}` is
+less than {worth}); and the strategy where it scores most.
 
 {table}
 
@@ -122,17 +121,12 @@ def page() -> str:
         shown_from=SHOWN_FROM,
         num_tasks=len(rows),
         all_tasks=len(by_task),
-        table=markdown_table(
-            ("Task", "Defaults", "Scale", "Strategy, where it scores most"),
-            [
-                (
-                    task,
-                    *_figures(rows[task], scales.get(task)),
-                    max(rows[task], key=lambda one: one.value).strategy,
-                )
-                for task in ranked
-                if task not in few
-            ],
+        table="\n".join(
+            f"- {task}: "
+            + ", ".join(_figures(rows[task], scales.get(task)))
+            + f": {max(rows[task], key=lambda one: one.value).strategy}"
+            for task in ranked
+            if task not in few
         ),
         others=", ".join(f"{task} {_highest(rows[task]):.2f}" for task in few),
         rules="\n".join(
