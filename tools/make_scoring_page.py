@@ -50,7 +50,7 @@ What the library's scorer does wrong:
 
 ## Where the library's own tests expect another score
 
-{num_failing} tests of reasoning-gym {version}; `other_scores` of each task's row has the
+{num_failing} tests of reasoning-gym {version}; `other_scores` of a task's row has the
 reason:
 
 {other_tasks}.

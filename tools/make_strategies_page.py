@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ less than {worth}); and the strategy where it scores most.
 
 {table}
 
-The others, with the highest figure of each: {others}.
+The highest figures of the others: {others}.
 
 ## Rules of thumb
 
@@ -128,7 +129,12 @@ def page() -> str:
             for task in ranked
             if task not in few
         ),
-        others=", ".join(f"{task} {_highest(rows[task]):.2f}" for task in few),
+        others="; ".join(
+            f"{figure} {', '.join(tasks)}"
+            for figure, tasks in groupby(
+                few, key=lambda task: f"{_highest(rows[task]):.2f}"
+            )
+        ),
         rules="\n".join(
             f"- {rule.task}: {rule.rule}: "
             + ", ".join(_figures(by_task[rule.task].rules, scales.get(rule.task)))
