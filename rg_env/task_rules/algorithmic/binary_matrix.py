@@ -17,7 +17,7 @@ RULES = TaskRules(
         OtherScore(
             "the right answer as a Python list",
             "a part",
-            "It is right normalized.",
+            "It is right once it is normalized.",
         ),
     ),
 )

@@ -65,7 +65,7 @@ RULES = TaskRules(
         OtherScore(
             "the right lists without the brackets around them",
             "nothing",
-            "It is right normalized.",
+            "It is right once it is normalized.",
         ),
     ),
 )

@@ -44,5 +44,7 @@ RULES = TaskRules(
             "question does not say whether the year is a leap year", _needs_leap_year
         ),
     ),
-    other_scores=(OtherScore("`It is Monday`", "a part", "It is right normalized."),),
+    other_scores=(
+        OtherScore("`It is Monday`", "a part", "It is right once it is normalized."),
+    ),
 )

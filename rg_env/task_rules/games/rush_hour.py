@@ -149,7 +149,7 @@ RULES = TaskRules(
         OtherScore(
             "nothing, or a text that is no answer to the task",
             "0.01",
-            "What cannot be read or is rejected scores 0.",
+            "What cannot be read, or is rejected by a guard, scores 0.",
         ),
     ),
 )

@@ -122,7 +122,7 @@ RULES = TaskRules(
         OtherScore(
             "`move: H5` for H5",
             "above 0",
-            "It is right normalized.",
+            "It is right once it is normalized.",
         ),
     ),
 )
