@@ -125,7 +125,7 @@ def report(
     """Return the lines of all tables; for a page only what is short."""
     dress = {key: row for key, row in cells.items() if key[1] in GENERAL}
     kinds = {key: row for key, row in cells.items() if key[1] not in GENERAL}
-    parts = {"dress": dress, "spellings of its kind": kinds, "both": cells}
+    parts = {"formatting": dress, "notations of its kind": kinds, "both": cells}
     means = {
         f"all tasks, {name}": mean(by(0, part).values())
         for name, part in parts.items()
@@ -144,8 +144,8 @@ def report(
         f"below {WORTH_NAMING}": few,
     }
     if not markdown:
-        tables |= {"task": tasks, "spelling": by(1, cells)}
-        tables[f"paid by normalized in less than {below}"] = lost
+        tables |= {"task": tasks, "notation": by(1, cells)}
+        tables[f"scored by normalized in less than {below}"] = lost
     lines: list[str] = []
     for head, rows in tables.items():
         lines += [*table(head, rows, markdown), ""] if rows else []

@@ -1,14 +1,14 @@
 """Writes docs/scoring.md: `python -m tools.make_scoring_page`.
 
-The page is made of the tables in `answers`, and of the installed library, which says
-which tasks have its base scorer. A test compares the two, so run this when a fix, a
-guard or reasoning-gym changes.
+The page is made of the rows in `rg_env/task_rules/`, and of the installed library,
+which says which tasks have its base scorer. A test compares the two, so run this when a
+fix, a guard or reasoning-gym changes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from rg_env.task_rules.table import TABLE
@@ -19,19 +19,17 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "scoring.md"
 TEXT = """\
 # What stands between an answer and its score
 
-Written from the tables in `rg_env/task_rules/` and from reasoning-gym {version} by
-`python -m tools.make_scoring_page`.
+`python -m tools.make_scoring_page` writes this page from the rows in
+`rg_env/task_rules/` and from reasoning-gym {version}.
 
-Three steps, in a worker process with a deadline:
-
-1. Longer than `max_answer_chars`, or not what a correct answer to the task can hold
-   (the guards below): `rejected`, score 0. The text is read and never evaluated.
-2. The library's scorer gives its score, bare and tagged.
-3. Where that scorer has a known fault, the corrected score counts instead (the fixes
-   below), unless `scorer_fixes` is false. In another version of the scorer the fault is
-   looked for again, and the log says what was found.
+A guard rejects what no correct answer to the task can hold, and what is longer than
+`max_answer_chars`: score 0. The library's scorer scores the rest. Where it has a known
+fault, a fix corrects the score, unless `scorer_fixes` is false; in another version of
+the scorer the fault is checked again, and the log says the result.
 
 ## Guards ({num_guards})
+
+What a scorer does with text, and what of it is admitted:
 
 {guards}
 
@@ -46,22 +44,25 @@ is for the right answer with nothing but words around it that can be no second a
 
 ## Fixes of other scorers ({num_fixes})
 
+What the library's scorer does wrong:
+
 {fixes}
 
 ## Where the library's own tests expect another score
 
-The tests of reasoning-gym {version} ask its scorers for many scores. With the guards,
-the corrected scorers and normalized answers {num_failing} of these tests fail:
+{num_failing} tests of reasoning-gym {version}; `other_scores` of a task's row has the
+reason:
 
-{other_scores}
+{other_tasks}.
 """
 
 
-def markdown_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Return a table in Markdown; bars within cells are escaped."""
-    lines = [headings, tuple("---" for _ in headings), *rows]
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
+def by_tasks(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return rows that begin with a task, those of equal cells as one of all tasks."""
+    tasks: dict[tuple[str, ...], list[str]] = {}
+    for task, *cells in rows:
+        tasks.setdefault(tuple(cells), []).append(task)
+    return [(", ".join(names), *cells) for cells, names in tasks.items()]
 
 
 def page() -> str:
@@ -75,22 +76,19 @@ def page() -> str:
     return TEXT.format(
         version=described.version,
         num_guards=len(guards),
-        guards=markdown_table(
-            ("Task", "What its scorer does with text", "What a correct answer holds"),
-            [(task, guard.danger, guard.admitted) for task, guard in guards],
+        guards="\n".join(
+            f"- {task}: {guard.danger}. Admitted: {guard.admitted}"
+            for task, guard in guards
         ),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),
         num_fixes=len(fixes),
-        fixes=markdown_table(
-            ("Task", "Fault of the library's scorer"),
-            [(task, fix.fault) for task, fix in fixes],
+        fixes="\n".join(
+            f"- {tasks}: {fault}"
+            for tasks, fault in by_tasks((task, fix.fault) for task, fix in fixes)
         ),
         num_failing=len(others),
-        other_scores=markdown_table(
-            ("Task", "Answer", "Expected", "Reason"),
-            [(task, o.answer, o.expected, o.reason) for task, o in others],
-        ),
+        other_tasks=", ".join(dict.fromkeys(task for task, _ in others)),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,18 @@ from tools.make_baselines import (
     SCREENED_ON,
     WORTH_MEASURING,
 )
-from tools.make_scoring_page import markdown_table
 from tools.trivial_baselines.rules_of_thumb import RULES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
 
+SHOWN_FROM = 0.25
+"""What a strategy scores at least, somewhere, for its task to have a row."""
+
 NOTHING = "-"
-"""What stands for a place at which nothing scores `WORTH_SHIPPING`."""
+"""Where nothing scores `WORTH_SHIPPING`; it sorts before any digit."""
+
+NO_SCALE = "none"
 
 TEXT = """\
 # Trivial baselines
@@ -40,34 +45,32 @@ tools.make_strategies_page` writes this page.
 {num_strategies} strategies know the form of questions and no task: they repeat a part
 of the question, pick one of what it names, fill grids and blanks, sort or reverse.
 {num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
-other items, are given to any question.
+other items, are given to any question. All of them answer {screened} items; where one
+scores {worth_measuring} or more, the {finalists} best answer {chosen} others, and the
+best of these {measured} yet others, which the figures are of (at least {least} where an
+item takes long to make; standard error at most {error:.2f}).
+`python -m tools.trivial_baselines --json FILE` writes every strategy and step.
 
-At the library's defaults and at every step of a scale, all of them answer {screened}
-items. Where one scores {worth_measuring} or more, the {finalists} best answer
-{chosen} others, and the best of these {measured} yet others, which the figures are of
-(at least {least} where an item takes long to make; standard error at most
-{error:.2f}). `python -m tools.trivial_baselines` shows every strategy.
-
-With `reward_baseline: chance` these figures are taken off [the
-rewards](answers_and_rewards.md#from-scores-to-rewards) of items of the task and its
-parameters. The baseline is 0 where less than {worth} is scored, with parameters of
-your own, and for tasks that another version of the library has changed; none is above
-{highest}. Where more than 0.25 is scored, the task has few answers, or parts of an
-answer count.
+`reward_baseline: chance` takes these figures off [the
+rewards](answers_and_rewards.md#from-scores-to-rewards). The baseline is 0 below
+{worth}, with parameters of your own, and for tasks that another version of the library
+has changed; none is above {highest}.
 
 ## By task
 
-In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, the highest
-first. The scale stands from its easiest step to its hardest; `{nothing}` is less than
-{worth}.
+In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, in these
+{shown_from} or more: at the defaults; lowest and highest on the scale (`{nothing}` is
+less than {worth}); and the strategy where it scores most.
 
 {table}
 
+The highest figures of the others: {others}.
+
 ## Rules of thumb
 
-A rule of thumb knows its task and looks at one sign of the question. It is not taken
-off the rewards. Where it decides nearly all items of a level, they say little of a
-model.
+A rule of thumb knows its task and one sign of the question. It is not taken off the
+rewards. Where it decides nearly all items, these say little of a model. At the
+defaults, and on the scale:
 
 {rules}
 """
@@ -81,14 +84,17 @@ def _highest(row: Row) -> float:
 
 
 def _figures(row: Row, scale: Scale | None) -> tuple[str, str]:
-    """Return the figures of the defaults and of the steps, with two digits."""
+    """Return the figure of the defaults and the range of the steps, with two digits."""
 
     def shown(params: Mapping[str, Any]) -> str:
         found = [f"{one.value:.2f}" for one in row if one.params == params]
         return found[0] if found else NOTHING
 
-    steps = () if scale is None or scale.is_dead else scale.steps
-    return shown({}), " ".join(shown(step.params) for step in steps) or "no scale"
+    if scale is None or scale.is_dead:
+        return shown({}), NO_SCALE
+    steps = [shown(step.params) for step in scale.steps]
+    least, most = min(steps), max(steps)
+    return shown({}), least if least == most else f"{least}..{most}"
 
 
 def page() -> str:
@@ -96,6 +102,8 @@ def page() -> str:
     shipped, scales = load_shipped(), load_scales().scales
     by_task = shipped.by_task
     rows = {task: row.baselines for task, row in by_task.items() if row.baselines}
+    ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
+    few = [t for t in ranked if round(_highest(rows[t]), 2) < SHOWN_FROM]
     figures = [one for row in by_task.values() for one in (*row.baselines, *row.rules)]
     return TEXT.format(
         version=shipped.library_version,
@@ -111,29 +119,26 @@ def page() -> str:
         worth=WORTH_SHIPPING,
         highest=HIGHEST,
         nothing=NOTHING,
+        shown_from=SHOWN_FROM,
         num_tasks=len(rows),
         all_tasks=len(by_task),
-        table=markdown_table(
-            ("Task", "Defaults", "Scale", "Strategy, where it scores most"),
-            [
-                (
-                    task,
-                    *_figures(row, scales.get(task)),
-                    max(row, key=lambda one: one.value).strategy,
-                )
-                for task, row in sorted(rows.items(), key=lambda one: -_highest(one[1]))
-            ],
+        table="\n".join(
+            f"- {task}: "
+            + ", ".join(_figures(rows[task], scales.get(task)))
+            + f": {max(rows[task], key=lambda one: one.value).strategy}"
+            for task in ranked
+            if task not in few
         ),
-        rules=markdown_table(
-            ("Task", "Rule of thumb", "Defaults", "Scale"),
-            [
-                (
-                    rule.task,
-                    rule.rule,
-                    *_figures(by_task[rule.task].rules, scales.get(rule.task)),
-                )
-                for rule in RULES
-            ],
+        others="; ".join(
+            f"{figure} {', '.join(tasks)}"
+            for figure, tasks in groupby(
+                few, key=lambda task: f"{_highest(rows[task]):.2f}"
+            )
+        ),
+        rules="\n".join(
+            f"- {rule.task}: {rule.rule}: "
+            + ", ".join(_figures(by_task[rule.task].rules, scales.get(rule.task)))
+            for rule in RULES
         ),
     )
 

@@ -49,7 +49,7 @@ def base_fix(task: str) -> ScorerFix:
     """Return the fix of a task that inherits the library's base scorer."""
     return ScorerFix(
         scorer_sha256=BASE_SCORER_SHA256,
-        fault="Pays by its length for any text that contains the right answer.",
+        fault="Scores any text that contains the right answer, by its length.",
         proof=digit_behind,
         proof_scores=0.5,
         score=score_wrapper_without_units if task in WITHOUT_UNITS else score_wrapper,

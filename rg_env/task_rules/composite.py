@@ -7,8 +7,8 @@ from rg_env.task_rules.rules import Guard, TaskRules
 RULES = TaskRules(
     "composite",
     guard=Guard(
-        "those of the task that made the entry; see source_task",
-        "those of the task that made the entry",
+        "as the task that made the entry",
+        "as there",
         lambda answer, gold: "an entry of a mixture is guarded by its own task",
     ),
     fixed_level="it is a mixture; its items take the level of the task that made them",

@@ -1,4 +1,4 @@
-"""The page on cheap strategies is what its script writes."""
+"""The page on trivial baselines is what its script writes."""
 
 from tools import make_strategies_page
 

@@ -99,8 +99,8 @@ RULES = TaskRules(
     notation=_joined_by_commas,
     fix=ScorerFix(
         scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
-        fault="Pieces that are no number are ignored: `3.0, or 4.0` scores 1.0, and any"
-        " text does where there is no solution.",
+        fault="Ignores pieces that are no number: `3.0, or 4.0` scores 1.0, and"
+        " any text where there is no solution.",
         proof=_more_solutions,
         proof_scores=0.9,
         score=_solutions,

@@ -125,8 +125,7 @@ RULES = TaskRules(
     notation=_as_json,
     fix=ScorerFix(
         scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
-        fault="An empty board scores 0.9 and more, and rows below the board are not"
-        " looked at.",
+        fault="An empty board scores 0.9 and more; rows below the board are ignored.",
         proof=_three_boards,
         proof_scores=1.0,
         score=_living_cells,

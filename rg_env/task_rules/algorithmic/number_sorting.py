@@ -46,8 +46,7 @@ RULES = TaskRules(
     notation=_strings_in_brackets,
     fix=ScorerFix(
         scorer_sha256="3f7732ea4cbf05a9c0902407457e283937adbbf14b0bb5b212540b7455c9fb06",
-        fault="Any sorted numbers within 1 of the right ones score 1.0, and so does"
-        " NaN.",
+        fault="Sorted numbers within 1 of the right ones score 1.0, and so does NaN.",
         proof=_shifted_numbers,
         proof_scores=1.0,
         score=_numbers,
@@ -56,8 +55,7 @@ RULES = TaskRules(
         OtherScore(
             "right order, -92.85 where the right answer has -92.8",
             "1.0",
-            "Within 1 of each number is no copy of it; the items of this version show"
-            " the numbers as they are to be returned.",
+            "Within 1 of a number is no copy of it.",
         ),
     ),
 )

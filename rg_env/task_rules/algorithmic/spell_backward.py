@@ -44,8 +44,8 @@ RULES = TaskRules(
     notation=of_short_text(_as_word),
     fix=ScorerFix(
         scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
-        fault="Letters behind the last right one are ignored, the sum can exceed 1, and"
-        " the word as it stands scores 0.38 where it has three letters.",
+        fault="Letters behind the last right one are ignored; the sum can exceed"
+        " 1; a word of three letters as it stands scores 0.38.",
         proof=_doubled_letters,
         proof_scores=0.7,
         score=_letters,

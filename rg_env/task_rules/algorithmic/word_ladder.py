@@ -123,8 +123,8 @@ RULES = TaskRules(
     notation=_with_commas,
     fix=ScorerFix(
         scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
-        fault="Scores steps that are no words, so that to change one letter after the"
-        " other scores 0.37, and nothing for right steps that do not arrive.",
+        fault="Scores steps that are no words (one letter after the other: 0.37),"
+        " and not right steps that do not arrive.",
         proof=_by_way_of_no_word,
         proof_scores=0.5,
         score=_rungs,
@@ -141,7 +141,7 @@ RULES = TaskRules(
         OtherScore(
             "a ladder whose first step is no word",
             "above 0",
-            "What follows a step that is no word is not looked at.",
+            "What follows a step that is no word does not count.",
         ),
     ),
 )

@@ -82,7 +82,7 @@ RULES = TaskRules(
     notation=grid_of(DIGIT, compact=True),
     fix=ScorerFix(
         scorer_sha256="e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd",
-        fault="Passes over any line that begins with `Shape: `, also another board.",
+        fault="Ignores any line that begins with `Shape: `, also another board.",
         proof=board_and_another,
         proof_scores=1.0,
         score=score_board,

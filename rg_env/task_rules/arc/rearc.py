@@ -11,7 +11,7 @@ RULES = TaskRules(
     notation=grid_of(DIGIT, compact=True),
     fix=ScorerFix(
         scorer_sha256="02467a410400d76e8720efca4f3378d9a7c3bccd6e4113a5136cce63f12bd740",
-        fault="Passes over any line that begins with `Shape: `, also another board.",
+        fault="Ignores any line that begins with `Shape: `, also another board.",
         proof=board_and_another,
         proof_scores=1.0,
         score=score_board,

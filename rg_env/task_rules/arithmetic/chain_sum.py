@@ -27,7 +27,7 @@ def _longer_number(entry: Entry) -> str:
 
 DECIMAL_FIX = ScorerFix(
     scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
-    fault="A longer number that contains the right one is scored by its length.",
+    fault="Scores a longer number that contains the right one, by its length.",
     proof=_longer_number,
     proof_scores=0.5,
     score=_decimal,

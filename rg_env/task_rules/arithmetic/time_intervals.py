@@ -70,8 +70,8 @@ RULES = TaskRules(
     notation=of_short_text(_as_days_and_clock),
     fix=ScorerFix(
         scorer_sha256="1ae24e969375fd66478c6046c7d4c7353da9c7955273617a594f925d149bb361",
-        fault="An interval in the middle of the range scores 0.75 on average, and what"
-        " follows the first interval is ignored.",
+        fault="The middle of the range scores 0.75 on average; what follows the"
+        " first interval is ignored.",
         proof=_far_interval,
         proof_scores=0.6,
         score=_interval,

@@ -197,7 +197,7 @@ def make_init(own: Any) -> Callable[..., None]:
 RULES = TaskRules(
     "codeio",
     guard=Guard(
-        "tree edit distance between two JSON values; recursive",
+        "recursive tree edit distance of JSON values",
         "JSON; objects have up to 1,000 characters in 99 of 100 items",
         _too_costly,
     ),
@@ -213,10 +213,8 @@ RULES = TaskRules(
     ),
     fix=ScorerFix(
         scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
-        fault=(
-            "Scores a right object with another one beside it or with every name"
-            " given twice, and for numbers with the wrong sign."
-        ),
+        fault="Scores a right object beside another one or with names given"
+        " twice, and numbers with the wrong sign.",
         proof=_other_then_gold,
         proof_scores=0.7,
         score=_object_alone,

@@ -223,11 +223,9 @@ RULES = TaskRules(
     notation=box_plan,
     fix=ScorerFix(
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
-        fault=(
-            "Passes over impossible actions, so one sweep through the grid solves"
-            " every item of that size; scores boxes that are at their targets from"
-            " the start; raises where a box would leave the grid."
-        ),
+        fault="Passes over impossible actions, so that one sweep solves every"
+        " item of a size; scores boxes that start at their targets; raises"
+        " where a box would leave the grid.",
         proof=blind_plan,
         proof_scores=1.0,
         score=score_box_plan,

@@ -33,7 +33,7 @@ _BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
 def sum_guard(admitted: str) -> Guard:
     """Return the guard of sums in the four operations."""
     return Guard(
-        "calls sympy's parse_expr on it, which is eval; computes constants exactly",
+        "sympy's parse_expr, which is eval; exact constants",
         admitted,
         lambda answer, gold: why_not_expression(answer, _BOUNDS),
         evaluates=True,

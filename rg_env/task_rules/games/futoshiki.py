@@ -239,10 +239,9 @@ RULES = TaskRules(
     ),
     other_scores=(
         OtherScore(
-            "the right board in the midst of a sentence, and the same with every 1 made"
-            " a 2",
+            "the right board within a sentence, and with every 1 made a 2",
             "above 0",
-            "The board is read cell by cell; a line of words is no row of it.",
+            "A line of words is no row of the board.",
         ),
     ),
 )

@@ -68,7 +68,7 @@ def make_get_all_solutions(own: Any) -> Callable[[Any, int], list[Board]]:
 RULES = TaskRules(
     "n_queens",
     guard=Guard(
-        "calls eval on it",
+        "eval",
         "rows of _ and Q, plain or as lists of strings",
         lambda answer, gold: why_not_list(answer, _ROWS),
         evaluates=True,

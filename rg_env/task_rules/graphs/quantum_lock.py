@@ -103,7 +103,7 @@ RULES = TaskRules(
     ),
     fix=ScorerFix(
         scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
-        fault="Passes over everything but the letters A to C, also another answer, and"
+        fault="Passes over all but the letters A to C, also another answer, and"
         " over presses without effect, which toggle the light.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
         proof_scores=1.0,

@@ -242,7 +242,7 @@ def expression_guard(
     bounds: ExpressionBounds, admitted: str, *, simplifies: bool = False
 ) -> Guard:
     """Return the guard of a scorer that hands the answer to sympy."""
-    danger = "calls sympy's parse_expr on it, which is eval; computes constants exactly"
+    danger = "sympy's parse_expr, which is eval; exact constants"
     return Guard(
         danger + "; simplifies" * simplifies,
         admitted,

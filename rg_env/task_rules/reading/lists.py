@@ -226,7 +226,7 @@ def literal_guard(plain: str, admitted: str) -> Guard:
     """
     pattern = re.compile(plain)
     return Guard(
-        "calls eval on it",
+        "eval",
         admitted,
         lambda answer, gold: why_not_list(answer, pattern),
         evaluates=True,

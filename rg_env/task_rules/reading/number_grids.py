@@ -82,8 +82,7 @@ def number_grid_fix(scorer_sha256: str) -> ScorerFix:
     """Return the fix of a task whose answer is a grid of numbers."""
     return ScorerFix(
         scorer_sha256=scorer_sha256,
-        fault="Scores the given cells of a puzzle whose blanks are filled anyhow, and"
-        " for what a fill without solving has right.",
+        fault="Scores the given cells, and what any fill has right.",
         proof=all_blanks_wrong,
         proof_scores=0.2,
         score=score_number_grid,
