@@ -709,7 +709,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         finally:
             if self._kind:
                 known = {**local, **numbers, **of_servers}
-                self._dumps.note_numbers(self.curr_step, self._kind, known)
+                alarms = self.metrics.alarms.news()
+                self._dumps.note_numbers(self.curr_step, self._kind, known, alarms)
 
     def _events(self) -> dict[str, int]:
         """Return what the collaborators have counted since the run began."""

@@ -301,11 +301,10 @@ def _process(env: Any) -> None:
         name = path.name.removesuffix(".jsonl")
         folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
         page = report_of(
-            [path],
+            [path, Path(env.config.data_dumps_dir) / f"{env.run_uuid}_metrics.jsonl"],
             folder,
             title=title,
             is_simulated=_is_simulated(env),
-            alarms=env.metrics.alarms.shown(),
         )
         if page is not None:
             print(f"rows: {path}\nreport: {page}")

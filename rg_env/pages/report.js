@@ -1,5 +1,5 @@
 // What the page of a report does. Data comes as calls of REPORT from scripts beside it:
-// overview at the start, samples and texts when they are looked at. Every text goes
+// overview at the start, all else when it is looked at. Every text goes
 // into the page as a text node.
 "use strict";
 
@@ -8,7 +8,7 @@ const REPORT = (() => {
   const DEFAULTS = { a: ALL, b: NONE, task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
   const state = { ...DEFAULTS };
   const tables = {}, charts = [], chunks = new Map();
-  let data, samples, hits = [], ticket = 0, differing = null;
+  let data, cells, metrics, samples, hits = [], ticket = 0, differing = null;
 
   // -- texts and elements ------------------------------------------------------------
 
@@ -44,13 +44,10 @@ const REPORT = (() => {
   const runName = (run) => (run === ALL ? "all runs" : data.runs[run].name);
   const isPair = () => state.b !== NONE && state.a !== ALL && state.a !== state.b;
 
+  const byPlace = (rows) => new Map(rows.map((row) => [`${row[0]},${row[1]}`, row]));
   function sums(run, task) {
-    const found = Object.fromEntries(data.columns.map((name) => [name, 0]));
-    for (const cell of data.cells) {
-      if ((run !== ALL && cell[0] !== run) || (task !== ALL && cell[1] !== task)) continue;
-      data.columns.forEach((name, k) => { found[name] += cell[k + 2]; });
-    }
-    return found;
+    const of = run === ALL || task === ALL ? data.totals : cells, row = of.get(`${run},${task}`);
+    return Object.fromEntries(data.columns.map((name, k) => [name, row ? row[k + 2] : 0]));
   }
 
   function figures(s) {
@@ -138,9 +135,9 @@ const REPORT = (() => {
     table("run-rows", columns, rows, { order: [] });
   }
 
-  function plainTable(box, heads, rows) {
-    const head = heads.map((text, k) => el("th", { class: k > 1 && "n", scope: "col" }, text));
-    const cell = (value, k) => el("td", { class: k > 1 && typeof value === "string" && "n" }, value);
+  function plainTable(box, heads, rows, texts = 2) {
+    const head = heads.map((text, k) => el("th", { class: k >= texts && typeof rows[0]?.[k] === "string" && "n", scope: "col" }, text));
+    const cell = (value, k) => el("td", { class: k >= texts && typeof value === "string" && "n" }, value);
     byId(box).replaceChildren(el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map(cell))))));
   }
 
@@ -178,11 +175,24 @@ const REPORT = (() => {
     return isPair() ? [state.a, state.b] : state.a !== ALL ? [state.a] : data.runs.map((_, k) => k).slice(0, HUES.length);
   }
 
+  const STEPS = { "train/mean_score": "mean score", "train/groups_with_variance": "share of groups with variance", "train/level": "mean level",
+    "train/completion_tokens": "mean length, tokens", "train/truncated": "share truncated", "eval/mean_score": "mean score of evaluations" };
+
   function showCharts() {
     charts.splice(0).forEach((one) => one.destroy());
     byId("curve-charts").replaceChildren();
     byId("histograms").replaceChildren();
-    const runs = chosenRuns().filter((run) => data.runs[run].curves);
+    const ofRuns = chosenRuns().map((run) => data.runs[run].name), key = byId("metric").value;
+    const some = data.metrics.map((_, k) => k).filter((k) => ofRuns.includes(data.metrics[k].name));
+    const numbers = (some.length ? some : [...data.metrics.keys()]).slice(0, HUES.length).map((k) => (key ? metrics : data.metrics)[k]);
+    for (const name of key ? [key] : [...new Set(numbers.flatMap((one) => Object.keys(one.values)))]) {
+      const of = numbers.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
+      if (!of.length) continue;
+      const [x, ...lines] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
+      chart("curve-charts", `${STEPS[name] || name} over steps`, x, of.map((one, k) => [one.name, k, lines[k]]), { isShare: !key && name !== "train/completion_tokens" });
+    }
+    // What a run says of all its groups stands in the place of what was kept of them.
+    const runs = byId("curve-charts").children.length ? [] : chosenRuns().filter((run) => data.runs[run].curves);
     const axis = runs.length && data.runs[runs[0]].curves.axis;
     const alike = runs.filter((run) => data.runs[run].curves.axis === axis);
     for (const [key, title] of [["score", "mean score"], ["variance", "share of groups with variance"], ["level", "mean level"], ["length", `mean length, ${data.unit}`], ["truncated", "share truncated"]]) {
@@ -190,14 +200,6 @@ const REPORT = (() => {
       if (!of.length) continue;
       const [x, ...lines] = uPlot.join(of.map((run) => [data.runs[run].curves.x, data.runs[run].curves[key]]));
       chart("curve-charts", `${title} over ${axis === "time" ? "time" : "items"}`, x, of.map((run, k) => [runName(run), alike.indexOf(run), lines[k]]), { time: axis === "time", isShare: key !== "length" });
-    }
-    const key = byId("metric") && byId("metric").value;
-    const USUAL = /mean_score$|groups_with_variance$|avg_complexity$|completion_lengths_mean$|finish_reason_length$/;
-    const keys = [...new Set(data.metrics.flatMap((of) => Object.keys(of.values)))];
-    for (const name of keys.filter((k) => (key ? k === key : USUAL.test(k))).slice(0, 8)) {
-      const of = data.metrics.filter((one) => one.values[name]);
-      const [x, ...lines] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
-      chart("curve-charts", `${name} over steps`, x, of.map((one, k) => [one.name, k, lines[k]]));
     }
     for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
     const drawn = isPair() ? [state.a, state.b] : [state.a];
@@ -210,7 +212,7 @@ const REPORT = (() => {
       if (!shares.some((of) => of.some((v) => v > 0))) continue;
       chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), drawn.map((run, k) => [runName(run), k, shares[k]]), { isShare: true, steps: true, names: label });
     }
-    byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !keys.length;
+    byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !data.numbers.length;
     byId("distributions").parentElement.hidden = !byId("histograms").children.length;
     byId("runs").parentElement.hidden = data.runs.length < 2;
     for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash).parentElement.hidden;
@@ -229,6 +231,7 @@ const REPORT = (() => {
     return loading.get(file);
   }
   const getSamples = () => load("samples.js");
+  const getCells = () => (state.a === ALL ? null : load("cells.js"));
   const chunkOf = (i) => { let k = samples.starts.length - 1; while (samples.starts[k] > i) k -= 1; return k + 1; };
   async function getChunk(number) {
     const file = `texts-${String(number).padStart(4, "0")}.js`;
@@ -292,7 +295,7 @@ const REPORT = (() => {
   async function find() {
     const mine = ++ticket;
     byId("found").textContent = "Loading …";
-    await getSamples();
+    await Promise.all([getSamples(), getCells()]);
     if (isPair() && !differing) { findDifferences(); showTasks(); }
     let found = [];
     for (let i = 0; i < samples.run.length; i += 1) if (isHit(i)) found.push(i);
@@ -444,7 +447,13 @@ const REPORT = (() => {
     if (goes) byId("rollouts").scrollIntoView({ block: "start" });
   }
 
-  function showOverview() { showCards(); showTasks(); showOutcomes(); showCharts(); }
+  async function showOverview() {
+    await getCells();
+    showCards();
+    showTasks();
+    showOutcomes();
+    showCharts();
+  }
 
   function select(id, label, first, names, change) {
     const options = [[NONE, first], ...names.map((name, k) => [k, name])].map(([value, text]) => el("option", { value }, text));
@@ -468,8 +477,9 @@ const REPORT = (() => {
       el("label", {}, el("input", { id: "by-difference", type: "checkbox", change: (event) => choose({ differ: event.target.checked }, false) }), " A and B disagree"),
       el("button", { type: "button", click: find }, "Show rollouts"));
     byId("filters").addEventListener("change", () => { if (!samples) find(); });
-    const keys = [...new Set(data.metrics.flatMap((of) => Object.keys(of.values)))].sort();
-    if (keys.length) byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: showCharts }, el("option", { value: "" }, "the usual ones"), ...keys.map((key) => el("option", { value: key }, key)))));
+    const drawn = async () => { await load("metrics.js"); showCharts(); };
+    byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))));
+    byId("metric-choice").hidden = !data.numbers.length;
     document.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (by && state.open !== NONE && !event.ctrlKey && !event.altKey && !event.metaKey && !event.target.closest("input, select, pre")) move(by);
@@ -491,19 +501,22 @@ const REPORT = (() => {
   function about() {
     const runs = data.runs.length === 1 ? "1 run" : `${whole(data.runs.length)} runs`;
     byId("about").append(visible(`${whole(data.samples)} rollouts of ${runs} in ${whole(data.files)} files of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
-    for (const said of data.unread) byId("about").after(el("p", {}, `Not read: ${said}`));
-    if (data.alarms.length) plainTable("alarm-rows", ["alarm", "task", "count", "examples"], data.alarms.map(([name, task, count, examples]) => [name, task, whole(count), el("span", {}, ...examples.flatMap((text) => [el("code", {}, text), " "]))]));
+    const folded = data.settings.map(([name, values]) => el("details", {}, el("summary", {}, `Settings of ${name}`), el("pre", {}, Object.entries(values).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n"))));
+    byId("about").after(...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, said)), ...folded);
+    byId("alarms").parentElement.hidden = !data.alarms.length;
+    plainTable("alarm-rows", ["run", "alarm", "task", "times", "newest, and answers with their scores"], data.alarms.map(([run, name, task, count, texts]) => [run, name, task, whole(count), el("span", {}, ...texts.flatMap((text, k) => [el(k ? "code" : "span", {}, text), " · "]).slice(0, -1))]), 3);
   }
 
   return {
-    overview(given) {
-      data = given;
+    async overview(given) {
+      data = { ...given, totals: byPlace(given.totals) };
       DataTable.ext.errMode = "throw";
       about();
       controls();
       if (data.runs.length === 2) Object.assign(state, { a: 0, b: 1 });
       const goes = read();
       for (const key of ["a", "b"]) byId(`run-${key}`).value = state[key];
+      await getCells();
       showCards();
       showTasks();
       document.body.dataset.table = performance.now().toFixed(0);
@@ -515,6 +528,8 @@ const REPORT = (() => {
       addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); if (read()) choose({}, true); if (state.open !== NONE) show(state.open); });
       document.body.dataset.ready = performance.now().toFixed(0);
     },
+    cells(given) { cells = byPlace(given); },
+    metrics(given) { metrics = given; },
     samples(given) { samples = given; },
     texts(given) { chunks.set(given.number, given); },
   };

@@ -29,7 +29,12 @@ they ended, `groups` those of several scores, `varied` those whose scores differ
 
 CURVES = ("score", "variance", "level", "length", "truncated")
 UNKNOWN = -1.0
+ALL = -1
+"""Stands for all runs, or all tasks."""
+
 Numbers = dict[str, Any]
+Sums = dict[tuple[float, float], dict[str, float]]
+"""By run and task."""
 
 
 class Names:
@@ -69,6 +74,21 @@ def _mean(values: Iterable[float]) -> float | None:
     """Return the mean of the values that are known."""
     found = [value for value in values if value != UNKNOWN]
     return _short(math.fsum(found) / len(found)) if found else None
+
+
+def _totals(sums: Sums) -> Sums:
+    """Return the sums of each run, of each task and of all."""
+    found: Sums = {}
+    for (run, task), of in sums.items():
+        for place in ((run, ALL), (ALL, task), (ALL, ALL)):
+            total = found.setdefault(place, dict.fromkeys(COLUMNS, 0.0))
+            for name, value in of.items():
+                total[name] += value
+    return found
+
+
+def _rows(sums: Sums) -> list[list[float | int]]:
+    return [[*map(_short, [*place, *of.values()])] for place, of in sums.items()]
 
 
 class ReportTally:
@@ -126,6 +146,7 @@ class ReportTally:
         self._unit = "characters" if UNKNOWN in self._columns["tokens"] else "tokens"
         self._columns["length"] = self._columns[self._unit]
         self._columns["variance"] = self._variances()
+        self._sums = self._summed()
         tasks = self._tasks.by_name.items()
         points = min(MOST_POINTS, max(12, POINTS // max(1, len(self._runs))))
         members: defaultdict[float, list[int]] = defaultdict(list)
@@ -138,7 +159,7 @@ class ReportTally:
             "tasks": [[name, self._categories.get(k, "")] for name, k in tasks],
             "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes.by_name],
             "columns": COLUMNS,
-            "cells": self._cells(),
+            "totals": _rows(_totals(self._sums)),
             "runs": [
                 {"name": name, **self._run(members[k], points)}
                 for name, k in self._runs.by_name.items()
@@ -163,14 +184,13 @@ class ReportTally:
                 found[first[group]] = max(of) - min(of) > 1e-9
         return found
 
-    def _cells(self) -> list[list[float | int]]:
-        """Return run, task and sums of every task of a run."""
-        cells: dict[tuple[float, float], Numbers] = {}
+    def _summed(self) -> Sums:
+        found: Sums = {}
         names = "run task score outcome answered length level truncated variance"
         right = self._outcomes.number("right")
         columns = zip(*(self._columns[name] for name in names.split()), strict=True)
         for run, task, score, outcome, answered, length, level, cut, varied in columns:
-            sums = cells.setdefault((run, task), dict.fromkeys(COLUMNS, 0.0))
+            sums = found.setdefault((run, task), dict.fromkeys(COLUMNS, 0.0))
             is_scored = score != UNKNOWN
             for name, value in (
                 ("samples", 1),
@@ -187,9 +207,7 @@ class ReportTally:
                 ("varied", max(0, varied)),
             ):
                 sums[name] += value
-        return [
-            [*map(_short, [*place, *sums.values()])] for place, sums in cells.items()
-        ]
+        return found
 
     def _interval(self, members: Sequence[int]) -> list[float] | None:
         score, items = self._columns["score"], self._columns["item"]
@@ -252,6 +270,10 @@ class ReportTally:
                 for name in CURVES
             },
         }
+
+    def cells(self) -> list[list[float | int]]:
+        """Return run, task and sums of every task of a run; after the overview."""
+        return _rows(self._sums)
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of all samples, which the reader filters."""

@@ -221,6 +221,7 @@ class Alarms:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
+        self._told = 0
         self._recent: dict[str, _Recent] = {}
         self._rows: dict[tuple[str, str], AlarmRow] = {}
         self._quiet_until: dict[tuple[str, str], int] = {}
@@ -253,8 +254,11 @@ class Alarms:
         ]
         return [line for ring in rung for line in self._ring(*ring)]
 
-    def shown(self) -> list[tuple[str, str, int, list[str]]]:
-        """Return name, task, count and texts of each row, as a report takes them."""
+    def news(self) -> list[tuple[str, str, int, list[str]]]:
+        """Return name, task, count and texts of all rows, [] if none rang since."""
+        told, self._told = self._told, self.counts.total()
+        if told == self._told:
+            return []
         return [(row.name, row.task, row.count, row.texts) for row in self.rows()]
 
     def rows(self) -> list[AlarmRow]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from rg_env.reports.alarms import Alarms
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
+from rg_env.rollouts.shaping import has_variance
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.tasks.feedback import Feedback
 
@@ -70,6 +71,7 @@ class Metrics:
         self.events: Counter[str] = Counter()
         self.alarms = Alarms()
         self._outcomes_logged: Counter[str] = Counter()
+        self._since_log: defaultdict[str, list[float]] = defaultdict(list)
 
     def record_group(self, group: GroupRecord) -> None:
         """Count the rollouts of one scored group."""
@@ -80,6 +82,14 @@ class Metrics:
             tally.score_sum += rollout.score
             self.outcomes[rollout.outcome] += 1
             self.task_outcomes[group.task, rollout.outcome] += 1
+        rewards = [rollout.reward for rollout in group.rollouts]
+        new = self._since_log
+        new["train/groups_with_variance"].append(has_variance(rewards))
+        if group.level is not None:
+            new["train/level"].append(group.level)
+        for rollout in group.rollouts:
+            new["train/completion_tokens"].append(rollout.completion_tokens)
+            new["train/truncated"].append(rollout.finish_reason == "length")
 
     @property
     def groups(self) -> int:
@@ -118,13 +128,17 @@ class Metrics:
         return worth_saying
 
     def wandb_scalars(self) -> dict[str, float]:
-        """Return the ledger's totals and the outcomes' shares since the last call."""
+        """Return the ledger's totals, and shares and means since the last call."""
         scalars = self.ledger.scalars()
         scalars.update({f"events/{name}": n for name, n in self.events.items()})
         new = self.outcomes - self._outcomes_logged
         total = sum(new.values())
         scalars.update({f"outcomes/{name}": n / total for name, n in new.items()})
         self._outcomes_logged = self.outcomes.copy()
+        scalars["train/rollouts_scored"] = self.outcomes.total()
+        for name, values in self._since_log.items():
+            scalars[name] = statistics.fmean(values)
+        self._since_log.clear()
         return scalars
 
     def group_line(self, group: GroupRecord) -> str:

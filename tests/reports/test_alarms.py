@@ -298,6 +298,14 @@ def test_an_alarm_that_goes_on_is_counted_once_a_window_and_said_ever_less():
     assert alarms.table()[1][0][:3] == ["repeated_answer", "gcd", 16]
 
 
+def test_all_alarms_of_a_run_are_told_again_when_one_has_rung():
+    alarms, _ = watched(gamed(WINDOW, [answering("0")] * GROUP_SIZE))
+    ((name, task, count, texts),) = alarms.news()
+    assert (name, task, count) == ("repeated_answer", "gcd", 1)
+    assert "'0'" in texts[0] and len(texts) == 1 + MOST_EXAMPLES
+    assert alarms.news() == []
+
+
 def test_what_is_kept_is_bounded():
     texts = [answering("0")] * GROUP_SIZE
     alarms, _ = watched(gamed(50, texts, gold=lambda index: f"{index}" * 10**5))
