@@ -687,8 +687,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         The numbers go to a file of this machine too, whether W&B is on or not.
         """
         numbers = dict(wandb_metrics or {})
-        results = self._scoring.take_since_log()
-        numbers |= run_numbers(self.metrics, self._feedback, *results, self._events())
+        numbers |= run_numbers(self.metrics, self._feedback, self._events())
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
         local = numbers
