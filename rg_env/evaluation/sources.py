@@ -152,7 +152,6 @@ def _of_group(group: Row) -> Iterator[Row]:
             "level": group.get("level"),
             "gold_answer": group.get("gold_answer"),
             "time": group.get("time"),
-            "position": group.get("index"),
             "versions": group.get("versions"),
             **{key: rollout[key] for key in KEPT if key in rollout},
             "place": str(number + 1),

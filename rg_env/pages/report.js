@@ -108,8 +108,7 @@ const REPORT = (() => {
     const open = (row) => choose({ task: row.task, outcome: ALL, differ: false }, true);
     const columns = [{ title: "task", data: "name", render: (v, type, row) => (type === "display" ? link(v, () => open(row)) : visible(v)) }];
     if (data.tasks.some((task) => task[1])) columns.push({ title: "category", data: "category", render: asText });
-    const ofA = isPair() ? " A" : "";
-    columns.push({ title: `rollouts${ofA}`, data: "samples", className: "n", render: numeric(whole) });
+    columns.push({ title: isPair() ? "rollouts A" : "rollouts", data: "samples", className: "n", render: numeric(whole) });
     columns.push({ title: isPair() ? "score A" : "score", data: "score", className: "n", render: (v, type) => (type === "display" ? scoreCell([v]) : known(v) ? v : -1) });
     if (isPair()) {
       columns.push({ title: "score B", data: "b", className: "n", render: numeric(points) });
@@ -117,8 +116,8 @@ const REPORT = (() => {
       columns.push({ title: "they disagree", data: "differs", className: "n", columnControl: [], render: (v, type, row) => (type !== "display" ? (known(v) ? v : -1)
         : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.task, outcome: ALL, differ: true }, true))) });
     }
-    for (const [key, label, form] of FIGURES) {
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label + ofA, data: key, className: "n", render: numeric(form), ...(isPair() ? { columnControl: [] } : {}) });
+    for (const [key, label, form] of isPair() ? [] : FIGURES) { // the cards have those of both
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form) });
     }
     table("task-rows", columns, rows, { order: [[0, "asc"]] });
   }
@@ -157,7 +156,7 @@ const REPORT = (() => {
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const HUES = ["--a", "--b", "--right", "--wrong", "--partial", "--none"];
 
-  function chart(box, title, x, lines, { time = false, isShare = false, steps = false, names = null } = {}) {
+  function chart(box, title, x, lines, { isShare = false, steps = false, names = null } = {}) {
     const figure = el("figure", {}, el("figcaption", {}, title));
     byId(box).append(figure);
     const axis = { stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };
@@ -166,9 +165,9 @@ const REPORT = (() => {
       value: (_, v) => (known(v) ? (isShare ? v.toFixed(3) : Number(v.toPrecision(4))) : "–"), ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: strokes[(hue ?? k) % strokes.length] + "33" } : {}) }));
     const top = (u, low, high) => (isShare && !steps ? [0, 1] : [Math.min(0, low || 0), (high || 1) * 1.05]);
     const label = (v) => (names ? names(v) : v);
-    charts.push(new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, scales: { x: { time }, y: { range: top } },
+    charts.push(new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, scales: { x: { time: false }, y: { range: top } },
       axes: [{ ...axis, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52 }],
-      series: [{ label: "at", ...(names || !time ? { value: (_, v) => (known(v) ? label(v) : "–") } : {}) }, ...series] }, [x, ...lines.map((line) => line[2])], figure));
+      series: [{ label: "at", value: (_, v) => (known(v) ? label(v) : "–") }, ...series] }, [x, ...lines.map((line) => line[2])], figure));
   }
 
   function chosenRuns() {
@@ -189,17 +188,7 @@ const REPORT = (() => {
       const of = numbers.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
       if (!of.length) continue;
       const [x, ...lines] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
-      chart("curve-charts", `${STEPS[name] || name} over steps`, x, of.map((one, k) => [one.name, k, lines[k]]), { isShare: !key && name !== "train/completion_tokens" });
-    }
-    // What a run says of all its groups stands in the place of what was kept of them.
-    const runs = byId("curve-charts").children.length ? [] : chosenRuns().filter((run) => data.runs[run].curves);
-    const axis = runs.length && data.runs[runs[0]].curves.axis;
-    const alike = runs.filter((run) => data.runs[run].curves.axis === axis);
-    for (const [key, title] of [["score", "mean score"], ["variance", "share of groups with variance"], ["level", "mean level"], ["length", `mean length, ${data.unit}`], ["truncated", "share truncated"]]) {
-      const of = alike.filter((run) => data.runs[run].curves[key].some(known));
-      if (!of.length) continue;
-      const [x, ...lines] = uPlot.join(of.map((run) => [data.runs[run].curves.x, data.runs[run].curves[key]]));
-      chart("curve-charts", `${title} over ${axis === "time" ? "time" : "items"}`, x, of.map((run, k) => [runName(run), alike.indexOf(run), lines[k]]), { time: axis === "time", isShare: key !== "length" });
+      chart("curve-charts", `${STEPS[name] || name} over steps`, x, of.map((one, k) => [one.name, k, lines[k]]), { isShare: /score|variance|level/.test(name) });
     }
     for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
     const drawn = isPair() ? [state.a, state.b] : [state.a];
@@ -468,7 +457,7 @@ const REPORT = (() => {
   function controls() {
     const names = data.runs.map((run) => run.name), sections = [...document.querySelectorAll("h2")];
     document.querySelector("nav").append(...sections.map((h) => el("a", { href: `#${h.id}` }, h.textContent)), el("span", { class: "pair" },
-      select("run-a", "A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "beside B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
+      select("run-a", "run or model A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "beside B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
     document.querySelector(".pair").hidden = data.runs.length < 2;
     const level = (id, key, label) => el("label", {}, `${label} `, el("input", { id, type: "number", min: 0, max: 1, step: 0.05, size: 4, input: later((value) => choose({ [key]: value }, false)) }));
     byId("filters").append(select("by-task", "task", "all", data.tasks.map((task) => task[0]), (task) => choose({ task }, false)),
@@ -504,7 +493,7 @@ const REPORT = (() => {
     const folded = data.settings.map(([name, values]) => el("details", {}, el("summary", {}, `Settings of ${name}`), el("pre", {}, Object.entries(values).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n"))));
     byId("about").after(...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, said)), ...folded);
     byId("alarms").parentElement.hidden = !data.alarms.length;
-    plainTable("alarm-rows", ["run", "alarm", "task", "times", "newest, and answers with their scores"], data.alarms.map(([run, name, task, count, texts]) => [run, name, task, whole(count), el("span", {}, ...texts.flatMap((text, k) => [el(k ? "code" : "span", {}, text), " · "]).slice(0, -1))]), 3);
+    plainTable("alarm-rows", ["run", "alarm", "task", "times", "newest, and examples"], data.alarms.map(([run, name, task, count, said, examples]) => [run, name, task, whole(count), el("div", {}, said, ...examples.map((text) => el("div", {}, el("code", {}, text))))]), 3);
   }
 
   return {

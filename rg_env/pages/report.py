@@ -226,24 +226,24 @@ def _shown(paths: Sequence[str]) -> list[str]:
     return names[:2] + more
 
 
-def _selections(counts: Mapping[str, int], metrics: Sequence[RunMetrics]) -> list[str]:
-    """Return what is to be known of runs whose dump files lack groups.
+def _notes(dumped: Mapping[str, int], metrics: Sequence[RunMetrics]) -> list[str]:
+    """Return what is to be known of runs of which not all is in the files.
 
     Args:
-        counts: Run to rollouts in its dump files.
+        dumped: Run to rollouts in its dump files.
         metrics: Of all runs.
     """
     scored = {run.name: run.scored for run in metrics}
     found = []
-    for name, count in counts.items():
+    for name, count in dumped.items():
         of = scored.get(name)
         if of is None:
-            said = "dump files hold the groups that its settings keep, perhaps not all"
-            found.append(f"{name}: {said}; no file of metrics says how many there were")
+            end = "perhaps not all; curves and alarms are in its file of metrics"
+            found.append(f"{name}: its dump files hold groups that were kept, {end}")
         elif of > count:
-            said = f"dump files hold {count:,} of {of:,} scored rollouts, in the groups"
-            end = "that its settings keep; the curves over steps are of all, the rest"
-            found.append(f"{name}: {said} {end} of these")
+            said = f"its dump files hold {count:,} of {of:,} scored rollouts: numbers"
+            end = "and tables are of these, curves and alarms of all"
+            found.append(f"{name}: {said} {end}")
     return found
 
 
@@ -309,7 +309,7 @@ def write_report(
             "numbers": sorted({key for one in metrics for key in one.values}),
             "alarms": [row for one in metrics for row in one.alarms],
             "settings": [found for file in files if (found := settings_of(file))],
-            "notes": _selections(+dumped, metrics),
+            "notes": _notes(+dumped, metrics),
             "paths": _shown(paths),
             "files": len(files),
             "unread": sources.unread_said(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,8 @@ USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean
 POINTS = 1_200
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
+FEWEST_ROLLOUTS = 32
+"""Of a point: of `process` each line is of one group, which says little."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +32,7 @@ class RunMetrics:
         name: Of the run: the first letters of its id, or the file's folder.
         steps: At the ends of the curves' parts, shape (P,).
         values: Name of a number to its mean in each part, None for none, shape (P,).
-        alarms: The run, name, task, count and texts of each.
+        alarms: The run, name, task, count, sentence and examples of each.
         scored: Rollouts that were scored so far; None where it is not said.
     """
 
@@ -49,7 +50,8 @@ class RunMetrics:
 
 
 def _finite(value: Any) -> float | None:
-    return value if type(value) in (int, float) and math.isfinite(value) else None
+    is_finite = type(value) in (int, float) and -1e300 < value < 1e300
+    return value if is_finite else None
 
 
 def _mean(values: Sequence[Any]) -> float | None:
@@ -60,15 +62,15 @@ def _mean(values: Sequence[Any]) -> float | None:
 def _alarms(name: str, value: Any) -> Sequence[Any]:
     """Return the rows of a value that has the form of alarms, with the run's name."""
     rows = value if isinstance(value, list) else []
-    are_four = [row for row in rows if isinstance(row, list) and len(row) == 4]
-    return [[name, *row] for row in are_four if isinstance(row[3], list)]
+    are_whole = [row for row in rows if isinstance(row, list) and len(row) == 5]
+    return [[name, *row] for row in are_whole if isinstance(row[4], list)]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     found = []
     with path.open("rb") as lines:
         for line in lines:
-            with contextlib.suppress(ValueError):  # a torn line
+            with contextlib.suppress(ValueError, RecursionError):  # a torn line
                 value = json.loads(line)
                 if isinstance(value, dict) and _finite(value.get("step")) is not None:
                     found.append(value)
@@ -83,12 +85,14 @@ def read_metrics(path: Path, files: int) -> RunMetrics:
     """
     lines = _lines(path)
     points = min(MOST_POINTS, max(FEWEST_POINTS, POINTS // files))
-    size = max(1, -(-len(lines) // points))
+    said = lines[-1].get("train/rollouts_scored") if lines else None
+    scored = said if isinstance(said, int) and said > 0 else None
+    groups = FEWEST_ROLLOUTS * len(lines) // scored if scored else 0
+    size = max(1, groups, -(-len(lines) // points))
     parts = [lines[i : i + size] for i in range(0, len(lines), size)]
     names = {key for line in lines for key in line if _finite(line[key]) is not None}
     # A hundred tasks are the table, and not a hundred curves.
     names = {k for k in names - {"step", "time"} if "/task/" not in k}
-    scored = [line.get("train/rollouts_scored") for line in lines[-1:]]
     alarms = [line["alarms"] for line in lines if "alarms" in line]
     name = path.name.removesuffix(METRICS)[:8].rstrip("_") or path.parent.name
     return RunMetrics(
@@ -96,5 +100,5 @@ def read_metrics(path: Path, files: int) -> RunMetrics:
         [part[-1]["step"] for part in parts],
         {key: [_mean([line.get(key) for line in p]) for p in parts] for key in names},
         _alarms(name, alarms[-1]) if alarms else [],
-        next((n for n in scored if isinstance(n, int)), None),
+        scored,
     )

@@ -241,15 +241,12 @@ class Alarms:
         ]
         return [line for ring in rung for line in self._ring(*ring)]
 
-    def news(self) -> list[tuple[str, str, int, list[str]]]:
-        """Return name, task, count and texts of all rows, [] if none rang since."""
+    def news(self) -> list[Any]:
+        """Return the fields of all rows, [] if none has rung since the last call."""
         told, self._told = self._told, self.counts.total()
         if told == self._told:
             return []
-        return [
-            (row.name, row.task, row.count, [row.said, *row.examples])
-            for row in self.rows()
-        ]
+        return [dataclasses.astuple(row) for row in self.rows()]
 
     def rows(self) -> list[AlarmRow]:
         """Return a row for each alarm and task that rang, the commonest first."""

@@ -4,10 +4,10 @@ The names are those of W&B, without the one that the framework puts before them.
 
 {"step": 12, "time": "2026-01-31T12:00:00+00:00", "kind": "serve",
  "train/mean_score": 0.54, "outcomes/right": 0.51, ...,
- "alarms": [["no_variance", "gcd", 1, ["32 groups in a row of ...", "'4': 1.0"]]]}
+ "alarms": [["no_variance", "gcd", 1, "32 groups in a row of ...", ["..."]]]}
 
-`alarms` stands in the lines before which one rang, with all of the run: name, task,
-count and texts.
+`alarms`, where one has rung since the last line, has all of the run: name, task, count,
+newest sentence and examples.
 """
 
 from __future__ import annotations

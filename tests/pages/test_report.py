@@ -148,18 +148,14 @@ def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
     assert low < 3.5 / 6 < high
 
 
-def test_curves_go_over_the_time_of_the_groups(tmp_path: Path) -> None:
-    lines = [group(rollout("2", k / 9), minute=k, level=k / 9) for k in range(10)]
-    (run,) = reported(tmp_path / "report", dump(tmp_path / "d", lines))["runs"]
-    curves = run["curves"]
-    assert curves["axis"] == "time" and curves["x"] == sorted(curves["x"])
-    assert curves["score"] == curves["level"] == [round(k / 9, 4) for k in range(10)]
-
-
-def test_an_evaluation_has_no_curve_over_time(tmp_path: Path) -> None:
-    path = published(tmp_path, "model", "lcm", [("What?", "2", 1.0)])
-    (run,) = reported(tmp_path / "report", path)["runs"]
-    assert run["curves"] is None
+def test_curves_are_the_numbers_of_all_groups_and_not_of_those_in_the_files(
+    tmp_path: Path,
+) -> None:
+    dump(tmp_path, [group(rollout("2", 1.0), minute=k) for k in range(10)])
+    metrics_of(tmp_path, *({"train/mean_score": k / 4} for k in range(3)))
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    assert metrics["name"] == "0123abcd" and metrics["steps"] == [1, 2, 3]
+    assert metrics["values"] == {"train/mean_score": [0.0, 0.25, 0.5]}
 
 
 def test_numbers_of_steps_are_curves_but_for_those_of_tasks(tmp_path: Path) -> None:
@@ -180,13 +176,32 @@ def test_the_numbers_of_many_steps_are_means_of_few(tmp_path: Path) -> None:
     assert set(metrics["values"]["train/mean_score"]) == {0.5}
 
 
+def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
+    numbers = ({"train/mean_score": k % 2} for k in range(8))
+    lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
+    metrics_of(tmp_path, *lines)
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    assert (metrics["steps"], metrics["values"]["train/mean_score"]) == (
+        [4, 8],
+        [0.5, 0.5],
+    )
+
+
+@pytest.mark.parametrize("value", [10**400, True, None, "7", [7], float("nan")])
+def test_what_is_no_number_is_no_point(tmp_path: Path, value: Any) -> None:
+    metrics_of(tmp_path, {"loss": 1, "step": value}, {"loss": value, "other": 1})
+    reported(tmp_path / "report", tmp_path)
+    (found,) = read_script(tmp_path / "report" / "metrics.js")
+    assert (found["steps"], found["values"]) == ([2], {"other": [1.0]})
+
+
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
-    first, last = [["a", "gcd", n, ["32 groups", "'0': 1.0"]] for n in (1, 2)]
+    first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
     assert reported(tmp_path / "r", tmp_path)["alarms"] == [["0123abcd", *last]]
 
 
-@pytest.mark.parametrize("alarms", [7, [7], [["a", "b", 1]], [["a", "b", 1, "c"]]])
+@pytest.mark.parametrize("alarms", [7, [7], [["a", "b", 1]], [["a", "b", 1, "c", 2]]])
 def test_what_is_no_alarm_is_none(tmp_path: Path, alarms: Any) -> None:
     metrics_of(tmp_path, {"alarms": alarms})
     assert reported(tmp_path / "r", tmp_path)["alarms"] == []
@@ -200,7 +215,7 @@ def test_it_says_which_dump_files_do_not_hold_all_groups(
     if scored is not None:
         metrics_of(tmp_path, {"train/rollouts_scored": scored})
     notes = reported(tmp_path / "r", tmp_path)["notes"]
-    said = {None: "0123abcd: dump files hold the groups", 8: "hold 2 of 8 scored"}
+    said = {None: "0123abcd: its dump files hold", 8: "hold 2 of 8 scored"}
     assert len(notes) == (scored != 2)
     assert all(said[scored] in note for note in notes)
 

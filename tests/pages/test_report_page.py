@@ -103,8 +103,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dump(folder, lines)
     answers = [(text, text, 0.0) for text in TEXTS[:5]]
     published(folder, "run <b onclick=alert(5)>", "gcd", answers)
-    alarm = (ATTACKS[0], ATTACKS[1], 3, ATTACKS)
-    numbers = {"step": 1, ATTACKS[0]: 1, "alarms": [alarm, [None, {}, None, [{}]]]}
+    alarm = (ATTACKS[0], ATTACKS[1], 3, ATTACKS[2], ATTACKS)
+    odd = [None, {}, None, 7, [{}]]
+    numbers = {"step": 1, ATTACKS[0]: 1, "alarms": [alarm, odd]}
     (folder / "metrics.jsonl").write_text(json.dumps(numbers))
     paths = [str(folder)]
     out = folder / "report"
@@ -202,20 +203,15 @@ TITLES = "[...document.querySelectorAll('#curve-charts figcaption')]"
 CANVASES = "document.querySelectorAll('#curve-charts canvas').length"
 
 
-def test_curves_are_made_of_the_groups_where_there_are_no_metrics(
+def test_dump_files_alone_have_no_curves_and_the_page_says_why(
     browser: Browser, tmp_path: Path
 ) -> None:
     dump(tmp_path, [group(rollout("2", 1.0), level=0.5, minute=k) for k in range(4)])
     write_report([str(tmp_path)], tmp_path / "report")
     browser.open(tmp_path / "report" / "index.html")
-    assert browser.run(f"{TITLES}.map(f => f.textContent)") == [
-        "mean score over time",
-        "mean level over time",
-        "mean length, tokens over time",
-        "share truncated over time",
-    ]
+    assert browser.run("document.getElementById('curves').parentElement.hidden")
     said = browser.run("document.querySelector('.note').textContent")
-    assert "dump files hold the groups that its settings keep" in said
+    assert "curves and alarms are in its file of metrics" in said
 
 
 def test_the_curves_of_a_run_are_those_of_its_metrics_which_know_all_groups(

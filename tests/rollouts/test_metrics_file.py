@@ -47,7 +47,7 @@ def test_a_line_has_the_finite_numbers_and_nothing_else():
 
 
 def test_a_line_has_the_alarms_where_there_are_any():
-    alarm = ("no_variance", "gcd", 1, ["32 groups", "'4': 1.0"])
+    alarm = ("no_variance", "gcd", 1, "32 groups", ["'4': 1.0"])
     assert json.loads(line_of(3, "serve", {}, [alarm]))["alarms"] == [list(alarm)]
     assert "alarms" not in json.loads(line_of(3, "serve", {}))
 
