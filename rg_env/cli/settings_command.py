@@ -300,11 +300,8 @@ def _process(env: Any) -> None:
     finally:
         name = path.name.removesuffix(".jsonl")
         folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
-        page = report_of(
-            [path, Path(env.config.data_dumps_dir) / f"{env.run_uuid}_metrics.jsonl"],
-            folder,
-            title=title,
-            is_simulated=_is_simulated(env),
-        )
+        numbers = Path(env.config.data_dumps_dir) / f"{env.run_uuid}_metrics.jsonl"
+        both, simulated = [path, numbers], _is_simulated(env)
+        page = report_of(both, folder, title=title, is_simulated=simulated)
         if page is not None:
             print(f"rows: {path}\nreport: {page}")

@@ -37,9 +37,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env import ending
 from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.sources import METRICS, Sources, files_of, settings_of
+from rg_env.evaluation.sources import Sources, files_of, settings_of
 from rg_env.pages.report_tally import Names, ReportTally
-from rg_env.pages.run_metrics import RunMetrics, read_metrics
+from rg_env.pages.run_metrics import RunMetrics, read_all_metrics
 from rg_env.reports.progress_bar import WorkProgress
 
 logger = logging.getLogger(__name__)
@@ -287,9 +287,6 @@ def write_report(
         Stopped: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
-    lines = [file for file in files if file.name.endswith(METRICS)]
-    read = [read_metrics(file, len(lines)) for file in lines]
-    metrics = [one for one in read if one.steps]
     sources = Sources(files)
     tally, dumped = ReportTally(), Counter[str]()
     with _new_folder(folder) as new:
@@ -300,6 +297,7 @@ def write_report(
             dumped[run] += DUMP_NAME.search(str(sample.row.get("source"))) is not None
             texts.add(sample.row)
         texts.flush()
+        metrics = read_all_metrics(files)  # last: they know of no less than the dumps
         if not len(tally) and not metrics:
             said = "; ".join(sources.unread_said()) or "they are empty"
             raise SettingError(f"report: no completion in {', '.join(paths)}: {said}")
@@ -326,11 +324,7 @@ def write_report(
 
 
 def report_of(
-    paths: Sequence[Path],
-    folder: Path,
-    *,
-    title: str,
-    is_simulated: bool = False,
+    paths: Sequence[Path], folder: Path, *, title: str, is_simulated: bool = False
 ) -> Path | None:
     """Write the report that a command ends with; see `write_report`.
 

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +77,19 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def read_metrics(path: Path, files: int) -> RunMetrics:
-    """Read a file of metrics, one of so many.
+def read_all_metrics(files: Iterable[Path]) -> list[RunMetrics]:
+    """Read those of some files that are of metrics and have a line.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: One cannot be read.
     """
-    lines = _lines(path)
-    points = min(MOST_POINTS, max(FEWEST_POINTS, POINTS // files))
-    said = lines[-1].get("train/rollouts_scored") if lines else None
+    found = {path: _lines(path) for path in files if path.name.endswith(METRICS)}
+    points = min(MOST_POINTS, max(FEWEST_POINTS, POINTS // max(1, len(found))))
+    return [_metrics_of(path, of, points) for path, of in found.items() if of]
+
+
+def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
+    said = lines[-1].get("train/rollouts_scored")
     scored = said if isinstance(said, int) and said > 0 else None
     groups = FEWEST_ROLLOUTS * len(lines) // scored if scored else 0
     size = max(1, groups, -(-len(lines) // points))
