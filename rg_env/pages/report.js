@@ -182,13 +182,13 @@ const REPORT = (() => {
     byId("curve-charts").replaceChildren();
     byId("histograms").replaceChildren();
     const ofRuns = chosenRuns().map((run) => data.runs[run].name), key = byId("metric").value;
-    const some = data.metrics.map((_, k) => k).filter((k) => ofRuns.includes(data.metrics[k].name));
-    const numbers = (some.length ? some : [...data.metrics.keys()]).slice(0, HUES.length).map((k) => (key ? metrics : data.metrics)[k]);
+    const all = key && metrics ? metrics : data.metrics, own = ofRuns.flatMap((name) => all.filter((one) => one.name === name));
+    const numbers = (own.length ? own : all).slice(0, HUES.length);
     for (const name of key ? [key] : [...new Set(numbers.flatMap((one) => Object.keys(one.values)))]) {
       const of = numbers.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
       if (!of.length) continue;
       const [x, ...lines] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
-      chart("curve-charts", `${STEPS[name] || name} over steps`, x, of.map((one, k) => [one.name, k, lines[k]]), { isShare: /score|variance|level/.test(name) });
+      chart("curve-charts", `${STEPS[name] || name} over steps`, x, of.map((one, k) => [one.name, own.length ? ofRuns.indexOf(one.name) : k, lines[k]]), { isShare: /score|variance|level/.test(name) });
     }
     for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
     const drawn = isPair() ? [state.a, state.b] : [state.a];

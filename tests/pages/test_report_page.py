@@ -376,6 +376,26 @@ def test_two_models_stand_beside_each_other(browser: Browser, models: Path) -> N
     assert {"score A", "score B", "B - A", "they disagree"} <= set(found)
 
 
+def test_a_run_has_its_colour_in_the_curves_too(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for k, name in enumerate(("model_a", "model_b")):
+        published(tmp_path, name, "gcd", [("What?", "2", 1.0)])
+        steps = [{"step": n, "mean_score": k} for n in range(3)]
+        path = tmp_path / name / "metrics.jsonl"
+        path.write_text("\n".join(map(json.dumps, steps)))
+    write_report([str(tmp_path)], tmp_path / "report")
+    browser.open(tmp_path / "report" / "index.html", "a=model_b&b=model_a")
+    legends = "[...document.querySelectorAll('#curve-charts .u-series')].slice(1)"
+    line = "l => [l.textContent, l.querySelector('.u-marker').style.borderColor]"
+    a, b = "rgb(37, 99, 184)", "rgb(194, 87, 12)"
+    shown = browser.run(f"{legends}.map({line})")
+    assert [(text.rstrip(":-"), hue) for text, hue in shown] == [
+        ("model_b", a),
+        ("model_a", b),
+    ]
+
+
 def test_one_click_goes_from_a_task_to_what_they_disagree_on(
     browser: Browser, models: Path
 ) -> None:
