@@ -705,8 +705,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         The numbers go to a file of this machine too, whether W&B is on or not.
         """
         numbers = dict(wandb_metrics or {})
-        results = self._scoring.take_since_log()
-        numbers |= run_numbers(self.metrics, self._feedback, *results, self._events())
+        numbers |= run_numbers(self.metrics, self._feedback, self._events())
         numbers.update(self.eval_metrics)
         self.eval_metrics = []
         local = numbers
@@ -727,7 +726,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         finally:
             if self._kind:
                 known = {**local, **numbers, **of_servers}
-                self._dumps.note_numbers(self.curr_step, self._kind, known)
+                alarms = self.metrics.alarms.news()
+                self._dumps.note_numbers(self.curr_step, self._kind, known, alarms)
 
     def _events(self) -> dict[str, int]:
         """Return what the collaborators have counted since the run began."""

@@ -31,7 +31,7 @@ FIRST = "document.querySelector('#found-rows tbody button')"
 
 SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
 TASKS = "gcd,knights_knaves,leg_counting,puzzle24,spell_backward,time_intervals"
-GROUPS = 24
+GROUPS = 72
 DEADLINE_S = 120.0
 
 
@@ -45,8 +45,11 @@ def _process(server: str, rows: Path) -> None:
         "env.max_num_workers": 1,  # one group after the other keeps their order
         "env.use_wandb": "false",
         "env.data_path_to_save_groups": rows,
+        "env.data_dumps_dir": rows.with_suffix(""),
     }
     _run("process", *(f"--{name}={value}" for name, value in settings.items()))
+    (numbers,) = rows.with_suffix("").glob("*_metrics.jsonl")
+    numbers.rename(numbers.with_name("metrics.jsonl"))  # so it is called as the rows
 
 
 def _run(*words: str, folder: Path = PROJECT) -> None:
@@ -78,7 +81,7 @@ async def _make() -> None:
             async with running_program(SERVER_PROGRAM, *given) as server:
                 rows = folder / f"{run}.jsonl"
                 await asyncio.to_thread(_process, server, rows)
-        both = [f"{run}.jsonl" for run in RUNS]
+        both = [f"{run}{end}" for run in RUNS for end in (".jsonl", "")]
         _run("report", *both, "--title", "Two models", folder=folder)
         _photograph(folder / "report" / "index.html", folder)
 

@@ -191,9 +191,6 @@ class GroupScoring:
     Attributes:
         pool: The workers that score; None for those that the process shares.
         versions: What a dumped line names.
-        scores_since_log: Scores in [0, 1] since W&B was last written.
-        correct_since_log: 1.0 for each of these rollouts that counts as correct, 0.0
-            for the others.
     """
 
     def __init__(
@@ -213,8 +210,6 @@ class GroupScoring:
         self._extra = extra
         self.pool: WorkerPool | None = None
         self.versions = {"atroposlib": FRAMEWORK_VERSION}
-        self.scores_since_log: list[float] = []
-        self.correct_since_log: list[float] = []
 
     def scorer(self) -> GroupScorer:
         """Return what scores answers, in workers."""
@@ -268,12 +263,6 @@ class GroupScoring:
         """Score a rollout that belongs to no group and of which nobody is told."""
         return (await score_rollouts(self.scorer(), [rollout]))[0]
 
-    def take_since_log(self) -> tuple[list[float], list[float]]:
-        """Return `correct_since_log` and `scores_since_log`, and begin new ones."""
-        taken = self.correct_since_log, self.scores_since_log
-        self.correct_since_log, self.scores_since_log = [], []
-        return taken
-
     def _penalised_length(self, rollout: Mapping[str, Any]) -> int:
         if self._config.length_penalty_counts == "completion":
             return completion_tokens(rollout)
@@ -290,8 +279,6 @@ class GroupScoring:
         alarms = self._metrics.alarms.take(record, logprob_means)
         for line in [*self._metrics.new_warnings(record), *alarms]:
             logger.warning("%s", line)
-        self.scores_since_log.extend(record.scores)
-        self.correct_since_log.extend(record.correct)
         change = self._feedback.take(
             record.task,
             record.mean_score,

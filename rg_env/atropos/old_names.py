@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.errors import LibraryError
 from rg_env.items.group_scorer import GroupScorer, shared_pool
 from rg_env.items.run_items import RunItems
@@ -62,7 +61,6 @@ class OldNames:
     config: ReasoningGymEnvConfig
     _dumps: Dumps
     _feedback: Feedback
-    _scoring: GroupScoring
     _items: RunItems | None = None
     _pool: WorkerPool | None = None
 
@@ -150,7 +148,7 @@ class OldNames:
     # -- progress ----------------------------------------------------------------------
 
     # 1.0 or 0.0 for each rollout since W&B was last written: is it correct.
-    percent_correct_buffer = view("_scoring.correct_since_log")
+    percent_correct_buffer = view("metrics.correct_since_log")
     # Task to its newest group means, oldest first, and to the number of its groups.
     task_performance_history = view("_feedback.progress.history")
     task_group_counts = view("_feedback.progress.group_counts")

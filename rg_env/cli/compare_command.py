@@ -19,7 +19,7 @@ from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation import inspect_log
 from rg_env.evaluation.comparison import WHOLE, Comparison
-from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.samples import Sample, scored
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.evaluation.statistics import Estimate
 from rg_env.items import worker_jobs
@@ -38,7 +38,7 @@ def _read(
     """Return the samples of each path, or of each run in it, and what is unread.
 
     Raises:
-        SettingError: A path holds none, or none with that score.
+        SettingError: A path holds none, or none with a score, or not with that one.
     """
     results: Results = {}
     by_path = [Sources(files_of([path]), with_texts=with_texts) for path in paths]
@@ -55,6 +55,8 @@ def _read(
             if not found:
                 said = "; ".join([path, *sources.unread_said()])
                 raise SettingError(f"command line: no completion in {said}")
+            for name in (name for name, of in found.items() if not scored(of)):
+                raise SettingError(f"command line: no completion of {name} has a score")
             results |= found
     return results, [line for sources in by_path for line in sources.unread_said()]
 
@@ -114,7 +116,10 @@ def _part_table(found: Comparison, kind: str) -> Table:
         headings += [_pair_name(places), *(span.replace("_", " ") for span in spans)]
     table = _table(f"Mean score by {kind}", kind, headings)
     for part in found.parts(kind):
-        cells = [_estimate_cells(one.by_item)[0] for one in found.measured[part]]
+        cells = [
+            _estimate_cells(one.by_item if one else None)[0]
+            for one in found.measured[part]
+        ]
         for pair in found.paired[part][: len(shown)]:
             values = [getattr(pair, span) for span in spans]
             cells += _estimate_cells(pair.by_item, *values)
@@ -132,16 +137,15 @@ def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
     headings += ["answered", "of them", "cut", "no score"]
     scores = _table("Mean score with 95 % intervals", "", headings)
     for place, one in enumerate(found.measured[WHOLE]):
-        of_answered = "-" if one.of_answered is None else f"{one.of_answered:.3f}"
-        scores.add_row(
-            str(place + 1),
-            str(one.items),
-            str(one.by_item.samples if one.by_item else 0),
-            *_estimate_cells(one.by_item, one.by_item, one.by_task),
-            *(f"{one.answered:.1%}", of_answered),
-            *("-" if one.truncated is None else str(one.truncated),),
-            str(one.without_score),
-        )
+        if one is not None:
+            scores.add_row(
+                *map(str, (place + 1, one.items, one.completions)),
+                *_estimate_cells(one.by_item, one.by_item, one.by_task),
+                f"{one.answered:.1%}",
+                *_estimate_cells(one.of_answered),
+                "-" if one.truncated is None else str(one.truncated),
+                str(one.failed + one.not_used),
+            )
     headings = ["items", "difference", "by item", "by task", "only in one"]
     pairs = _table("Differences, paired by item", "", headings)
     for (a, b), pair in zip(found.pairs, found.paired[WHOLE], strict=True):

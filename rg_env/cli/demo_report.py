@@ -115,7 +115,6 @@ def write_dumps_report(console: Console, env: Any, folder: Path) -> None:
         out,
         title="Groups of the demo",
         is_simulated=True,
-        alarms=env.metrics.alarms.shown(),
     )
     if page is not None:
         console.print("Open them in a browser:")

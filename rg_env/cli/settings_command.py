@@ -300,12 +300,8 @@ def _process(env: Any) -> None:
         path = Path(env.config.data_path_to_save_groups)
         name = path.name.removesuffix(".jsonl")
         folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
-        page = report_of(
-            [path],
-            folder,
-            title=title,
-            is_simulated=_is_simulated(env),
-            alarms=env.metrics.alarms.shown(),
-        )
+        numbers = Path(env.config.data_dumps_dir) / f"{env.run_uuid}_metrics.jsonl"
+        both, simulated = [path, numbers], _is_simulated(env)
+        page = report_of(both, folder, title=title, is_simulated=simulated)
         if page is not None:
             print(f"rows: {path}\nreport: {page}")

@@ -15,30 +15,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from rg_env.evaluation.samples import Sample, scored
-from rg_env.evaluation.statistics import Estimate, difference, estimate, grouped
-
-
-@dataclasses.dataclass(frozen=True)
-class Measured:
-    """One result on some tasks.
-
-    Attributes:
-        items: With a score.
-        by_item: The mean score with its interval by item; None without scores.
-        by_task: The same with its interval by task.
-        answered: Share of the scored completions that hold an answer.
-        of_answered: Mean score of those that do, None where none does.
-        truncated: Completions that were cut off; None where no file says so.
-        without_score: Completions whose request failed or whose item cannot be scored.
-    """
-
-    items: int
-    by_item: Estimate | None
-    by_task: Estimate | None
-    answered: float
-    of_answered: float | None
-    truncated: int | None
-    without_score: int
+from rg_env.evaluation.statistics import Estimate, difference, grouped
+from rg_env.evaluation.summary import Result, result_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,24 +35,6 @@ class Paired:
     by_task: Estimate | None
     only_first: int
     only_second: int
-
-
-def measured(samples: Sequence[Sample]) -> Measured:
-    """Return the numbers of samples of one result."""
-    counted = scored(samples)
-    scores = [sample.score or 0.0 for sample in counted]
-    items = [sample.item for sample in counted]
-    answered = [sample.score or 0.0 for sample in counted if sample.is_answered]
-    is_known = any("finish_reason" in sample.row for sample in samples)
-    return Measured(
-        items=len(set(items)),
-        by_item=estimate(scores, items) if scores else None,
-        by_task=estimate(scores, [task for task, _ in items]) if scores else None,
-        answered=len(answered) / len(counted) if counted else 0.0,
-        of_answered=math.fsum(answered) / len(answered) if answered else None,
-        truncated=sum(s.is_truncated for s in samples) if is_known else None,
-        without_score=len(samples) - len(counted),
-    )
 
 
 def _item_means(samples: Sequence[Sample]) -> dict[Hashable, float]:
@@ -113,7 +73,8 @@ class Comparison:
     Attributes:
         names: Of the results, shape (R,).
         pairs: Places of the results that are paired, shape (P, 2).
-        measured: Part to the numbers of each result, shape (R,).
+        measured: Part to what each result came to, None where it has no score there,
+            shape (R,).
         paired: Part to the differences, shape (P,).
     """
 
@@ -123,7 +84,7 @@ class Comparison:
         self.names = list(results)
         pairs = itertools.combinations(range(len(results)), 2)
         self.pairs = [pair for pair in pairs if all_pairs or pair[0] == 0]
-        self.measured: dict[Part, list[Measured]] = {}
+        self.measured: dict[Part, list[Result | None]] = {}
         self.paired: dict[Part, list[Paired]] = {}
         found: dict[Part, list[list[Sample]]] = {WHOLE: [[] for _ in results]}
         for place, samples in enumerate(results.values()):
@@ -133,7 +94,7 @@ class Comparison:
                     found.setdefault(part, [[] for _ in results])[place].append(sample)
         for part in sorted(found):
             those = found[part]
-            self.measured[part] = [measured(samples) for samples in those]
+            self.measured[part] = [result_of(samples) for samples in those]
             self.paired[part] = [paired(those[a], those[b]) for a, b in self.pairs]
 
     def parts(self, kind: str) -> list[Part]:
@@ -158,5 +119,10 @@ class Comparison:
 def _by_kind(found: Mapping[Part, Sequence[Any]], place: int) -> dict[str, Any]:
     plain: dict[str, Any] = {"all": {}, "category": {}, "task": {}}
     for (kind, name), values in found.items():
-        plain[kind][name] = dataclasses.asdict(values[place])
+        value = values[place]
+        plain[kind][name] = dataclasses.asdict(value) if value else None
+        if isinstance(value, Result):
+            lost = value.failed + value.not_used
+            mean = value.of_answered.mean if value.of_answered else None
+            plain[kind][name] |= {"without_score": lost, "of_answered": mean}
     return plain | {"all": plain["all"][""]}

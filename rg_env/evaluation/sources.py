@@ -20,11 +20,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rg_env import yaml_text
 from rg_env.errors import SettingError, printable, shown
 from rg_env.evaluation.samples import TRUNCATED, Sample
 from rg_env.scoring.score import outcome_of
+from rg_env.yaml_text import YamlFault
 
-SUFFIXES = (".json", ".jsonl", ".jsonl.part")
+PART = ".part"
+"""Of a dump file that is being written, whose last line may be torn."""
+
+SUFFIXES = (".json", ".jsonl", f".jsonl{PART}")
 """Of the files that are looked at in a folder; a file that is named is read anyway."""
 
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
@@ -34,6 +39,12 @@ METRICS = "metrics.jsonl"
 """What the names of files of numbers end in: a line for each step."""
 
 NO_SAMPLES = ("ledger.json", METRICS)
+
+SETTINGS = ["model_name", "server_type", "extra_body", "eval_temperature"]
+SETTINGS += ["eval_completions", "eval_preset", "eval_level", "eval_seed", "tasks"]
+SETTINGS += ["num_eval_samples_per_task", "max_token_length", "eval_system_prompt"]
+SETTINGS += ["system_prompt", "scorer_fixes", "normalize_answers"]
+"""Of an evaluation, that are shown with its samples."""
 
 KB = 1024
 MAX_BYTES = 2**28
@@ -141,7 +152,6 @@ def _of_group(group: Row) -> Iterator[Row]:
             "level": group.get("level"),
             "gold_answer": group.get("gold_answer"),
             "time": group.get("time"),
-            "position": group.get("index"),
             "versions": group.get("versions"),
             **{key: rollout[key] for key in KEPT if key in rollout},
             "place": str(number + 1),
@@ -219,6 +229,21 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     return sorted(found, key=lambda file: (file.name, file))
 
 
+def settings_of(samples: Path) -> tuple[str, dict[str, Any]] | None:
+    """Return an evaluation's folder and settings, None where none stand beside it."""
+    path = samples.with_name("evaluate_config.yaml")
+    if samples.name != "samples.jsonl" or not path.is_file():
+        return None
+    try:
+        found = yaml_text.read(str(path))
+        values = {**found["openai"][0], **found["env"]}
+        shown = {name: values.get(name) for name in SETTINGS}
+    except (YamlFault, OSError, TypeError, LookupError):
+        return None  # damaged; the samples tell the rest
+    known = {name: value for name, value in shown.items() if value is not None}
+    return samples.parent.name, {**known, "versions": found.get("versions")}
+
+
 class Sources:
     """Reads the samples of files, one file at a time.
 
@@ -237,7 +262,7 @@ class Sources:
         self._first_unread: dict[str, str] = {}
         self._bytes = self._said_kb = 0
         self.unread: Counter[str] = Counter()
-        self.total_kb = sum(file.stat().st_size for file in files) // KB
+        self.total_kb = sum(_place_of(file).stat().st_size for file in files) // KB
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples.
@@ -283,9 +308,14 @@ class Sources:
         ]
 
 
+def _place_of(file: Path) -> Path:
+    """Return where a file is: one that was being written may be complete by now."""
+    return file if file.exists() or file.suffix != PART else file.with_suffix("")
+
+
 def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
     """Yield number, bytes and value of each line; of one document the number is 0."""
-    with file.open("rb") as opened:
+    with _place_of(file).open("rb") as opened:
         if isinstance(_parsed(opened.readline(MAX_BYTES)), Unreadable):
             opened.seek(0)
             value = _parsed(opened.read(MAX_BYTES))
@@ -294,5 +324,6 @@ def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
                 return
         opened.seek(0)
         for number, line in enumerate(iter(lambda: opened.readline(MAX_BYTES), b"")):
-            if line.strip():
+            is_torn = file.suffix == PART and not line.endswith(b"\n")
+            if line.strip() and not is_torn:
                 yield number + 1, len(line), _parsed(line)

@@ -33,38 +33,42 @@ class Result:
     Attributes:
         items: Items with a score.
         completions: Completions with a score.
-        score: Mean score of the completions.
-        by_task: The same, clustered by task; None of one task.
+        by_item: Mean score of the completions.
+        by_task: The same, clustered by task.
         right: Share of the completions whose score is 1.0, which is pass@1.
         best_of_k: Mean of the best score of k completions, without bias.
         pass_at_k: Chance that one of k completions is right, without bias.
         answered: Share of the completions that hold an answer.
         of_answered: Mean score of these.
-        truncated: Completions that were cut off.
+        truncated: Completions that were cut off; None where no file says so.
         failed: Completions without a score.
         not_used: Items that are not used.
     """
 
     items: int
     completions: int
-    score: Estimate
-    by_task: Estimate | None
+    by_item: Estimate
+    by_task: Estimate
     right: Estimate
     best_of_k: Estimate | None
     pass_at_k: Estimate | None
     answered: float
     of_answered: Estimate | None
-    truncated: int
+    truncated: int | None
     failed: int
     not_used: int
 
     def as_json(self) -> dict[str, Any]:
         """Return the same as JSON, with the mean score and its interval first."""
-        score = self.score
-        first = {"mean": score.mean, "low": score.low, "high": score.high}
         found = dataclasses.asdict(self)
-        del found["score"]
-        return first | found
+        by_item = found.pop("by_item")
+        first = {name: by_item[name] for name in ("mean", "low", "high")}
+        return {**first, **found, "by_task": _of_tasks(self) and found["by_task"]}
+
+
+def _of_tasks(row: Result) -> Estimate | None:
+    """Return what can be said of tasks like these, None of one task."""
+    return row.by_task if row.by_task.clusters > 1 else None
 
 
 def _score(sample: Sample) -> float:
@@ -98,7 +102,7 @@ def _of_k(
     return estimate([*best.values()], [*best]) if best else None
 
 
-def result_of(samples: Sequence[Sample], k: int) -> Result | None:
+def result_of(samples: Sequence[Sample], k: int = 1) -> Result | None:
     """Return what samples came to, None where none has a score.
 
     Args:
@@ -108,20 +112,20 @@ def result_of(samples: Sequence[Sample], k: int) -> Result | None:
     done = scored(samples)
     if not done:
         return None
-    score, answered = _mean(done), [s for s in done if s.is_answered]
+    by_item, answered = _mean(done), [s for s in done if s.is_answered]
     not_used = sum(sample.outcome == NOT_USED for sample in samples)
-    has_tasks = len(set(map(_task, done))) > 1
+    is_known = any("finish_reason" in sample.row for sample in samples)
     return Result(
-        items=score.clusters,
+        items=by_item.clusters,
         completions=len(done),
-        score=score,
-        by_task=_mean(done, cluster=_task) if has_tasks else None,
+        by_item=by_item,
+        by_task=_mean(done, cluster=_task),
         right=_mean(done, _right),
         best_of_k=_of_k(done, k, _score),
         pass_at_k=_of_k(done, k, _right),
         answered=len(answered) / len(done),
         of_answered=_mean(answered) if answered else None,
-        truncated=sum(sample.is_truncated for sample in done),
+        truncated=sum(s.is_truncated for s in samples) if is_known else None,
         failed=len(samples) - len(done) - not_used,
         not_used=not_used,
     )
@@ -162,16 +166,16 @@ class EvalSummary:
         if self.overall is not None:
             found = self.overall
             numbers |= {
-                "eval/mean_score": found.score.mean,
+                "eval/mean_score": found.by_item.mean,
                 # What the original calls the same number; a share of correct items it
                 # is not, as `train/percent_correct` is one of rollouts.
-                "eval/percent_correct": found.score.mean,
-                "eval/percent_correct_low": found.score.low,
-                "eval/percent_correct_high": found.score.high,
+                "eval/percent_correct": found.by_item.mean,
+                "eval/percent_correct_low": found.by_item.low,
+                "eval/percent_correct_high": found.by_item.high,
                 "eval/items": found.items,
                 "eval/right": found.right.mean,
                 "eval/answered": found.answered,
-                "eval/truncated": found.truncated,
+                "eval/truncated": found.truncated or 0,
             }
             others = {
                 "score_of_answered": found.of_answered,
@@ -181,7 +185,7 @@ class EvalSummary:
             numbers |= {f"eval/{n}": e.mean for n, e in others.items() if e is not None}
         for kind, group in (("category", self.by_category), ("task", self.by_task)):
             for name, value in group.items():
-                numbers[f"eval/{kind}/{name}"] = value.score.mean
+                numbers[f"eval/{kind}/{name}"] = value.by_item.mean
         numbers.update({f"eval/outcome/{k}": n for k, n in self.outcomes.items()})
         return numbers
 
@@ -222,9 +226,9 @@ class EvalSummary:
         of_k = [row.best_of_k, row.pass_at_k] if self.k > 1 else []
         return [
             str(row.items),
-            _shown(row.score),
-            _interval(row.score),
-            _interval(row.by_task),
+            _shown(row.by_item),
+            _interval(row.by_item),
+            _interval(_of_tasks(row)),
             *map(_shown, [row.right, *of_k]),
             f"{row.answered:.0%}",
             _shown(row.of_answered),

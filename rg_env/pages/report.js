@@ -1,5 +1,5 @@
 // What the page of a report does. Data comes as calls of REPORT from scripts beside it:
-// overview at the start, samples and texts when they are looked at. Every text goes
+// overview at the start, all else when it is looked at. Every text goes
 // into the page as a text node.
 "use strict";
 
@@ -8,7 +8,7 @@ const REPORT = (() => {
   const DEFAULTS = { a: ALL, b: NONE, task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
   const state = { ...DEFAULTS };
   const tables = {}, charts = [], chunks = new Map();
-  let data, samples, hits = [], ticket = 0, differing = null;
+  let data, cells, metrics, samples, hits = [], ticket = 0, differing = null;
 
   // -- texts and elements ------------------------------------------------------------
 
@@ -44,13 +44,10 @@ const REPORT = (() => {
   const runName = (run) => (run === ALL ? "all runs" : data.runs[run].name);
   const isPair = () => state.b !== NONE && state.a !== ALL && state.a !== state.b;
 
+  const byPlace = (rows) => new Map(rows.map((row) => [`${row[0]},${row[1]}`, row]));
   function sums(run, task) {
-    const found = Object.fromEntries(data.columns.map((name) => [name, 0]));
-    for (const cell of data.cells) {
-      if ((run !== ALL && cell[0] !== run) || (task !== ALL && cell[1] !== task)) continue;
-      data.columns.forEach((name, k) => { found[name] += cell[k + 2]; });
-    }
-    return found;
+    const of = run === ALL || task === ALL ? data.totals : cells, row = of.get(`${run},${task}`);
+    return Object.fromEntries(data.columns.map((name, k) => [name, row ? row[k + 2] : 0]));
   }
 
   function figures(s) {
@@ -111,8 +108,7 @@ const REPORT = (() => {
     const open = (row) => choose({ task: row.task, outcome: ALL, differ: false }, true);
     const columns = [{ title: "task", data: "name", render: (v, type, row) => (type === "display" ? link(v, () => open(row)) : visible(v)) }];
     if (data.tasks.some((task) => task[1])) columns.push({ title: "category", data: "category", render: asText });
-    const ofA = isPair() ? " A" : "";
-    columns.push({ title: `rollouts${ofA}`, data: "samples", className: "n", render: numeric(whole) });
+    columns.push({ title: isPair() ? "rollouts A" : "rollouts", data: "samples", className: "n", render: numeric(whole) });
     columns.push({ title: isPair() ? "score A" : "score", data: "score", className: "n", render: (v, type) => (type === "display" ? scoreCell([v]) : known(v) ? v : -1) });
     if (isPair()) {
       columns.push({ title: "score B", data: "b", className: "n", render: numeric(points) });
@@ -120,8 +116,8 @@ const REPORT = (() => {
       columns.push({ title: "they disagree", data: "differs", className: "n", columnControl: [], render: (v, type, row) => (type !== "display" ? (known(v) ? v : -1)
         : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.task, outcome: ALL, differ: true }, true))) });
     }
-    for (const [key, label, form] of FIGURES) {
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label + ofA, data: key, className: "n", render: numeric(form), ...(isPair() ? { columnControl: [] } : {}) });
+    for (const [key, label, form] of isPair() ? [] : FIGURES) { // the cards have those of both
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form) });
     }
     table("task-rows", columns, rows, { order: [[0, "asc"]] });
   }
@@ -138,9 +134,9 @@ const REPORT = (() => {
     table("run-rows", columns, rows, { order: [] });
   }
 
-  function plainTable(box, heads, rows) {
-    const head = heads.map((text, k) => el("th", { class: k > 1 && "n", scope: "col" }, text));
-    const cell = (value, k) => el("td", { class: k > 1 && typeof value === "string" && "n" }, value);
+  function plainTable(box, heads, rows, texts = 2) {
+    const head = heads.map((text, k) => el("th", { class: k >= texts && typeof rows[0]?.[k] === "string" && "n", scope: "col" }, text));
+    const cell = (value, k) => el("td", { class: k >= texts && typeof value === "string" && "n" }, value);
     byId(box).replaceChildren(el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map(cell))))));
   }
 
@@ -160,7 +156,7 @@ const REPORT = (() => {
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const HUES = ["--a", "--b", "--right", "--wrong", "--partial", "--none"];
 
-  function chart(box, title, x, lines, { time = false, isShare = false, steps = false, names = null } = {}) {
+  function chart(box, title, x, lines, { isShare = false, steps = false, names = null } = {}) {
     const figure = el("figure", {}, el("figcaption", {}, title));
     byId(box).append(figure);
     const axis = { stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };
@@ -169,35 +165,30 @@ const REPORT = (() => {
       value: (_, v) => (known(v) ? (isShare ? v.toFixed(3) : Number(v.toPrecision(4))) : "–"), ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: strokes[(hue ?? k) % strokes.length] + "33" } : {}) }));
     const top = (u, low, high) => (isShare && !steps ? [0, 1] : [Math.min(0, low || 0), (high || 1) * 1.05]);
     const label = (v) => (names ? names(v) : v);
-    charts.push(new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, scales: { x: { time }, y: { range: top } },
+    charts.push(new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, scales: { x: { time: false }, y: { range: top } },
       axes: [{ ...axis, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52 }],
-      series: [{ label: "at", ...(names || !time ? { value: (_, v) => (known(v) ? label(v) : "–") } : {}) }, ...series] }, [x, ...lines.map((line) => line[2])], figure));
+      series: [{ label: "at", value: (_, v) => (known(v) ? label(v) : "–") }, ...series] }, [x, ...lines.map((line) => line[2])], figure));
   }
 
   function chosenRuns() {
     return isPair() ? [state.a, state.b] : state.a !== ALL ? [state.a] : data.runs.map((_, k) => k).slice(0, HUES.length);
   }
 
+  const STEPS = { "train/mean_score": "mean score", "train/groups_with_variance": "share of groups with variance", "train/level": "mean level",
+    "train/completion_tokens": "mean length, tokens", "train/truncated": "share truncated", "eval/mean_score": "mean score of evaluations" };
+
   function showCharts() {
     charts.splice(0).forEach((one) => one.destroy());
     byId("curve-charts").replaceChildren();
     byId("histograms").replaceChildren();
-    const runs = chosenRuns().filter((run) => data.runs[run].curves);
-    const axis = runs.length && data.runs[runs[0]].curves.axis;
-    const alike = runs.filter((run) => data.runs[run].curves.axis === axis);
-    for (const [key, title] of [["score", "mean score"], ["variance", "share of groups with variance"], ["level", "mean level"], ["length", `mean length, ${data.unit}`], ["truncated", "share truncated"]]) {
-      const of = alike.filter((run) => data.runs[run].curves[key].some(known));
+    const ofRuns = chosenRuns().map((run) => data.runs[run].name), key = byId("metric").value;
+    const all = key && metrics ? metrics : data.metrics, own = ofRuns.flatMap((name) => all.filter((one) => one.name === name));
+    const numbers = (own.length ? own : all).slice(0, HUES.length);
+    for (const name of key ? [key] : [...new Set(numbers.flatMap((one) => Object.keys(one.values)))]) {
+      const of = numbers.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
       if (!of.length) continue;
-      const [x, ...lines] = uPlot.join(of.map((run) => [data.runs[run].curves.x, data.runs[run].curves[key]]));
-      chart("curve-charts", `${title} over ${axis === "time" ? "time" : "items"}`, x, of.map((run, k) => [runName(run), alike.indexOf(run), lines[k]]), { time: axis === "time", isShare: key !== "length" });
-    }
-    const key = byId("metric") && byId("metric").value;
-    const USUAL = /mean_score$|groups_with_variance$|avg_complexity$|completion_lengths_mean$|finish_reason_length$/;
-    const keys = [...new Set(data.metrics.flatMap((of) => Object.keys(of.values)))];
-    for (const name of keys.filter((k) => (key ? k === key : USUAL.test(k))).slice(0, 8)) {
-      const of = data.metrics.filter((one) => one.values[name]);
       const [x, ...lines] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
-      chart("curve-charts", `${name} over steps`, x, of.map((one, k) => [one.name, k, lines[k]]));
+      chart("curve-charts", `${STEPS[name] || name} over steps`, x, of.map((one, k) => [one.name, own.length ? ofRuns.indexOf(one.name) : k, lines[k]]), { isShare: /score|variance|level/.test(name) });
     }
     for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
     const drawn = isPair() ? [state.a, state.b] : [state.a];
@@ -210,7 +201,7 @@ const REPORT = (() => {
       if (!shares.some((of) => of.some((v) => v > 0))) continue;
       chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), drawn.map((run, k) => [runName(run), k, shares[k]]), { isShare: true, steps: true, names: label });
     }
-    byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !keys.length;
+    byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !data.numbers.length;
     byId("distributions").parentElement.hidden = !byId("histograms").children.length;
     byId("runs").parentElement.hidden = data.runs.length < 2;
     for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash).parentElement.hidden;
@@ -229,6 +220,7 @@ const REPORT = (() => {
     return loading.get(file);
   }
   const getSamples = () => load("samples.js");
+  const getCells = () => (state.a === ALL ? null : load("cells.js"));
   const chunkOf = (i) => { let k = samples.starts.length - 1; while (samples.starts[k] > i) k -= 1; return k + 1; };
   async function getChunk(number) {
     const file = `texts-${String(number).padStart(4, "0")}.js`;
@@ -292,7 +284,7 @@ const REPORT = (() => {
   async function find() {
     const mine = ++ticket;
     byId("found").textContent = "Loading …";
-    await getSamples();
+    await Promise.all([getSamples(), getCells()]);
     if (isPair() && !differing) { findDifferences(); showTasks(); }
     let found = [];
     for (let i = 0; i < samples.run.length; i += 1) if (isHit(i)) found.push(i);
@@ -444,7 +436,13 @@ const REPORT = (() => {
     if (goes) byId("rollouts").scrollIntoView({ block: "start" });
   }
 
-  function showOverview() { showCards(); showTasks(); showOutcomes(); showCharts(); }
+  async function showOverview() {
+    await getCells();
+    showCards();
+    showTasks();
+    showOutcomes();
+    showCharts();
+  }
 
   function select(id, label, first, names, change) {
     const options = [[NONE, first], ...names.map((name, k) => [k, name])].map(([value, text]) => el("option", { value }, text));
@@ -459,7 +457,7 @@ const REPORT = (() => {
   function controls() {
     const names = data.runs.map((run) => run.name), sections = [...document.querySelectorAll("h2")];
     document.querySelector("nav").append(...sections.map((h) => el("a", { href: `#${h.id}` }, h.textContent)), el("span", { class: "pair" },
-      select("run-a", "A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "beside B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
+      select("run-a", "run or model A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "beside B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
     document.querySelector(".pair").hidden = data.runs.length < 2;
     const level = (id, key, label) => el("label", {}, `${label} `, el("input", { id, type: "number", min: 0, max: 1, step: 0.05, size: 4, input: later((value) => choose({ [key]: value }, false)) }));
     byId("filters").append(select("by-task", "task", "all", data.tasks.map((task) => task[0]), (task) => choose({ task }, false)),
@@ -468,8 +466,9 @@ const REPORT = (() => {
       el("label", {}, el("input", { id: "by-difference", type: "checkbox", change: (event) => choose({ differ: event.target.checked }, false) }), " A and B disagree"),
       el("button", { type: "button", click: find }, "Show rollouts"));
     byId("filters").addEventListener("change", () => { if (!samples) find(); });
-    const keys = [...new Set(data.metrics.flatMap((of) => Object.keys(of.values)))].sort();
-    if (keys.length) byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: showCharts }, el("option", { value: "" }, "the usual ones"), ...keys.map((key) => el("option", { value: key }, key)))));
+    const drawn = async () => { await load("metrics.js"); showCharts(); };
+    byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))));
+    byId("metric-choice").hidden = !data.numbers.length;
     document.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (by && state.open !== NONE && !event.ctrlKey && !event.altKey && !event.metaKey && !event.target.closest("input, select, pre")) move(by);
@@ -491,19 +490,22 @@ const REPORT = (() => {
   function about() {
     const runs = data.runs.length === 1 ? "1 run" : `${whole(data.runs.length)} runs`;
     byId("about").append(visible(`${whole(data.samples)} rollouts of ${runs} in ${whole(data.files)} files of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
-    for (const said of data.unread) byId("about").after(el("p", {}, `Not read: ${said}`));
-    if (data.alarms.length) plainTable("alarm-rows", ["alarm", "task", "count", "examples"], data.alarms.map(([name, task, count, examples]) => [name, task, whole(count), el("span", {}, ...examples.flatMap((text) => [el("code", {}, text), " "]))]));
+    const folded = data.settings.map(([name, values]) => el("details", {}, el("summary", {}, `Settings of ${name}`), el("pre", {}, Object.entries(values).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n"))));
+    byId("about").after(...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, said)), ...folded);
+    byId("alarms").parentElement.hidden = !data.alarms.length;
+    plainTable("alarm-rows", ["run", "alarm", "task", "times", "newest, and examples"], data.alarms.map(([run, name, task, count, said, examples]) => [run, name, task, whole(count), el("div", {}, said, ...examples.map((text) => el("div", {}, el("code", {}, text))))]), 3);
   }
 
   return {
-    overview(given) {
-      data = given;
+    async overview(given) {
+      data = { ...given, totals: byPlace(given.totals) };
       DataTable.ext.errMode = "throw";
       about();
       controls();
       if (data.runs.length === 2) Object.assign(state, { a: 0, b: 1 });
       const goes = read();
       for (const key of ["a", "b"]) byId(`run-${key}`).value = state[key];
+      await getCells();
       showCards();
       showTasks();
       document.body.dataset.table = performance.now().toFixed(0);
@@ -515,6 +517,8 @@ const REPORT = (() => {
       addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); if (read()) choose({}, true); if (state.open !== NONE) show(state.open); });
       document.body.dataset.ready = performance.now().toFixed(0);
     },
+    cells(given) { cells = byPlace(given); },
+    metrics(given) { metrics = given; },
     samples(given) { samples = given; },
     texts(given) { chunks.set(given.number, given); },
   };

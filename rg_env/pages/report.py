@@ -3,6 +3,8 @@
     index.html                  the page, with its style
     report.js                   what the page does
     overview.js                 numbers and curves, all that is read before a click
+    cells.js                    numbers by run and task, read when a run is chosen
+    metrics.js                  all numbers of steps, read when one of them is chosen
     samples.js                  columns of all samples, read when they are looked for
     texts-0001.js ...           their texts, read when one is opened
     datatables.*, uplot.*       tables and charts, copied from installed packages
@@ -20,11 +22,11 @@ import contextlib
 import importlib.util
 import json
 import logging
-import math
 import re
 import shlex
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -35,8 +37,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env import ending
 from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.sources import METRICS, Sources, files_of
+from rg_env.evaluation.sources import Sources, files_of, settings_of
 from rg_env.pages.report_tally import Names, ReportTally
+from rg_env.pages.run_metrics import RunMetrics, read_all_metrics
 from rg_env.reports.progress_bar import WorkProgress
 
 logger = logging.getLogger(__name__)
@@ -51,9 +54,6 @@ LONGEST_TEXT = 32_000
 """Characters; the middle of a longer one is left out, with a word that says so."""
 
 CHUNK_CHARS = 2**20
-MOST_CURVE_VALUES = 4_000
-"""Of the numbers of a run, before any is left out."""
-
 PROGRAM = "python reasoning_gym_environment.py"
 DUMP_NAME = re.compile(r"_(?:FAILED_|UNSENT_)?rollouts_([0-9a-f-]{36})_")
 LIBRARIES = {
@@ -68,10 +68,6 @@ SHOWN: tuple[str, ...]
 SHOWN = ("scores", "formats", "normalized", "reward", "changes", "reason")
 SHOWN += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
 """What the reader shows of a sample's row as it stands there."""
-
-
-Alarm = tuple[str, str, int, Sequence[str]]
-"""What somebody should look at: its name, the task, how often, some examples."""
 
 
 # -- one sample ------------------------------------------------------------------------
@@ -190,31 +186,6 @@ def _copy_libraries(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _metrics(path: Path) -> dict[str, Any]:
-    """Return the numbers of a file of metrics by name, so many steps as are drawn."""
-    steps: list[dict[str, Any]] = []
-    with path.open("rb") as lines:
-        for line in lines:
-            with contextlib.suppress(ValueError):  # a torn line
-                value = json.loads(line)
-                if isinstance(value, dict) and _finite(value.get("step")) is not None:
-                    steps.append(value)
-    keys = {key for step in steps for key in step if _finite(step[key]) is not None}
-    # A hundred tasks are the table, and not a hundred curves.
-    names = sorted(k for k in keys - {"step", "time"} if "/task/" not in k)
-    steps = steps[:: max(1, len(steps) * len(names) // MOST_CURVE_VALUES)]
-    return {
-        "name": path.name.removesuffix(METRICS)[:8] or path.parent.name,
-        "steps": [step["step"] for step in steps],
-        "values": {key: [_finite(step.get(key)) for step in steps] for key in names},
-    }
-
-
-def _finite(value: Any) -> float | None:
-    is_number = type(value) in (int, float) and math.isfinite(value)
-    return float(f"{value:.5g}") if is_number else None
-
-
 @contextlib.contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
     """Have a folder filled beside its place, and put there when it is whole.
@@ -255,6 +226,27 @@ def _shown(paths: Sequence[str]) -> list[str]:
     return names[:2] + more
 
 
+def _notes(dumped: Mapping[str, int], metrics: Sequence[RunMetrics]) -> list[str]:
+    """Return what is to be known of runs of which not all is in the files.
+
+    Args:
+        dumped: Run to rollouts in its dump files.
+        metrics: Of all runs.
+    """
+    scored = {run.name: run.scored for run in metrics}
+    found = []
+    for name, count in dumped.items():
+        of = scored.get(name)
+        if of is None:
+            end = "perhaps not all; curves and alarms are in its file of metrics"
+            found.append(f"{name}: its dump files hold groups that were kept, {end}")
+        elif of > count:
+            said = f"its dump files hold {count:,} of {of:,} scored rollouts: numbers"
+            end = "and tables are of these, curves and alarms of all"
+            found.append(f"{name}: {said} {end}")
+    return found
+
+
 def _write_page(folder: Path, **values: Any) -> None:
     """Write the page and our script."""
     here = Path(__file__).parent
@@ -272,7 +264,6 @@ def write_report(
     *,
     title: str = "",
     note: str = "",
-    alarms: Sequence[Alarm] = (),
     shows_progress: bool = False,
 ) -> int:
     """Write a report of files; one that was there is replaced when it is whole.
@@ -284,7 +275,6 @@ def write_report(
         folder: Where it goes.
         title: Its heading; the paths if empty.
         note: A sentence below that.
-        alarms: What it shows first.
         shows_progress: Whether standard error says how far it is.
 
     Returns:
@@ -297,42 +287,44 @@ def write_report(
         Stopped: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
-    metrics = [_metrics(file) for file in files if file.name.endswith(METRICS)]
     sources = Sources(files)
-    tally = ReportTally()
+    tally, dumped = ReportTally(), Counter[str]()
     with _new_folder(folder) as new:
         texts = _Texts(new)
         for sample in _with_progress(sources) if shows_progress else sources.samples():
-            tally.add(sample, _run_of(sample.row))
+            run = _run_of(sample.row)
+            tally.add(sample, run)
+            dumped[run] += DUMP_NAME.search(str(sample.row.get("source"))) is not None
             texts.add(sample.row)
         texts.flush()
+        metrics = read_all_metrics(files)  # last: they know of no less than the dumps
         if not len(tally) and not metrics:
             said = "; ".join(sources.unread_said()) or "they are empty"
             raise SettingError(f"report: no completion in {', '.join(paths)}: {said}")
         overview = {
             **tally.overview(),
-            "metrics": [one for one in metrics if one["steps"]],
-            "alarms": alarms,
+            "metrics": [one.curves(usual=True) for one in metrics],
+            "numbers": sorted({key for one in metrics for key in one.values}),
+            "alarms": [row for one in metrics for row in one.alarms],
+            "settings": [found for file in files if (found := settings_of(file))],
+            "notes": _notes(+dumped, metrics),
             "paths": _shown(paths),
             "files": len(files),
             "unread": sources.unread_said(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         }
         _script(new / "overview.js", "overview", overview)
+        _script(new / "cells.js", "cells", tally.cells())
+        _script(new / "metrics.js", "metrics", [m.curves(usual=False) for m in metrics])
         columns = {**tally.columns(), "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _copy_libraries(new)
-        _write_page(new, title=title or "Report", note=note, has_alarms=bool(alarms))
+        _write_page(new, title=title or "Report", note=note)
     return len(tally)
 
 
 def report_of(
-    paths: Sequence[Path],
-    folder: Path,
-    *,
-    title: str,
-    is_simulated: bool = False,
-    alarms: Sequence[Alarm] = (),
+    paths: Sequence[Path], folder: Path, *, title: str, is_simulated: bool = False
 ) -> Path | None:
     """Write the report that a command ends with; see `write_report`.
 
@@ -343,7 +335,7 @@ def report_of(
     note = SIMULATED if is_simulated else ""
     try:
         if there:
-            write_report(there, folder, title=title, note=note, alarms=alarms)
+            write_report(there, folder, title=title, note=note)
             return folder / "index.html"
     except (OSError, SettingError) as error:
         logger.error("the report %s cannot be written: %s", folder, error)

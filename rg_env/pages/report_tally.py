@@ -6,7 +6,6 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from rg_env.evaluation.samples import Sample
@@ -17,19 +16,19 @@ PREVIEW_CHARS = 48
 BINS = 20
 """Of a histogram of scores or levels; lengths have one for half a power of two."""
 
-POINTS = 800
-"""Of the curves of one number in all runs together."""
-MOST_POINTS = 60
-
 COLUMNS: tuple[str, ...]
 COLUMNS = ("samples", "scored", "right", "answered", "score", "length", "levels")
 COLUMNS += ("level", "ends", "truncated", "groups", "varied")
 """What is summed up by run and task; `ends` counts the samples of which it is known why
 they ended, `groups` those of several scores, `varied` those whose scores differ."""
 
-CURVES = ("score", "variance", "level", "length", "truncated")
 UNKNOWN = -1.0
+ALL = -1
+"""Stands for all runs, or all tasks."""
+
 Numbers = dict[str, Any]
+Sums = dict[tuple[float, float], dict[str, float]]
+"""By run and task."""
 
 
 class Names:
@@ -52,23 +51,25 @@ def _number(value: Any) -> float:
     return float(value) if is_number else UNKNOWN
 
 
-def _time(value: Any) -> float:
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except (TypeError, ValueError):
-        return UNKNOWN
-
-
 def _short(value: float) -> float | int:
     # A score of less than 1 does not become one of 1.
     rounded = min(round(value, 4), 0.9999) if value < 1 else round(value, 4)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    """Return the mean of the values that are known."""
-    found = [value for value in values if value != UNKNOWN]
-    return _short(math.fsum(found) / len(found)) if found else None
+def _totals(sums: Sums) -> Sums:
+    """Return the sums of each run, of each task and of all."""
+    found: Sums = {}
+    for (run, task), of in sums.items():
+        for place in ((run, ALL), (ALL, task), (ALL, ALL)):
+            total = found.setdefault(place, dict.fromkeys(COLUMNS, 0.0))
+            for name, value in of.items():
+                total[name] += value
+    return found
+
+
+def _rows(sums: Sums) -> list[list[float | int]]:
+    return [[*map(_short, [*place, *of.values()])] for place, of in sums.items()]
 
 
 class ReportTally:
@@ -109,8 +110,6 @@ class ReportTally:
             "level": _number(row.get("level")),
             "tokens": _number(row.get("completion_tokens")),
             "characters": len(text) if isinstance(text, str) else UNKNOWN,
-            "time": _time(row.get("time")),
-            "position": _number(row.get("position")),
         }
         for name, value in values.items():
             self._columns[name].append(value)
@@ -126,8 +125,8 @@ class ReportTally:
         self._unit = "characters" if UNKNOWN in self._columns["tokens"] else "tokens"
         self._columns["length"] = self._columns[self._unit]
         self._columns["variance"] = self._variances()
+        self._sums = self._summed()
         tasks = self._tasks.by_name.items()
-        points = min(MOST_POINTS, max(12, POINTS // max(1, len(self._runs))))
         members: defaultdict[float, list[int]] = defaultdict(list)
         for i, run in enumerate(self._columns["run"]):
             members[run].append(i)
@@ -138,9 +137,9 @@ class ReportTally:
             "tasks": [[name, self._categories.get(k, "")] for name, k in tasks],
             "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes.by_name],
             "columns": COLUMNS,
-            "cells": self._cells(),
+            "totals": _rows(_totals(self._sums)),
             "runs": [
-                {"name": name, **self._run(members[k], points)}
+                {"name": name, **self._run(members[k])}
                 for name, k in self._runs.by_name.items()
             ],
             "versions": list(self._versions.by_name),
@@ -163,14 +162,13 @@ class ReportTally:
                 found[first[group]] = max(of) - min(of) > 1e-9
         return found
 
-    def _cells(self) -> list[list[float | int]]:
-        """Return run, task and sums of every task of a run."""
-        cells: dict[tuple[float, float], Numbers] = {}
+    def _summed(self) -> Sums:
+        found: Sums = {}
         names = "run task score outcome answered length level truncated variance"
         right = self._outcomes.number("right")
         columns = zip(*(self._columns[name] for name in names.split()), strict=True)
         for run, task, score, outcome, answered, length, level, cut, varied in columns:
-            sums = cells.setdefault((run, task), dict.fromkeys(COLUMNS, 0.0))
+            sums = found.setdefault((run, task), dict.fromkeys(COLUMNS, 0.0))
             is_scored = score != UNKNOWN
             for name, value in (
                 ("samples", 1),
@@ -187,9 +185,7 @@ class ReportTally:
                 ("varied", max(0, varied)),
             ):
                 sums[name] += value
-        return [
-            [*map(_short, [*place, *sums.values()])] for place, sums in cells.items()
-        ]
+        return found
 
     def _interval(self, members: Sequence[int]) -> list[float] | None:
         score, items = self._columns["score"], self._columns["item"]
@@ -199,7 +195,7 @@ class ReportTally:
         found = estimate([score[i] for i in scored], [items[i] for i in scored])
         return [_short(found.low), _short(found.high)]
 
-    def _run(self, members: Sequence[int], points: int) -> Numbers:
+    def _run(self, members: Sequence[int]) -> Numbers:
         outcomes = Counter(self._columns["outcome"][i] for i in members)
         return {
             "items": len({self._columns["item"][i] for i in members}),
@@ -209,7 +205,6 @@ class ReportTally:
                 name: self._histogram(members, name)
                 for name in ("score", "level", "length")
             },
-            "curves": self._curves(members, points),
         }
 
     def _histogram(self, members: Sequence[int], name: str) -> list[int]:
@@ -224,34 +219,9 @@ class ReportTally:
         )
         return [counts[k] for k in range(max(counts, default=-1) + 1)]
 
-    def _curves(self, members: Sequence[int], points: int) -> Numbers | None:
-        """Return means over time, or over the stream of items.
-
-        None where the files say neither, as those of evaluations.
-        """
-        for axis in ("time", "position"):
-            places = self._columns[axis]
-            if all(places[i] != UNKNOWN for i in members):
-                break
-        else:
-            return None
-        groups: defaultdict[float, list[int]] = defaultdict(list)
-        for i in sorted(members, key=lambda i: places[i]):
-            groups[self._columns["group"][i]].append(i)
-        ordered = list(groups.values())
-        size = max(1, -(-len(ordered) // points))
-        parts: defaultdict[float | None, list[int]] = defaultdict(list)
-        for k in range(0, len(ordered), size):
-            part = [i for group in ordered[k : k + size] for i in group]
-            parts[_mean(places[i] for i in part)] += part
-        return {
-            "axis": axis,
-            "x": list(parts),
-            **{
-                name: [_mean(self._columns[name][i] for i in p) for p in parts.values()]
-                for name in CURVES
-            },
-        }
+    def cells(self) -> list[list[float | int]]:
+        """Return run, task and sums of every task of a run; after the overview."""
+        return _rows(self._sums)
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of all samples, which the reader filters."""

@@ -102,11 +102,10 @@ _OF_OUTCOME = {
     "rejected": "rejections",
 }
 
-Example = dict[str, Any]
-Ring = tuple[str, str, str, Sequence[Example]]
+Ring = tuple[str, str, str, Sequence[str]]
 """Alarm, task, sentence, examples."""
 
-Flags = dict[str, tuple[int, Example]]
+Flags = dict[str, tuple[int, str]]
 """By rate, how many rollouts of a group count for it, and the last of them."""
 
 
@@ -117,23 +116,14 @@ class AlarmRow:
     Attributes:
         count: How often it rang.
         said: Its newest sentence.
-        examples: The newest ones: answer, score, outcome, finish_reason, gold_answer,
-            and index, seed and level of the item.
+        examples: The newest ones: answer, gold answer, score, outcome and seed.
     """
 
     name: str
     task: str
     count: int = 0
     said: str = ""
-    examples: list[Example] = dataclasses.field(default_factory=list)
-
-    @property
-    def texts(self) -> list[str]:
-        """What it says, and the answers of its examples with their scores."""
-        answers = [
-            f"{one.get('answer')!r}: {one.get('score')}" for one in self.examples
-        ]
-        return [self.said, *answers]
+    examples: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -145,7 +135,7 @@ class _Recent:
     flags: deque[tuple[Flags, int]] = dataclasses.field(
         default_factory=lambda: deque(maxlen=WINDOW)
     )
-    rewarded: deque[tuple[str, dict[str, Example]]] = dataclasses.field(
+    rewarded: deque[tuple[str, dict[str, str]]] = dataclasses.field(
         default_factory=lambda: deque(maxlen=WINDOW)
     )
 
@@ -180,17 +170,14 @@ def _means_over(groups: Sequence[_Means]) -> _Means:
     )
 
 
-def _example(group: GroupRecord, rollout: RolloutRecord) -> Example:
-    answer, gold, origin = rollout.answer, group.gold_answer, group.provenance
-    return {
-        "answer": None if answer is None else answer[:EXAMPLE_CHARS],
-        "score": rollout.score,
-        "outcome": rollout.outcome,
-        "finish_reason": rollout.finish_reason,
-        "gold_answer": None if gold is None else str(gold)[:EXAMPLE_CHARS],
-        **({} if origin is None else {"index": origin.index, "seed": origin.seed}),
-        "level": group.level,
-    }
+def _example(group: GroupRecord, rollout: RolloutRecord) -> str:
+    answer, gold = (
+        "none" if text is None else repr(str(text)[:EXAMPLE_CHARS])
+        for text in (rollout.answer, group.gold_answer)
+    )
+    seed = "" if group.provenance is None else f", seed {group.provenance.seed}"
+    said = f"{rollout.score:.4g}, {rollout.outcome}{seed}"
+    return f"answer {answer}, gold answer {gold}: {said}"
 
 
 def logprobs_fit(mean: float | None) -> bool:
@@ -207,7 +194,7 @@ def _flags(group: GroupRecord, means: Sequence[float | None]) -> Flags:
         if i < len(means) and not logprobs_fit(means[i]):
             found.append("logprobs")
         for name in found:
-            count, _ = flags.get(name, (0, {}))
+            count, _ = flags.get(name, (0, ""))
             flags[name] = (count + 1, _example(group, rollout))
     return flags
 
@@ -221,6 +208,7 @@ class Alarms:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
+        self._told = 0
         self._recent: dict[str, _Recent] = {}
         self._rows: dict[tuple[str, str], AlarmRow] = {}
         self._quiet_until: dict[tuple[str, str], int] = {}
@@ -253,9 +241,12 @@ class Alarms:
         ]
         return [line for ring in rung for line in self._ring(*ring)]
 
-    def shown(self) -> list[tuple[str, str, int, list[str]]]:
-        """Return name, task, count and texts of each row, as a report takes them."""
-        return [(row.name, row.task, row.count, row.texts) for row in self.rows()]
+    def news(self) -> list[Any]:
+        """Return the fields of all rows, [] if none has rung since the last call."""
+        told, self._told = self._told, self.counts.total()
+        if told == self._told:
+            return []
+        return [dataclasses.astuple(row) for row in self.rows()]
 
     def rows(self) -> list[AlarmRow]:
         """Return a row for each alarm and task that rang, the commonest first."""
@@ -267,7 +258,7 @@ class Alarms:
         return ["alarm", "task", "count", "newest"], rows
 
     def _ring(
-        self, name: str, task: str, said: str, examples: Sequence[Example]
+        self, name: str, task: str, said: str, examples: Sequence[str]
     ) -> Iterator[str]:
         """Count an alarm, unless it rang lately; yield the line worth saying."""
         now = self._recent[task].groups

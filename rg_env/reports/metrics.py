@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from rg_env.reports.alarms import Alarms
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
+from rg_env.rollouts.shaping import has_variance
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.tasks.feedback import Feedback
 
@@ -60,6 +61,8 @@ class Metrics:
         tasks: Sums by task.
         events: Other things worth counting (retries, prompts too long), by name.
         alarms: What looks wrong in the scores.
+        correct_since_log: 1.0 for each rollout since the last log that counts as
+            correct, 0.0 for the others.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -70,6 +73,8 @@ class Metrics:
         self.events: Counter[str] = Counter()
         self.alarms = Alarms()
         self._outcomes_logged: Counter[str] = Counter()
+        self.correct_since_log: list[float] = []
+        self._since_log: defaultdict[str, list[float]] = defaultdict(list)
 
     def record_group(self, group: GroupRecord) -> None:
         """Count the rollouts of one scored group."""
@@ -80,6 +85,16 @@ class Metrics:
             tally.score_sum += rollout.score
             self.outcomes[rollout.outcome] += 1
             self.task_outcomes[group.task, rollout.outcome] += 1
+        rewards = [rollout.reward for rollout in group.rollouts]
+        self.correct_since_log += group.correct
+        new = self._since_log
+        new["train/mean_score"] += group.scores
+        new["train/groups_with_variance"].append(has_variance(rewards))
+        if group.level is not None:
+            new["train/level"].append(group.level)
+        for rollout in group.rollouts:
+            new["train/completion_tokens"].append(rollout.completion_tokens)
+            new["train/truncated"].append(rollout.finish_reason == "length")
 
     @property
     def groups(self) -> int:
@@ -118,13 +133,17 @@ class Metrics:
         return worth_saying
 
     def wandb_scalars(self) -> dict[str, float]:
-        """Return the ledger's totals and the outcomes' shares since the last call."""
+        """Return the ledger's totals, and shares and means since the last call."""
         scalars = self.ledger.scalars()
         scalars.update({f"events/{name}": n for name, n in self.events.items()})
         new = self.outcomes - self._outcomes_logged
         total = sum(new.values())
         scalars.update({f"outcomes/{name}": n / total for name, n in new.items()})
         self._outcomes_logged = self.outcomes.copy()
+        scalars["train/rollouts_scored"] = self.outcomes.total()
+        since = {**self._since_log, "train/percent_correct": self.correct_since_log}
+        scalars.update({n: statistics.fmean(of) for n, of in since.items() if of})
+        self._since_log, self.correct_since_log = defaultdict(list), []
         return scalars
 
     def group_line(self, group: GroupRecord) -> str:
@@ -155,29 +174,18 @@ class Metrics:
 
 
 def run_numbers(
-    metrics: Metrics,
-    feedback: Feedback,
-    correct: Sequence[float],
-    scores: Sequence[float],
-    events: Mapping[str, int],
+    metrics: Metrics, feedback: Feedback, events: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return name and value of each number.
 
     Args:
         metrics: Counts of the rollouts; its events take up the others.
         feedback: Levels and weights.
-        correct: 1.0 or 0.0 for each rollout since the last call: is it correct.
-        scores: Their scores, in [0, 1].
         events: What others have counted since the run began.
     """
-    numbers: dict[str, Any] = {}
-    if correct:
-        numbers["train/percent_correct"] = statistics.fmean(correct)
-    if scores:
-        numbers["train/mean_score"] = statistics.fmean(scores)
     for name, count in events.items():
         metrics.events[name] = count
-    numbers.update(metrics.wandb_scalars())
+    numbers: dict[str, Any] = metrics.wandb_scalars()
     numbers.update({f"alarms/{name}": n for name, n in metrics.alarms.counts.items()})
     if feedback.moves_something:
         stats = feedback.stats()

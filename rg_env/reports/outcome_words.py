@@ -18,6 +18,10 @@ OUTCOMES: Mapping[str, str] = {
     "scorer_error": "the library's scorer failed on the answer",
     "rejected": "not what a correct answer holds",
     "timeout": "scoring the answer took too long",
+    "request_failed": "no reply of the inference server; no score, which is not 0",
+    "unscored": "the file or the workers give no score, which is not 0",
+    "unmatched": "the library makes another item there; no score, which is not 0",
+    "not_used": "its reference answer is wrong, or the item has none; no score",
 }
 """Outcome of a rollout to its meaning, the best first."""
 

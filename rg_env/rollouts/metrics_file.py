@@ -3,7 +3,11 @@
 The names are those of W&B, without the one that the framework puts before them.
 
 {"step": 12, "time": "2026-01-31T12:00:00+00:00", "kind": "serve",
- "train/mean_score": 0.54, "outcomes/right": 0.51, ...}
+ "train/mean_score": 0.54, "outcomes/right": 0.51, ...,
+ "alarms": [["no_variance", "gcd", 1, "32 groups in a row of ...", ["..."]]]}
+
+`alarms`, where one has rung since the last line, has all of the run: name, task, count,
+newest sentence and examples.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import logging
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -22,7 +26,9 @@ from rg_env.rollouts.line_file import LineFile
 logger = logging.getLogger(__name__)
 
 
-def line_of(step: int, kind: str, values: Mapping[str, Any]) -> bytes:
+def line_of(
+    step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any] = ()
+) -> bytes:
     """Return a line: of the values those that are finite numbers, tables are not."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     line: dict[str, Any] = {"step": step, "time": now, "kind": kind}
@@ -30,6 +36,8 @@ def line_of(step: int, kind: str, values: Mapping[str, Any]) -> bytes:
         if isinstance(value, numbers.Real) and math.isfinite(value):
             number = float(value)  # of numpy perhaps
             line.setdefault(name, int(number) if number.is_integer() else number)
+    if alarms:
+        line["alarms"] = alarms
     return readable(line) + b"\n"
 
 

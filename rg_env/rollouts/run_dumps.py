@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
@@ -106,13 +106,20 @@ class Dumps:
         line = {"item_id": group.get("task"), "unsent_because": reason, **group}
         await self._run(self.unsent.write, line)
 
-    def note_numbers(self, step: int, kind: str, values: Mapping[str, Any]) -> None:
-        """Have the numbers of a log written; this waits for no disk."""
+    def note_numbers(
+        self,
+        step: int,
+        kind: str,
+        values: Mapping[str, Any],
+        alarms: Sequence[Any] = (),
+    ) -> None:
+        """Have the numbers of a log written, see `line_of`; this waits for no disk."""
         waiting = self._numbers_given - self._numbers_taken
         is_open = self._keep_numbers and not self._is_closed
         if is_open and waiting < MAX_WAITING_NUMBERS:
             self._numbers_given += 1
-            self._thread.submit(self._write_numbers, line_of(step, kind, values))
+            line = line_of(step, kind, values, alarms)
+            self._thread.submit(self._write_numbers, line)
 
     def _write_numbers(self, line: bytes) -> None:
         self._numbers.write(line)

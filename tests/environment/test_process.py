@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.pages.report import write_report
+from rg_env.reports import alarms
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import LONE, NASTY, always
 from tests.support.inference_server import faulty_server
@@ -95,6 +96,16 @@ def test_the_report_has_every_rollout(done):
     overview = read_script(folder / "overview.js")
     assert overview["samples"] == sum(len(row["scores"]) for row in done[2])
     assert {name for name, _ in overview["tasks"]} == {row["task"] for row in done[2]}
+
+
+def test_the_report_shows_the_alarms_of_the_run(tmp_path, simulated, monkeypatch):
+    monkeypatch.setattr(alarms, "GROUPS_WITHOUT_VARIANCE", 1)
+    own = {"tasks": "gcd", "data_dumps_dir": tmp_path / "dumps"}
+    process(tmp_path, simulated.url, total_steps=12, **own)
+    overview = read_script(tmp_path / "rows_report" / "overview.js")
+    ((run, name, task, times, said, _),) = overview["alarms"]
+    assert (name, task, times) == ("no_variance", "gcd", 1)
+    assert overview["metrics"][0]["name"] == run and "equal rewards" in said
 
 
 def test_groups_of_equal_scores_are_kept(tmp_path, simulated):

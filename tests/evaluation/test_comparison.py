@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.evaluation.comparison import WHOLE, Comparison, measured, paired
+from rg_env.evaluation.comparison import WHOLE, Comparison, paired
 from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.summary import result_of
 
 
 def sample(score, question="q", task="t", category="c", outcome="right", **more):
@@ -18,19 +19,19 @@ def result(scores, task="t"):
 
 
 def test_a_mean_is_of_all_completions_that_have_a_score():
-    found = measured([sample(1.0), sample(0.0), sample(0.5, "r"), sample(None, "s")])
+    found = result_of([sample(1.0), sample(0.0), sample(0.5, "r"), sample(None, "s")])
     assert found.by_item.mean == pytest.approx(0.5)
-    assert (found.by_item.samples, found.items, found.without_score) == (3, 2, 1)
+    assert (found.completions, found.items, found.failed) == (3, 2, 1)
 
 
 def test_completions_of_one_item_are_no_more_evidence_than_one():
-    once = measured(result({str(n): n % 2 for n in range(20)})).by_item
-    many = measured(result({str(n): n % 2 for n in range(20)}) * 9).by_item
+    once = result_of(result({str(n): n % 2 for n in range(20)})).by_item
+    many = result_of(result({str(n): n % 2 for n in range(20)}) * 9).by_item
     assert many.high - many.low == pytest.approx(once.high - once.low)
 
 
 def test_of_one_task_the_interval_by_task_is_wider_than_that_by_item():
-    found = measured(
+    found = result_of(
         [sample(float(n % 2), str(n), f"t{n % 2}") for n in range(40)],
     )
     spans = [each.high - each.low for each in (found.by_item, found.by_task)]
@@ -38,7 +39,7 @@ def test_of_one_task_the_interval_by_task_is_wider_than_that_by_item():
 
 
 def test_share_answered_and_score_of_the_answered_stand_apart():
-    found = measured(
+    found = result_of(
         [
             sample(1.0),
             sample(0.0, outcome="wrong"),
@@ -47,13 +48,13 @@ def test_share_answered_and_score_of_the_answered_stand_apart():
             sample(None, outcome="request_failed"),
         ]
     )
-    assert (found.answered, found.of_answered) == (0.5, 0.5)
+    assert (found.answered, found.of_answered.mean) == (0.5, 0.5)
 
 
 def test_truncated_completions_are_unknown_where_no_file_says_why_one_ended():
     cut = sample(0.0, is_truncated=True, row={"finish_reason": "length"})
-    assert measured([sample(0.0)]).truncated is None
-    assert measured([sample(0.0), cut]).truncated == 1
+    assert result_of([sample(0.0)]).truncated is None
+    assert result_of([sample(0.0), cut]).truncated == 1
 
 
 def test_differences_are_of_the_items_that_both_have():
@@ -81,7 +82,7 @@ def test_a_paired_interval_is_narrower_than_the_results_have_alone():
     first = {str(n): float(n % 2) for n in range(50)}
     second = {**first, "0": 1.0, "2": 1.0}
     found = paired(result(first), result(second)).by_item
-    alone = measured(result(first)).by_item
+    alone = result_of(result(first)).by_item
     assert found.high - found.low < (alone.high - alone.low) / 2
 
 
@@ -107,7 +108,7 @@ def test_each_category_and_task_has_its_own_numbers():
     }
     found = Comparison(results)
     assert found.parts("task") == [("task", "t"), ("task", "u")]
-    assert found.measured["category", "d"][1].by_item is None
+    assert found.measured["category", "d"][1] is None
     assert found.paired["task", "t"][0].by_item.mean == -1.0
     assert found.paired[WHOLE][0].only_first == 1
     numbers = found.numbers()

@@ -12,6 +12,7 @@ from rich.console import Console
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.summary import summarise
 
+CUT = {"finish_reason": "length"}
 CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "maze": "games"}
 
 
@@ -34,14 +35,14 @@ def unused(task="maze"):
 def test_samples_are_summed_by_task_and_by_category():
     summary = summarise([sample("lcm", 0.0), sample("maze", 1.0), sample("gcd", 1.0)])
     assert list(summary.by_task) == ["gcd", "lcm", "maze"]
-    assert summary.by_category["arithmetic"].score.mean == 0.5
+    assert summary.by_category["arithmetic"].by_item.mean == 0.5
     assert summary.by_category["games"].items == 1
-    assert summary.overall.score.mean == pytest.approx(2 / 3)
+    assert summary.overall.by_item.mean == pytest.approx(2 / 3)
 
 
 def test_a_failed_request_is_counted_and_is_no_wrong_answer():
     summary = summarise([sample("gcd", 1.0), failed(item=1), failed(item=2)])
-    assert (summary.overall.score.mean, summary.overall.items) == (1.0, 1)
+    assert (summary.overall.by_item.mean, summary.overall.items) == (1.0, 1)
     assert summary.failed_requests == summary.overall.failed == 2
     assert summary.outcomes == {"right": 1, "request_failed": 2}
 
@@ -72,10 +73,10 @@ def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
         sample("gcd", 1.0, item=0),
         sample("gcd", 0.5, "partial", item=1),
         sample("gcd", 0.0, "no_answer", item=2),
-        sample("gcd", 0.0, "unclosed_answer", item=3, is_truncated=True),
+        sample("gcd", 0.0, "unclosed_answer", 3, is_truncated=True, row=CUT),
     ]
     found = summarise(rows).overall
-    assert (found.score.mean, found.answered) == (0.375, 0.5)
+    assert (found.by_item.mean, found.answered) == (0.375, 0.5)
     assert (found.of_answered.mean, found.right.mean) == (0.75, 0.25)
     assert found.truncated == 1
 
@@ -98,7 +99,7 @@ def test_an_item_with_a_failed_request_has_no_best_of_k():
     rows += [sample("gcd", 0.0, item=1), failed(item=1)]
     found = summarise(rows).overall
     assert (found.best_of_k.mean, found.best_of_k.samples) == (1.0, 1)
-    assert found.score.mean == pytest.approx(2 / 3)
+    assert found.by_item.mean == pytest.approx(2 / 3)
 
 
 def test_of_one_completion_there_is_no_best():
@@ -110,8 +111,8 @@ def test_completions_of_an_item_that_are_alike_make_no_interval_narrower():
     rng = random.Random(1)
     scores = [float(rng.random() < 0.5) for _ in range(40)]
     once = [sample("gcd", score, item=i) for i, score in enumerate(scores)]
-    assert summarise(once * 4).overall.score.low == pytest.approx(
-        summarise(once).overall.score.low
+    assert summarise(once * 4).overall.by_item.low == pytest.approx(
+        summarise(once).overall.by_item.low
     )
 
 
@@ -121,9 +122,11 @@ def test_an_interval_by_task_is_that_of_as_many_tasks_and_one_task_has_none():
     ]
     summary = summarise(rows)
     found = summary.overall
-    assert found.by_task.high - found.by_task.low > found.score.high - found.score.low
-    assert found.by_task.mean == found.score.mean
-    assert all(row.by_task is None for row in summary.by_task.values())
+    assert (
+        found.by_task.high - found.by_task.low > found.by_item.high - found.by_item.low
+    )
+    assert found.by_task.mean == found.by_item.mean
+    assert all(row.as_json()["by_task"] is None for row in summary.by_task.values())
 
 
 # -- presets ---------------------------------------------------------------------------
@@ -136,8 +139,8 @@ def of_preset(task, score):
 def test_tasks_with_other_than_the_published_questions_are_named():
     summary = summarise([of_preset("gcd", 1.0), of_preset("codeio", 0.0)])
     assert summary.changed == ["codeio"]
-    assert summary.overall.score.mean == 0.5
-    assert summary.as_published.score.mean == 1.0
+    assert summary.overall.by_item.mean == 0.5
+    assert summary.as_published.by_item.mean == 1.0
     assert "codeio" in summary.notes()[-1] and "as published" in shown(summary)
 
 

@@ -7,17 +7,27 @@ import os
 import shlex
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+import yaml
 
 from rg_env import ending
 from rg_env.errors import SettingError
+from rg_env.evaluation.sources import Sources
 from rg_env.pages import report
 from rg_env.pages.report import write_report
+from rg_env.scoring.extraction import FormatFailure
+from rg_env.scoring.score import OUTCOMES
 from tests.support.hostile_texts import HOSTILE
 from tests.support.parts import run_main
-from tests.support.reported import dump, group, published, read_script, rollout
+from tests.support.reported import UUID, dump, group, published, read_script, rollout
+
+
+def metrics_of(folder: Path, *lines: dict[str, Any], run: int = 1) -> None:
+    """Write the numbers of a run, of the steps from 1 on."""
+    steps = [json.dumps({"step": k, **line}) for k, line in enumerate(lines, 1)]
+    (folder / f"{UUID.format(run)}_metrics.jsonl").write_text("\n".join(steps))
 
 
 def reported(folder: Path, *paths: Path, **how: Any) -> dict[str, Any]:
@@ -40,8 +50,7 @@ def texts_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def sums_of(overview: dict[str, Any]) -> dict[str, float]:
-    cells = [cell[2:] for cell in overview["cells"]]
-    sums = map(sum, zip(*cells, strict=True))
+    (sums,) = [row[2:] for row in overview["totals"] if row[:2] == [-1, -1]]
     return dict(zip(overview["columns"], sums, strict=True))
 
 
@@ -68,7 +77,14 @@ def test_a_file_that_a_serve_is_writing_is_read(tmp_path: Path) -> None:
     whole = dump(tmp_path, [group(rollout("2", 1.0)), group(rollout("3"))])
     part = whole.rename(whole.with_name(f"{whole.name}.part"))
     part.write_bytes(part.read_bytes()[:-20])
-    assert reported(tmp_path / "report", tmp_path)["samples"] == 1
+    found = reported(tmp_path / "report", tmp_path)
+    assert (found["samples"], found["unread"]) == (1, [])
+
+
+def test_a_file_that_is_completed_meanwhile_is_read(tmp_path: Path) -> None:
+    whole = dump(tmp_path, [group(rollout("2", 1.0))])
+    part = whole.with_name(f"{whole.name}.part")
+    assert len(list(Sources([part]).samples())) == 1
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
@@ -86,6 +102,19 @@ def test_files_without_a_sample_are_refused_and_leave_no_report(tmp_path: Path) 
 
 
 # -- what it says ----------------------------------------------------------------------
+
+
+def test_the_sums_of_runs_and_tasks_are_those_of_their_cells(tmp_path: Path) -> None:
+    for run in ("one", "two"):
+        for task in ("gcd", "lcm", "spell_backward"):
+            published(tmp_path / "p", run, task, [("What?", "2", 1.0)] * len(task))
+    found = reported(tmp_path / "report", tmp_path / "p")
+    cells = read_script(tmp_path / "report" / "cells.js")
+    assert len(cells) == 6
+    for run, task, samples, *_ in found["totals"]:
+        those = [c for c in cells if run in (c[0], -1) and task in (c[1], -1)]
+        assert samples == sum(cell[2] for cell in those)
+    assert len(found["totals"]) == 2 + 3 + 1
 
 
 def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
@@ -119,18 +148,14 @@ def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
     assert low < 3.5 / 6 < high
 
 
-def test_curves_go_over_the_time_of_the_groups(tmp_path: Path) -> None:
-    lines = [group(rollout("2", k / 9), minute=k, level=k / 9) for k in range(10)]
-    (run,) = reported(tmp_path / "report", dump(tmp_path / "d", lines))["runs"]
-    curves = run["curves"]
-    assert curves["axis"] == "time" and curves["x"] == sorted(curves["x"])
-    assert curves["score"] == curves["level"] == [round(k / 9, 4) for k in range(10)]
-
-
-def test_an_evaluation_has_no_curve_over_time(tmp_path: Path) -> None:
-    path = published(tmp_path, "model", "lcm", [("What?", "2", 1.0)])
-    (run,) = reported(tmp_path / "report", path)["runs"]
-    assert run["curves"] is None
+def test_curves_are_the_numbers_of_all_groups_and_not_of_those_in_the_files(
+    tmp_path: Path,
+) -> None:
+    dump(tmp_path, [group(rollout("2", 1.0), minute=k) for k in range(10)])
+    metrics_of(tmp_path, *({"train/mean_score": k / 4} for k in range(3)))
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    assert metrics["name"] == "0123abcd" and metrics["steps"] == [1, 2, 3]
+    assert metrics["values"] == {"train/mean_score": [0.0, 0.25, 0.5]}
 
 
 def test_numbers_of_steps_are_curves_but_for_those_of_tasks(tmp_path: Path) -> None:
@@ -138,18 +163,84 @@ def test_numbers_of_steps_are_curves_but_for_those_of_tasks(tmp_path: Path) -> N
     lines = "".join(json.dumps(step) + "\n" for step in steps)
     (tmp_path / "metrics.jsonl").write_text(lines + '{"step": 3, "lo')
     (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
-    assert metrics["steps"] == [1, 2]
-    assert metrics["values"] == {"loss": [0.5, 1.0]}
+    assert (metrics["steps"], metrics["values"]) == ([1, 2], {})
+    (chosen,) = read_script(tmp_path / "report" / "metrics.js")
+    assert chosen["values"] == {"loss": [0.5, 1.0]}
 
 
-def test_alarms_stand_in_it_where_there_are_any(tmp_path: Path) -> None:
-    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
-    alarm = ("one answer for all", "gcd", 12, ["0"])
-    overview = reported(tmp_path / "report", path, alarms=[alarm])
-    page = (tmp_path / "report" / "index.html").read_text()
-    assert overview["alarms"] == [list(alarm)] and 'id="alarms"' in page
-    reported(tmp_path / "report", path)
-    assert 'id="alarms"' not in (tmp_path / "report" / "index.html").read_text()
+def test_the_numbers_of_many_steps_are_means_of_few(tmp_path: Path) -> None:
+    numbers = [{"step": k, "train/mean_score": k % 2} for k in range(1, 3001)]
+    metrics_of(tmp_path, *numbers)
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    assert metrics["steps"][-1] == 3000 and len(metrics["steps"]) == 150
+    assert set(metrics["values"]["train/mean_score"]) == {0.5}
+
+
+def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
+    numbers = ({"train/mean_score": k % 2} for k in range(8))
+    lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
+    metrics_of(tmp_path, *lines)
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    assert (metrics["steps"], metrics["values"]["train/mean_score"]) == (
+        [4, 8],
+        [0.5, 0.5],
+    )
+
+
+@pytest.mark.parametrize("value", [10**400, True, None, "7", [7], float("nan")])
+def test_what_is_no_number_is_no_point(tmp_path: Path, value: Any) -> None:
+    metrics_of(tmp_path, {"loss": 1, "step": value}, {"loss": value, "other": 1})
+    reported(tmp_path / "report", tmp_path)
+    (found,) = read_script(tmp_path / "report" / "metrics.js")
+    assert (found["steps"], found["values"]) == ([2], {"other": [1.0]})
+
+
+def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
+    first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
+    metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
+    assert reported(tmp_path / "r", tmp_path)["alarms"] == [["0123abcd", *last]]
+
+
+@pytest.mark.parametrize("alarms", [7, [7], [["a", "b", 1]], [["a", "b", 1, "c", 2]]])
+def test_what_is_no_alarm_is_none(tmp_path: Path, alarms: Any) -> None:
+    metrics_of(tmp_path, {"alarms": alarms})
+    assert reported(tmp_path / "r", tmp_path)["alarms"] == []
+
+
+@pytest.mark.parametrize("scored", [None, 2, 8])
+def test_it_says_which_dump_files_do_not_hold_all_groups(
+    tmp_path: Path, scored: int | None
+) -> None:
+    dump(tmp_path, [group(rollout("2", 1.0), rollout("3"))])
+    if scored is not None:
+        metrics_of(tmp_path, {"train/rollouts_scored": scored})
+    notes = reported(tmp_path / "r", tmp_path)["notes"]
+    said = {None: "0123abcd: its dump files hold", 8: "hold 2 of 8 scored"}
+    assert len(notes) == (scored != 2)
+    assert all(said[scored] in note for note in notes)
+
+
+def test_an_evaluation_says_its_settings(tmp_path: Path) -> None:
+    sample = {"task": "gcd", "question": "What?", "outcome": "right", "score": 1}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    env = {"eval_temperature": 0.5, "eval_preset": None, "batch_size": 8}
+    settings = {"versions": {"a": "1"}, "env": env, "openai": [{"model_name": "m"}]}
+    path = tmp_path / "evaluate_config.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    shown = {"model_name": "m", "eval_temperature": 0.5, "versions": {"a": "1"}}
+    found = reported(tmp_path / "r", tmp_path)["settings"]
+    assert found == [[tmp_path.name, shown]]
+    path.write_text("[broken")
+    assert reported(tmp_path / "r", tmp_path)["settings"] == []
+
+
+def test_every_outcome_of_a_file_that_is_read_has_its_meaning(tmp_path: Path) -> None:
+    words = ["not_used", "unmatched", "request_failed", "unscored"]
+    rows = [{"task": "gcd", "outcome": word, "score": None} for word in words]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    meanings = dict(reported(tmp_path / "r", tmp_path)["outcomes"])
+    assert meanings.keys() >= {*words, *get_args(FormatFailure), *OUTCOMES, "timeout"}
+    assert all(meanings.values())
 
 
 def test_a_rollout_has_its_scores_in_both_formats(tmp_path: Path) -> None:
@@ -210,12 +301,13 @@ def test_an_item_of_a_dataset_is_made_by_the_library() -> None:
 @pytest.mark.slow
 def test_what_is_read_before_a_click_is_less_than_a_megabyte(tmp_path: Path) -> None:
     answers = [(f"What is {k}?", str(k), float(k % 2)) for k in range(3)]
-    for run in range(10):
+    for run in range(60):
         for task in range(100):
             published(tmp_path / "p", f"model_{run}", f"task_of_number_{task}", answers)
     reported(tmp_path / "report", tmp_path / "p")
     files = (tmp_path / "report").iterdir()
-    first = [f for f in files if not f.name.startswith(("texts", "samples"))]
+    later = ("texts", "samples", "cells", "metrics")
+    first = [f for f in files if not f.name.startswith(later)]
     assert sum(file.stat().st_size for file in first) < 1_000_000
 
 

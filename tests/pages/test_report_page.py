@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -79,9 +80,8 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for k in range(20)
     ]
     lines.append(group(rollout(LONG, answer=LONG[8:-9]), task="long", minute=30))
-    (folder / "metrics.jsonl").write_text(
-        "".join(f'{{"step": {k}, "mean_score": {k / 9}}}\n' for k in range(9))
-    )
+    steps = [{"step": k, "mean_score": k / 9, "loss": 3} for k in range(9)]
+    (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, steps)))
     dump(folder, lines)
     write_report([str(folder)], folder / "report")
     return folder / "report" / "index.html"
@@ -103,10 +103,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dump(folder, lines)
     answers = [(text, text, 0.0) for text in TEXTS[:5]]
     published(folder, "run <b onclick=alert(5)>", "gcd", answers)
-    alarm = (ATTACKS[0], ATTACKS[1], 3, ATTACKS)
+    alarm = (ATTACKS[0], ATTACKS[1], 3, ATTACKS[2], ATTACKS)
+    odd = [None, {}, None, 7, [{}]]
+    numbers = {"step": 1, ATTACKS[0]: 1, "alarms": [alarm, odd]}
+    (folder / "metrics.jsonl").write_text(json.dumps(numbers))
     paths = [str(folder)]
     out = folder / "report"
-    write_report(paths, out, title=ATTACKS[0], note=ATTACKS[1], alarms=[alarm])
+    write_report(paths, out, title=ATTACKS[0], note=ATTACKS[1])
     return out / "index.html"
 
 
@@ -196,21 +199,39 @@ def test_it_is_printed_on_white_with_its_tables_and_charts(
     assert browser.errors == []
 
 
-def test_curves_of_a_run_and_of_its_metrics_are_drawn(
+TITLES = "[...document.querySelectorAll('#curve-charts figcaption')]"
+CANVASES = "document.querySelectorAll('#curve-charts canvas').length"
+
+
+def test_dump_files_alone_have_no_curves_and_the_page_says_why(
+    browser: Browser, tmp_path: Path
+) -> None:
+    dump(tmp_path, [group(rollout("2", 1.0), level=0.5, minute=k) for k in range(4)])
+    write_report([str(tmp_path)], tmp_path / "report")
+    browser.open(tmp_path / "report" / "index.html")
+    assert browser.run("document.getElementById('curves').parentElement.hidden")
+    said = browser.run("document.querySelector('.note').textContent")
+    assert "curves and alarms are in its file of metrics" in said
+
+
+def test_the_curves_of_a_run_are_those_of_its_metrics_which_know_all_groups(
     browser: Browser, training: Path
 ) -> None:
     browser.open(training)
-    titles = "[...document.querySelectorAll('#curve-charts figcaption')]"
-    found = browser.run(f"{titles}.map(f => f.textContent)")
-    assert found == [
-        "mean score over time",
-        "share of groups with variance over time",
-        "mean level over time",
-        "mean length, tokens over time",
-        "share truncated over time",
-        "mean_score over steps",
-    ]
-    assert browser.run("document.querySelectorAll('#curve-charts canvas').length") == 6
+    found = browser.run(f"{TITLES}.map(f => f.textContent)")
+    assert (found, browser.run(CANVASES)) == (["mean_score over steps"], 1)
+
+
+def test_a_number_of_the_metrics_is_read_and_drawn_when_it_is_chosen(
+    browser: Browser, training: Path
+) -> None:
+    browser.requests.clear()
+    browser.open(training)
+    assert names_of(browser, "metrics") == []
+    pick(browser, "metric", "loss")
+    browser.wait(f"{TITLES}[0].textContent === 'loss over steps'")
+    assert names_of(browser, "metrics") == ["metrics.js"]
+    assert browser.errors == []
 
 
 def test_metrics_alone_are_a_report(browser: Browser, tmp_path: Path) -> None:
@@ -218,7 +239,7 @@ def test_metrics_alone_are_a_report(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text(steps)
     write_report([str(tmp_path)], tmp_path / "report")
     browser.open(tmp_path / "report" / "index.html")
-    assert browser.run("document.querySelectorAll('#curve-charts canvas').length") == 1
+    assert browser.run(CANVASES) == 1
     assert browser.errors == []
 
 
@@ -353,6 +374,26 @@ def test_two_models_stand_beside_each_other(browser: Browser, models: Path) -> N
     heads = "[...document.querySelectorAll('#task-rows .dt-column-title')]"
     found = browser.run(f"{heads}.map(h => h.textContent)")
     assert {"score A", "score B", "B - A", "they disagree"} <= set(found)
+
+
+def test_a_run_has_its_colour_in_the_curves_too(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for k, name in enumerate(("model_a", "model_b")):
+        published(tmp_path, name, "gcd", [("What?", "2", 1.0)])
+        steps = [{"step": n, "mean_score": k} for n in range(3)]
+        path = tmp_path / name / "metrics.jsonl"
+        path.write_text("\n".join(map(json.dumps, steps)))
+    write_report([str(tmp_path)], tmp_path / "report")
+    browser.open(tmp_path / "report" / "index.html", "a=model_b&b=model_a")
+    legends = "[...document.querySelectorAll('#curve-charts .u-series')].slice(1)"
+    line = "l => [l.textContent, l.querySelector('.u-marker').style.borderColor]"
+    a, b = "rgb(37, 99, 184)", "rgb(194, 87, 12)"
+    shown = browser.run(f"{legends}.map({line})")
+    assert [(text.rstrip(":-"), hue) for text, hue in shown] == [
+        ("model_b", a),
+        ("model_a", b),
+    ]
 
 
 def test_one_click_goes_from_a_task_to_what_they_disagree_on(

@@ -44,7 +44,8 @@ def test_outcomes_are_counted_by_task_too():
 def test_there_are_numbers_before_the_first_rollout():
     metrics = Metrics(Ledger())
     assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
-    assert metrics.wandb_scalars() == {"ledger/rollouts_queried": 0}
+    numbers = {"ledger/rollouts_queried": 0, "train/rollouts_scored": 0}
+    assert metrics.wandb_scalars() == numbers
     assert metrics.summary() == ["0 rollouts queried (none back yet), none scored yet"]
 
 
@@ -59,6 +60,26 @@ def test_the_shares_of_the_outcomes_are_since_the_last_call():
     assert "outcomes/right" not in metrics.wandb_scalars()
 
 
+def test_variance_level_length_and_truncation_are_of_all_groups_since_the_last_call():
+    metrics = Metrics(Ledger())
+    origin = Provenance("train", 0, 0, 0.25, {})
+    both = dataclasses.replace(group("gcd", right=1.0, wrong=0.0), provenance=origin)
+    long = dataclasses.replace(
+        both.rollouts[0], completion_tokens=20, finish_reason="length"
+    )
+    metrics.record_group(both)
+    metrics.record_group(dataclasses.replace(both, rollouts=[long, long]))
+    found = metrics.wandb_scalars()
+    assert found["train/groups_with_variance"] == 0.5
+    assert (found["train/level"], found["train/truncated"]) == (0.25, 0.5)
+    assert found["train/completion_tokens"] == (5 + 5 + 20 + 20) / 4
+    assert found["train/rollouts_scored"] == 4
+    metrics.record_group(group("gcd", right=1.0))
+    found = metrics.wandb_scalars()
+    assert (found["train/completion_tokens"], found["train/rollouts_scored"]) == (5, 5)
+    assert "train/level" not in found
+
+
 def test_the_ledger_and_the_events_are_totals():
     metrics = Metrics(Ledger())
     metrics.ledger.ask(8)
@@ -68,6 +89,7 @@ def test_the_ledger_and_the_events_are_totals():
         "ledger/rollouts_queried": 8,
         "ledger/sent": 8,
         "events/prompts_too_long": 1,
+        "train/rollouts_scored": 0,
     }
     assert metrics.wandb_scalars() == metrics.wandb_scalars() == expected
 

@@ -46,6 +46,12 @@ def test_a_line_has_the_finite_numbers_and_nothing_else():
     }
 
 
+def test_a_line_has_the_alarms_where_there_are_any():
+    alarm = ("no_variance", "gcd", 1, "32 groups", ["'4': 1.0"])
+    assert json.loads(line_of(3, "serve", {}, [alarm]))["alarms"] == [list(alarm)]
+    assert "alarms" not in json.loads(line_of(3, "serve", {}))
+
+
 def test_every_log_is_a_line_of_the_file_of_the_run(tmp_path):
     async def run():
         dumps = dumps_in(tmp_path)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.evaluation.comparison import measured, paired
+from rg_env.evaluation.comparison import paired
 from rg_env.evaluation.sample_rows import sample_of
 from rg_env.evaluation.samples import Sample, scored
 from rg_env.evaluation.statistics import Estimate, grouped
+from rg_env.evaluation.summary import result_of
 
 FULL = 1.0 - 1e-9
 LEAST_RIGHT, MOST_WRONG = 0.995, 0.001
@@ -131,8 +132,9 @@ def ranking(samples: Sequence[Sample]) -> Lines:
     for (model, those), n in itertools.product(by_model.items(), SCORES):
         new = [dataclasses.replace(s, score=s.row["scores"][n]) for s in those]
         used[model, n] = [s for s in new if s.item in common]
-    found = {key: measured(those) for key, those in used.items()}
-    mean = {key: one.by_item.mean if one.by_item else 0.0 for key, one in found.items()}
+    results = {key: result_of(those) for key, those in used.items()}
+    found = {key: one for key, one in results.items() if one is not None}
+    mean = {key: one.by_item.mean for key, one in found.items()}
     order: dict[str, list[str]] = {}
     for n in SCORES:
         order[n] = [m for _, m in sorted((-mean[m, n], m) for m in by_model)]

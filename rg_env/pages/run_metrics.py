@@ -1,0 +1,108 @@
+"""A run's own numbers for its report: curves and alarms, from its file of metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rg_env.evaluation.sources import METRICS
+
+USUAL: tuple[str, ...]
+USUAL = ("train/mean_score", "train/groups_with_variance", "train/level")
+USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean_score")
+"""What is drawn before anything is chosen, in this order."""
+
+POINTS = 1_200
+"""Of one number in all runs together."""
+MOST_POINTS, FEWEST_POINTS = 150, 12
+FEWEST_ROLLOUTS = 32
+"""Of a point: of `process` each line is of one group, which says little."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunMetrics:
+    """What a file of metrics says.
+
+    Attributes:
+        name: Of the run: the first letters of its id, or the file's folder.
+        steps: At the ends of the curves' parts, shape (P,).
+        values: Name of a number to its mean in each part, None for none, shape (P,).
+        alarms: The run, name, task, count, sentence and examples of each.
+        scored: Rollouts that were scored so far; None where it is not said.
+    """
+
+    name: str
+    steps: Sequence[float]
+    values: Mapping[str, Sequence[float | None]]
+    alarms: Sequence[Any]
+    scored: int | None
+
+    def curves(self, *, usual: bool) -> dict[str, Any]:
+        """Return the usual curves, or all, as the page takes them."""
+        names = [n for n in (USUAL if usual else self.values) if n in self.values]
+        values = {name: self.values[name] for name in names}
+        return {"name": self.name, "steps": self.steps, "values": values}
+
+
+def _finite(value: Any) -> float | None:
+    is_finite = type(value) in (int, float) and -1e300 < value < 1e300
+    return value if is_finite else None
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    known = [value for value in map(_finite, values) if value is not None]
+    return float(f"{statistics.fmean(known):.5g}") if known else None
+
+
+def _alarms(name: str, value: Any) -> Sequence[Any]:
+    """Return the rows of a value that has the form of alarms, with the run's name."""
+    rows = value if isinstance(value, list) else []
+    are_whole = [row for row in rows if isinstance(row, list) and len(row) == 5]
+    return [[name, *row] for row in are_whole if isinstance(row[4], list)]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    found = []
+    with path.open("rb") as lines:
+        for line in lines:
+            with contextlib.suppress(ValueError, RecursionError):  # a torn line
+                value = json.loads(line)
+                if isinstance(value, dict) and _finite(value.get("step")) is not None:
+                    found.append(value)
+    return found
+
+
+def read_all_metrics(files: Iterable[Path]) -> list[RunMetrics]:
+    """Read those of some files that are of metrics and have a line.
+
+    Raises:
+        OSError: One cannot be read.
+    """
+    found = {path: _lines(path) for path in files if path.name.endswith(METRICS)}
+    points = min(MOST_POINTS, max(FEWEST_POINTS, POINTS // max(1, len(found))))
+    return [_metrics_of(path, of, points) for path, of in found.items() if of]
+
+
+def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
+    said = lines[-1].get("train/rollouts_scored")
+    scored = said if isinstance(said, int) and said > 0 else None
+    groups = FEWEST_ROLLOUTS * len(lines) // scored if scored else 0
+    size = max(1, groups, -(-len(lines) // points))
+    parts = [lines[i : i + size] for i in range(0, len(lines), size)]
+    names = {key for line in lines for key in line if _finite(line[key]) is not None}
+    # A hundred tasks are the table, and not a hundred curves.
+    names = {k for k in names - {"step", "time"} if "/task/" not in k}
+    alarms = [line["alarms"] for line in lines if "alarms" in line]
+    name = path.name.removesuffix(METRICS)[:8].rstrip("_") or path.parent.name
+    return RunMetrics(
+        name,
+        [part[-1]["step"] for part in parts],
+        {key: [_mean([line.get(key) for line in p]) for p in parts] for key in names},
+        _alarms(name, alarms[-1]) if alarms else [],
+        scored,
+    )
