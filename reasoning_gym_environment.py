@@ -85,6 +85,7 @@ from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
+from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
@@ -133,6 +134,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         evaluation_folder: Where the newest complete evaluation is kept, if it is.
         n_groups_to_process: Rows that `process` writes.
         group_size_to_process: Rollouts of each.
+        screen: What says how many they are in `screen`; None in `process`.
     """
 
     name = "reasoning_gym"
@@ -142,6 +144,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     evaluation_folder: Path | None = None
     n_groups_to_process: int
     group_size_to_process: int
+    screen: ScreenRun | None = None
     server_cls: Any
     eval_runner: Any
     items_sent_this_step: int
@@ -358,9 +361,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         await self._live(self._process())
 
     async def _process(self) -> None:
-        total = self.n_groups_to_process
-        start_checks.check_total(total)
+        if self.screen is None:
+            start_checks.check_total(self.n_groups_to_process)
         await self._set_up_alone()
+        if self.screen is not None:
+            self.n_groups_to_process = self.screen.begin(self._made())
+        total = self.n_groups_to_process
         self.curr_step = 0
         run = process_run.ProcessRun(self, self._groups, self.jsonl_writer, self._watch)
         await run.write(total, at_once=self.max_num_workers)
