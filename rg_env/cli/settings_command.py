@@ -1,4 +1,4 @@
-"""The framework's three commands, and what commands with its settings share."""
+"""The framework's three commands, and what a user has set: options over YAML."""
 
 from __future__ import annotations
 
@@ -7,19 +7,161 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import click
+from atroposlib.utils.cli import merge_dicts
+from pydantic import TypeAdapter, ValidationError
 
+from rg_env import yaml_text
+from rg_env.atropos import setting_types
 from rg_env.cli.command import loaded
-from rg_env.cli.given_settings import Given, read
-from rg_env.cli.setting_options import SettingsCommand, Start
-from rg_env.errors import SettingError
+from rg_env.cli.setting_options import ENV, IGNORED, OPENAI, SettingsCommand, Start
+from rg_env.errors import SettingError, nearest, not_allowed, shown, unknown_name
 from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
+from rg_env.yaml_text import YamlFault
 
 logger = logging.getLogger(__name__)
+
+FLAGS = ("slurm", "testing")
+Build = Callable[..., Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What the user set, and nothing else.
+
+    Attributes:
+        env: Fields of the environment.
+        openai: Fields of the inference server, or of each of several.
+        slurm: Whether the servers are found through Slurm.
+        testing: Whether the framework's mock server is used.
+    """
+
+    env: Mapping[str, Any]
+    openai: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    slurm: bool = False
+    testing: bool = False
+
+    def build_env(self, start: Start) -> Any:
+        """Build the settings of the environment, over what a command starts from."""
+        values = merge_dicts(dict(start.env_values), dict(self.env))
+        return setting_types.build(ENV, start.env, values)
+
+    def build_servers(self, start: Start) -> list[Any]:
+        """Build the inference servers: those of the file, or those started from.
+
+        An endpoint of type openai is not queried for a token every second to see if it
+        is well, unless `health_check` says so: that would cost money.
+        """
+        if isinstance(self.openai, Mapping):
+            parts = [(each, self.openai) for each in start.servers]
+        else:
+            first = start.servers[0] if start.servers else {}
+            parts = [(first, part) for part in self.openai]
+        if not parts:
+            raise SettingError("openai: found no server; at least one is needed")
+        servers = []
+        for number, (each, part) in enumerate(parts):
+            is_listed = not isinstance(self.openai, Mapping)
+            section = f"{OPENAI}.{number}" if is_listed else OPENAI
+            quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
+            values = merge_dicts(dict(each), quiet, dict(part))
+            servers.append(setting_types.build(section, start.server, values))
+        return servers
+
+
+def _read_file(path: str | None, start: Start) -> dict[str, Any]:
+    """Return the sections of a file, in which a trainer may have its own."""
+    if path is None:
+        return {}
+    try:
+        content = yaml_text.read(path)
+    except YamlFault as fault:
+        raise SettingError(
+            f"--config: {shown(path)} cannot be used: {fault}"
+        ) from fault
+    known = (ENV, OPENAI, *FLAGS, *IGNORED)
+    if not isinstance(content, dict) or not set(content) & set(known):
+        raise SettingError(
+            f"--config: {shown(path)} has none of the sections `env` and `openai`"
+        )
+    for name, part in content.items():
+        if name not in known:
+            _check_foreign(str(name), part, known, start)
+    return content
+
+
+def _check_foreign(name: str, part: Any, known: Sequence[str], start: Start) -> None:
+    """Refuse what was perhaps meant for us in a file."""
+    field = name.rpartition(".")[2]
+    for section, model in ((ENV, start.env), (OPENAI, start.server)):
+        if field in model.model_fields:
+            raise SettingError(
+                f"--config: {shown(name)} stands at the top; write {field!r} under"
+                f" `{section}`"
+            )
+    if not isinstance(part, dict) or nearest(name, known) is not None:
+        raise unknown_name("--config", name, known, "section")
+    logger.info("--config: section %s is not ours and is left alone", shown(name))
+
+
+def _section(content: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> Any:
+    """Return a section whose keys are options."""
+    section = {} if content.get(name) is None else content[name]
+    parts = section if isinstance(section, list) and name == OPENAI else [section]
+    for part in parts:
+        if not isinstance(part, dict):
+            raise SettingError(f"--config: section {name!r} must map names to values")
+        for key in part:
+            if key not in known:
+                raise unknown_name(name, str(key), known, "option")
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _as_bool(field: str, value: Any) -> bool:
+    try:
+        return TypeAdapter(bool).validate_python(value)
+    except ValidationError as error:
+        raise not_allowed(field, value, "true or false") from error
+
+
+def read(command: SettingsCommand, values: Mapping[str, Any]) -> Given:
+    """Return what the options of a command line and the file that they name say.
+
+    Raises:
+        SettingError: An option, key or file is wrong.
+    """
+    start = command.start
+    content = _read_file(values["config"], start)
+    for name in IGNORED:
+        if values[name] is not None or name in content:
+            logger.warning("--%s does nothing: Atropos hands it to nobody", name)
+    sections: dict[str, Any] = {}
+    for name, model in ((ENV, start.env), (OPENAI, start.server)):
+        typed = {
+            option.field: option.read(values[str(option.name)])
+            for option in command.settings
+            if option.section == name and values[str(option.name)] is not None
+        }
+        section = _section(content, name, model.model_fields)
+        if isinstance(section, list) and typed:
+            raise SettingError(
+                "command line: --openai options cannot be combined with several servers"
+                f" in --config, found --openai.{min(typed)}"
+            )
+        is_list = isinstance(section, list)
+        sections[name] = section if is_list else merge_dicts(section, typed)
+    for flag in FLAGS:
+        value = content.get(flag) if values[flag] is None else values[flag]
+        sections[flag] = value is not None and _as_bool(f"--{flag}", value)
+    return Given(**sections)
+
+
+# -- the commands ----------------------------------------------------------------------
 
 
 def serve(env_cls: Any) -> SettingsCommand:
@@ -68,61 +210,43 @@ def _start(env_cls: Any, starts: Mapping[str, Any]) -> Start:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Begun:
-    """A command that was read.
-
-    Attributes:
-        name: Its name.
-        given: What the user set.
-        values: Its options by name.
-        env_cls: A class of environments, or what imports it.
-        starts: What it starts from, where that is not what `serve` starts from.
-    """
-
-    name: str
-    given: Given
-    values: Mapping[str, Any]
-    env_cls: Any
-    starts: Mapping[str, Any]
-
-    @property
-    def start(self) -> Start:
-        """All that it starts from."""
-        return _start(self.env_cls, self.starts)
-
-
 def command_of(
     name: str,
     summary: str,
     env_cls: Any,
     starts: Mapping[str, Any],
-    run: Callable[[Begun], None],
+    work: Callable[[Build, Given, Mapping[str, Any]], None],
 ) -> SettingsCommand:
-    """Return a command with settings, which are checked before it is run."""
+    """Return a command with settings; `work` builds an environment and uses it."""
     start = _start(env_cls, starts)
 
-    def read_and_run(**values: Any) -> int:
+    def run(**values: Any) -> int:
         given = read(command, values)
         if not isinstance(env_cls, type) and is_release_of_list():
             refuse_unlisted(given.build_env(start).model_dump())
         given.build_servers(start)
-        run(Begun(name, given, values, env_cls, starts))
+        work(partial(_build, name, env_cls, given, starts), given, values)
         return 0
 
-    command = SettingsCommand(name, summary, start, read_and_run)
+    command = SettingsCommand(name, summary, start, run)
     return command
 
 
-def build(begun: Begun, change: Callable[[Any], Any] = lambda config: config) -> Any:
+def _build(
+    name: str,
+    env_cls: Any,
+    given: Given,
+    starts: Mapping[str, Any],
+    change: Callable[[Any], Any] = lambda config: config,
+) -> Any:
     """Build the environment of a command; from here on the framework is imported.
 
-    `change` returns the settings of the environment that take the place of the given.
+    `change` takes the settings of the environment and returns those that are used.
     """
-    name, given, env_cls = begun.name, begun.given, loaded(begun.env_cls)
+    env_cls = loaded(env_cls)
     from rg_env.atropos import start_checks
 
-    start = _start(env_cls, begun.starts)
+    start = _start(env_cls, starts)
     config, servers = change(given.build_env(start)), given.build_servers(start)
     if given.testing:
         raise SettingError(
@@ -148,8 +272,8 @@ def build(begun: Begun, change: Callable[[Any], Any] = lambda config: config) ->
     return env
 
 
-def _serve(begun: Begun) -> None:
-    asyncio.run(build(begun).env_manager())
+def _serve(build: Build, given: Given, values: Mapping[str, Any]) -> None:
+    asyncio.run(build().env_manager())
 
 
 def _is_simulated(env: Any) -> bool:
@@ -159,12 +283,12 @@ def _is_simulated(env: Any) -> bool:
     return Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
 
 
-def _evaluate(begun: Begun) -> None:
+def _evaluate(build: Build, given: Given, values: Mapping[str, Any]) -> None:
     """Run `evaluate`; the report is made of what is on disk."""
     from rg_env.pages.report import report_of
 
-    env = build(begun)
-    env.shows_json, env.shows_tasks = begun.values["json"], begun.values["tasks"]
+    env = build()
+    env.shows_json, env.shows_tasks = values["json"], values["tasks"]
     asyncio.run(env._run_evaluate())
     folder = env.evaluation_folder
     if folder is not None:
@@ -175,12 +299,12 @@ def _evaluate(begun: Begun) -> None:
             logger.info("report: %s", page)
 
 
-def _process(begun: Begun) -> None:
-    write_rows(build(begun))
+def _process(build: Build, given: Given, values: Mapping[str, Any]) -> None:
+    write_rows(build())
 
 
-def write_rows(env: Any, *, quietly: bool = False) -> None:
-    """Write rows, and a report of whatever was written; say where, or quietly."""
+def write_rows(env: Any) -> None:
+    """Run `process`; the report is made of whatever was written."""
     from rg_env.pages.report import report_of
 
     env.n_groups_to_process = env.config.total_steps
@@ -198,5 +322,5 @@ def write_rows(env: Any, *, quietly: bool = False) -> None:
             is_simulated=_is_simulated(env),
             alarms=env.metrics.alarms.shown(),
         )
-        if page is not None and not quietly:
+        if page is not None:
             print(f"rows: {path}\nreport: {page}")

@@ -11,13 +11,13 @@ import dataclasses
 import itertools
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from rg_env.evaluation.samples import TRUNCATED
-from rg_env.evaluation.statistics import Estimate, estimate
+from rg_env.evaluation.statistics import Estimate, estimate, grouped
 from rg_env.rollouts.shaping import has_variance
 
 BANDS = 5
@@ -32,33 +32,20 @@ MOSTLY = 0.5
 Bounds = tuple[float, float]
 
 
-class ScreenedGroup(NamedTuple):
-    """What counts of a group; the means are over its completions.
-
-    Attributes:
-        level: In [0, 1], None for the library's defaults.
-        has_variance: Whether its rewards differ.
-        score: Mean score, in [0, 1].
-        truncated: Share that was cut off.
-        tokens: Mean length.
-        seconds: From its request to its scores.
-    """
-
-    level: float | None
-    has_variance: bool
-    score: float
-    truncated: float
-    tokens: float
-    seconds: float
+Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """Means over some groups.
+    """What some groups have in common; all but the number and the share are means.
 
     Attributes:
         groups: How many.
         share: Of groups with variance.
+        score: Before it is shaped to a reward, in [0, 1].
+        truncated: Share of completions that were cut off.
+        tokens: Length of a completion.
+        seconds: From a group's request to its scores.
     """
 
     groups: int
@@ -75,15 +62,15 @@ class TaskScreen:
 
     Attributes:
         task: Its name.
-        bands: Numbers of each band of its levels, easiest first, None where no group
-            fell; one band where levels are not drawn from a range.
+        bands: Share with variance of each band of its levels, easiest first, None where
+            no group fell; one band where levels are not drawn from a range.
         levels: The range that is left; None where levels are not drawn from one.
         found: Numbers of the groups of that range; None where there is none.
         left_out: Why it is left out, "" if it is not.
     """
 
     task: str
-    bands: Sequence[Numbers | None]
+    bands: Sequence[Estimate | None]
     levels: Bounds | None
     found: Numbers | None
     left_out: str
@@ -94,49 +81,44 @@ class TaskScreen:
         return self.found.share.mean if self.found else 0.0
 
 
-def _group_of(row: Mapping[str, Any]) -> ScreenedGroup:
-    """Return the group of a row of `process`."""
-    return ScreenedGroup(
-        row["level"],
-        has_variance(row["scores"]),
-        statistics.fmean(row["task_scores"]),
-        statistics.fmean(reason in TRUNCATED for reason in row["finish_reasons"]),
-        statistics.fmean(row["completion_tokens"]),
-        row["seconds"],
-    )
+def _share(rows: Iterable[Mapping[str, Any]]) -> Estimate | None:
+    flags = [float(has_variance(row["scores"])) for row in rows]
+    return estimate(flags, range(len(flags))) if flags else None
 
 
-def _numbers(bands: Iterable[Sequence[ScreenedGroup]]) -> Numbers | None:
-    groups = list(itertools.chain.from_iterable(bands))
-    if not groups:
+def _numbers(rows: Rows) -> Numbers | None:
+    share = _share(rows)
+    if share is None:
         return None
-    flags = [float(group.has_variance) for group in groups]
-    _, _, *others = zip(*groups, strict=True)
-    share = estimate(flags, range(len(flags)))
-    return Numbers(len(groups), share, *map(statistics.fmean, others))
+
+    def mean(key: str) -> float:
+        return statistics.fmean(value for row in rows for value in row[key])
+
+    ends = [end in TRUNCATED for row in rows for end in row["finish_reasons"]]
+    seconds = statistics.fmean(row["seconds"] for row in rows)
+    means = mean("task_scores"), statistics.fmean(ends), mean("completion_tokens")
+    return Numbers(len(rows), share, *means, seconds)
 
 
-def _banded(
-    groups: Iterable[ScreenedGroup], bounds: Bounds | None
-) -> list[list[ScreenedGroup]]:
-    """Return the groups of each band of the range."""
+def _banded(rows: Rows, bounds: Bounds | None) -> list[list[Mapping[str, Any]]]:
+    """Return the rows of each band of the range."""
     low, high = bounds or (0.0, 0.0)
     if low == high:
-        return [list(groups)]
-    bands: list[list[ScreenedGroup]] = [[] for _ in range(BANDS)]
-    for group in groups:
-        place = ((group.level or 0.0) - low) / (high - low)
-        bands[min(BANDS - 1, max(0, int(place * BANDS)))].append(group)
+        return [list(rows)]
+    bands: list[list[Mapping[str, Any]]] = [[] for _ in range(BANDS)]
+    for row in rows:
+        place = (row["level"] - low) / (high - low)
+        bands[min(BANDS - 1, int(place * BANDS))].append(row)
     return bands
 
 
-def _is_poor(end: Sequence[list[Any]], others: Sequence[list[Any]]) -> bool:
+def _is_poor(end: Sequence[Rows], others: Sequence[Rows]) -> bool:
     """Say whether the bands at an end surely have less variance than the others."""
-    found, rest = _numbers(end), _numbers(others)
-    return bool(found and rest and found.share.high < POOR * rest.share.mean)
+    found, rest = (_share(itertools.chain(*bands)) for bands in (end, others))
+    return bool(found and rest and found.high < POOR * rest.mean)
 
 
-def _left(bands: Sequence[list[ScreenedGroup]]) -> tuple[int, int]:
+def _left(bands: Sequence[Rows]) -> tuple[int, int]:
     """Return first and last of the bands without poor ends, the shortest taken first.
 
     The last one is not among them.
@@ -162,29 +144,17 @@ def _why_left_out(found: Numbers | None, least_share: float) -> str:
     return "too easy" if found.score >= MOSTLY else "too hard"
 
 
-def screen_task(
-    task: str,
-    groups: Sequence[ScreenedGroup],
-    bounds: Bounds | None,
-    least_share: float,
+def _task_screen(
+    task: str, rows: Rows, bounds: Bounds | None, least_share: float
 ) -> TaskScreen:
-    """Return what the groups of a task say.
-
-    Args:
-        task: Its name.
-        groups: Of any number.
-        bounds: The range that its levels were drawn from, evenly; None if they were
-            not.
-        least_share: Of groups with variance, in (0, 1]; a task with less is left out.
-    """
-    bands = _banded(groups, bounds)
+    bands = _banded(rows, bounds)
     first, last = _left(bands)
-    found, levels = _numbers(bands[first:last]), None
+    found, levels = _numbers([*itertools.chain(*bands[first:last])]), None
     if bounds is not None:
         low, width = bounds[0], (bounds[1] - bounds[0]) / len(bands)
         levels = round(low + first * width, 4), round(low + last * width, 4)
-    each = [_numbers([band]) for band in bands]
-    return TaskScreen(task, each, levels, found, _why_left_out(found, least_share))
+    why = _why_left_out(found, least_share)
+    return TaskScreen(task, [*map(_share, bands)], levels, found, why)
 
 
 def screen_rows(
@@ -195,15 +165,16 @@ def screen_rows(
     """Return what a screen found of each task, the highest share first.
 
     Args:
-        rows: Of its groups.
-        bounds: Task to the range of its levels; tasks without a row are there as well.
-        least_share: As `screen_task` takes it.
+        rows: Of its groups, as `process` writes them.
+        bounds: Task to the range that its levels were drawn from, evenly, None if they
+            were not; tasks without a row are there as well.
+        least_share: Of groups with variance, in (0, 1]; a task with less is left out.
     """
-    groups: dict[str, list[ScreenedGroup]] = {task: [] for task in bounds}
-    for row in rows:
-        if row.get("task") in groups:
-            groups[row["task"]].append(_group_of(row))
-    found = [screen_task(t, groups[t], bounds[t], least_share) for t in sorted(bounds)]
+    by_task = grouped(rows, lambda row: row["task"])
+    found = [
+        _task_screen(task, by_task.get(task, []), bounds[task], least_share)
+        for task in sorted(bounds)
+    ]
     return sorted(found, key=lambda task: (bool(task.left_out), -task.share))
 
 
@@ -215,8 +186,8 @@ BARS = "▁▂▃▄▅▆▇█"
 NO_BAR = "·"
 
 
-def _bar(band: Numbers | None) -> str:
-    return NO_BAR if band is None else BARS[round(band.share.mean * (len(BARS) - 1))]
+def _bar(band: Estimate | None) -> str:
+    return NO_BAR if band is None else BARS[round(band.mean * (len(BARS) - 1))]
 
 
 def _cells(task: TaskScreen) -> list[str]:

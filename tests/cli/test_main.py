@@ -15,7 +15,7 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.cli import given_settings, settings_command
+from rg_env.cli import settings_command
 from rg_env.errors import SettingError
 from tests.support.parts import ENTRY, TOKENIZER, run_main
 
@@ -24,7 +24,7 @@ def parsed(*argv, env_cls=ReasoningGymEnv):
     """Parse a command line of `serve`."""
     command = settings_command.serve(env_cls)
     values = command.make_context("serve", list(argv)).params
-    return given_settings.read(command, values)
+    return settings_command.read(command, values)
 
 
 def env_of(*argv):

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
-from rg_env.cli import given_settings, settings_command
-from rg_env.cli.given_settings import Given
+from rg_env.cli import settings_command
 from rg_env.cli.main import COMMANDS, PROGRAM, WITH_SETTINGS
+from rg_env.cli.settings_command import Given
 from rg_env.errors import SettingError
 from tests.support.parts import run_main
 
@@ -124,7 +124,7 @@ def check_field(serve, section, name, text):
     try:
         with serve.make_context("serve", [f"--{section}.{name}={text}"]) as context:
             values = context.params
-        model = built(serve, section, given_settings.read(serve, values))
+        model = built(serve, section, settings_command.read(serve, values))
     except SettingError as error:
         said_by(error, f"{section}.{name}")
         return

@@ -1,14 +1,12 @@
 """`screen`: groups of each task, a table and settings, with the real command."""
 
 import collections
-import json
 
 import pytest
-import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
-from rg_env.cli import given_settings, settings_command
+from rg_env.cli import settings_command
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import Simulated, options_of, run_main
 
@@ -70,7 +68,7 @@ def test_the_settings_start_serve_as_they_are(done):
     path = done[0] / "screen.yaml"
     command = settings_command.serve(ReasoningGymEnv)
     with command.make_context("serve", [f"--config={path}"]) as context:
-        given = given_settings.read(command, context.params)
+        given = settings_command.read(command, context.params)
     config, servers = given.build_env(command.start), given.build_servers(command.start)
     start_checks.check_command("serve", config, servers, ReasoningGymEnv)
     assert set(config.tasks) <= set(TASKS)
@@ -105,14 +103,6 @@ def test_the_same_screen_samples_the_same_items(done, tmp_path, server):
         for folder in (done[0], tmp_path)
     )
     assert first == second
-
-
-def test_json_is_all_that_is_printed(tmp_path, server, capsys):
-    assert screen(tmp_path, server.url, "--json", groups=2) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {task["task"] for task in found["tasks"]} == set(TASKS)
-    written = yaml.safe_load((tmp_path / "screen.yaml").read_text())
-    assert found["settings"] == written
 
 
 def test_without_a_task_to_learn_from_there_are_no_settings(tmp_path, server, capsys):

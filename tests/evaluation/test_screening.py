@@ -63,7 +63,7 @@ def test_length_truncation_and_time_are_means():
 
 def test_a_level_counts_for_its_fifth_of_the_range():
     task = screened(banded(1.0, 0.5, 0.25, 0.0, 0.1, bounds=(0.2, 0.6)), (0.2, 0.6))
-    assert [band.share.mean for band in task.bands] == [1.0, 0.5, 0.25, 0.0, 0.1]
+    assert [band.mean for band in task.bands] == [1.0, 0.5, 0.25, 0.0, 0.1]
 
 
 # -- levels ----------------------------------------------------------------------------

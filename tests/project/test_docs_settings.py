@@ -12,7 +12,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
 from rg_env.atropos.settings import DATA_DUMPS, CheckedSettings
-from rg_env.cli import given_settings, settings_command
+from rg_env.cli import settings_command
 from rg_env.cli.setting_options import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.inference.server_types import CLIENTS
@@ -135,7 +135,7 @@ def built(path):
     """Parse YAML through the option parser, and build all models of it."""
     command = settings_command.serve(ReasoningGymEnv)
     values = command.make_context("serve", ["--config", str(path)]).params
-    chosen = given_settings.read(command, values)
+    chosen = settings_command.read(command, values)
     return chosen.build_env(command.start), chosen.build_servers(command.start)
 
 
