@@ -82,9 +82,11 @@ from rg_env.atropos.delivery import GroupDelivery, listed
 from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
+from rg_env.atropos.left_rows import continue_left
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
+from rg_env.atropos.run_settings import settings_text
 from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
@@ -347,6 +349,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         await self._live(self._serve())
 
     async def _serve(self) -> None:
+        rows = self.jsonl_writer
+        if rows is not None and rows.path != rows.wanted:
+            logger.info("%s exists: rows go to %s", rows.wanted, rows.path)
         await self._serve_loop.begin()
         if self.checkpoint_interval > 0:
             self._checkpoints.begin()
@@ -367,11 +372,24 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if self.screen is not None:
             self.n_groups_to_process = self.screen.begin(self._made())
         total = self.n_groups_to_process
-        self.curr_step = 0
-        run = process_run.ProcessRun(self, self._groups, self.jsonl_writer, self._watch)
+        self.curr_step = there = await self._continue_rows(total)
+        rows, items = self.jsonl_writer, self._made().items
+        run = process_run.ProcessRun(
+            self, self._groups, rows, self._watch, items, there
+        )
         await run.write(total, at_once=self.max_num_workers)
         if run.written < total:
             self._lifetime.fail()
+
+    async def _continue_rows(self, total: int) -> int:
+        """Continue the file of an ended run, if there is one; return its rows."""
+        rows, versions = self.jsonl_writer, self._scoring.versions
+        rows.settings = settings_text(self.config, self.server.servers, versions)
+        left = await off_loop(continue_left, rows, total)
+        self.config.data_path_to_save_groups = str(rows.path)
+        self._made().stream.sampled = left.sampled
+        await off_loop(self._feedback.replay, left.results)
+        return len(left.results)
 
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
@@ -500,7 +518,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             NoItems: No item could be made, or no prompt fitted, for too long.
         """
         items, events = self._made().items, self.metrics.events
-        messages, made = await self._requests.next_that_fits(items.next_item, events)
+        messages, made = await self._requests.next_that_fits(items, events)
         logger.debug("next item %r", made.handle)
         return messages, made.entry, made.handle
 
@@ -622,7 +640,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
-            evaluation_run.settings_text(config, servers, self._scoring.versions),
+            settings_text(config, servers, self._scoring.versions),
             len(evaluation.wanted),
             resumes=self.process_mode,
         ) as files:

@@ -18,20 +18,12 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
 
-import yaml
-
-from rg_env.atropos.settings import (
-    EvaluationSettings,
-    ItemSettings,
-    LevelSettings,
-    RewardSettings,
-    SamplingSettings,
-)
+from rg_env.atropos import run_settings
+from rg_env.atropos.settings import EvaluationSettings
 from rg_env.evaluation.sample_rows import Row, read_rows
 from rg_env.off_loop import off_loop
-from rg_env.rollouts.line_file import locked
+from rg_env.rollouts.line_file import LineFile, continued
 from rg_env.rollouts.row_writer import RowWriter
 
 logger = logging.getLogger(__name__)
@@ -42,31 +34,9 @@ _DECIDE_NOTHING = {
     *("data_dir_to_save_evals", "max_eval_workers", "steps_per_eval"),
     *("eval_handling", "eval_limit_ratio"),
 }
-DECIDING = {
-    name
-    for group in (
-        ItemSettings,
-        LevelSettings,
-        SamplingSettings,
-        RewardSettings,
-        EvaluationSettings,
-    )
-    for name in group.model_fields
-} - _DECIDE_NOTHING
+DECIDING = run_settings.DECIDING | EvaluationSettings.model_fields.keys()
+DECIDING -= _DECIDE_NOTHING
 """Settings of the environment that decide an evaluation, or might."""
-
-OF_SERVERS = ("model_name", "server_type", "extra_body")
-"""The same of a server: where it is and how it is asked changes nothing."""
-
-
-def deciding(settings: Any) -> Any:
-    """Return those of an evaluation's settings that decide its samples."""
-    env, servers = settings["env"], settings["openai"]
-    return (
-        {name: value for name, value in env.items() if name in DECIDING},
-        [{name: server.get(name) for name in OF_SERVERS} for server in servers],
-        settings["versions"],
-    )
 
 
 class EvaluationFiles:
@@ -89,7 +59,7 @@ class EvaluationFiles:
         self._wanted, self._settings = wanted, settings
         self._completions, self._resumes = completions, resumes
         self._folder: Path | None = None
-        self._lock: BinaryIO | None = None
+        self._file: LineFile | None = None
         self._rows: RowWriter | None = None
         self._waiting: list[Row] = []
         self._error: OSError | None = None
@@ -108,8 +78,8 @@ class EvaluationFiles:
             await off_loop(self._rows.close)
             if kind is not None and issubclass(kind, asyncio.CancelledError):
                 self._say_ended("was interrupted")
-        if self._lock is not None:
-            self._lock.close()
+        if self._file is not None:
+            self._file.close()
 
     def _say_ended(self, how: str) -> None:
         written = len(self.done) + self._kept - len(self._waiting)
@@ -132,14 +102,14 @@ class EvaluationFiles:
             if not self._is_ended(folder):
                 continue
             try:
-                lock = locked(folder / SAMPLES)
-                if lock is None:
-                    continue  # another process writes it
+                file = continued(folder / SAMPLES)
                 rows = read_rows(folder / SAMPLES)
+            except BlockingIOError:
+                continue  # another process writes it
             except OSError as error:
                 self._say_refused(error, "it is not continued")
                 continue
-            self._folder, self._lock = folder, lock
+            self._folder, self._file = folder, file
             self.done = [row for row in rows if row.get("score") is not None]
             logger.info(
                 "continuing the evaluation in %s: %d of %d samples are there",
@@ -150,16 +120,8 @@ class EvaluationFiles:
     def _is_ended(self, folder: Path) -> bool:
         if (folder / METRICS).exists():
             return False
-        try:
-            text = (folder / SETTINGS).read_text(encoding="utf-8")
-            return bool(
-                deciding(yaml.safe_load(text))
-                == deciding(yaml.safe_load(self._settings))
-            )
-        except (OSError, ValueError, TypeError, LookupError, AttributeError):
-            return False
-        except yaml.YAMLError:
-            return False
+        beside = folder / SETTINGS
+        return not run_settings.why_not(beside, self._settings, DECIDING)
 
     async def keep(self, sample: Row) -> None:
         """Write a sample; while the disk takes none they wait in memory."""
@@ -185,11 +147,12 @@ class EvaluationFiles:
         logger.error("env.data_dir_to_save_evals: %s: %s; %s", where, error, so)
 
     def _open(self) -> RowWriter:
-        if self._folder is None:
+        if self._file is None:
             self._folder = self._claimed()
-            self._lock = locked(self._folder / SAMPLES)
-        (self._folder / SETTINGS).write_text(self._settings, encoding="utf-8")
-        return RowWriter(self._folder / SAMPLES)
+            self._file = LineFile(self._folder / SAMPLES, lock=True)
+        beside = self._file.path.with_name(SETTINGS)
+        beside.write_text(self._settings, encoding="utf-8")
+        return RowWriter(self._file)
 
     def _claimed(self) -> Path:
         """Return the first folder that holds no evaluation, and no other will take."""

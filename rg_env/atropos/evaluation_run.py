@@ -6,10 +6,8 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
-import yaml
 from rich.console import Console
 
 from rg_env import patience
@@ -18,7 +16,6 @@ from rg_env.evaluation.sample_rows import NOT_USED, Row, brief, key_of
 from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.inference import InferenceFailed, NoServer
 from rg_env.inference.outages import OutageWatch
-from rg_env.installation import VERSION
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import Score
@@ -195,26 +192,6 @@ def show(
         console.print(summary.table(with_tasks=with_tasks))
     for line in summary.notes():
         console.print(line, highlight=False)
-
-
-def settings_text(
-    config: Any,
-    servers: Iterable[Any],
-    versions: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """Return the settings of an evaluation and versions as YAML, without keys."""
-    settings = {
-        "versions": {"reasoning_gym_environment": VERSION, **versions},
-        "env": config.model_dump(mode="json"),
-        "openai": [server.config.model_dump(mode="json") for server in servers],
-    }
-    servers_of: Any = settings["openai"]
-    for server in servers_of:
-        server["api_key"] = ""
-        if "headers" in server:
-            server["headers"] = dict.fromkeys(server["headers"], "")
-    text: str = yaml.safe_dump(settings, sort_keys=False)
-    return text
 
 
 def log_failure(evaluation: asyncio.Task[Any]) -> None:

@@ -171,6 +171,7 @@ def build_trainer_group(
         "group_overrides": {},
         "generation_params": dict(sampling),
         "task": record.task,
+        "question": rollouts[0]["rg_item"].get("question"),
         "gold_answer": record.gold_answer,
         "answers": [rollout.answer for rollout in record.rollouts],
         "outcomes": [rollout.outcome for rollout in record.rollouts],

@@ -23,7 +23,9 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import finish_or_cancel
 from rg_env.inference.outages import OutageWatch
+from rg_env.items.item_source import ItemSource
 from rg_env.reports.progress_bar import WorkProgress
+from rg_env.rollouts.line_file import LineFile
 from rg_env.rollouts.row_writer import RowWriter
 
 logger = logging.getLogger(__name__)
@@ -49,21 +51,28 @@ def taking_over_rows(
         env.jsonl_writer = None
         return
     env.jsonl_writer.close()
-    env.jsonl_writer = RowWriter(Path(path), made)
+    env.jsonl_writer = RowWriter(LineFile(Path(path), lock=True), made)
+    env.jsonl_writer.wanted = Path(wanted or path)
     env.jsonl_writer.with_tokens &= with_tokens
-    if path != wanted:
-        logger.info("%s exists: rows go to %s", wanted, path)
 
 
 class ProcessRun:
     """One run of `process`.
 
+    It continues a file in which some rows are `there`.
+
     Attributes:
-        written: Rows written so far.
+        written: Rows in the file so far.
     """
 
     def __init__(
-        self, env: BaseEnv, groups: GroupsInFlight, rows: RowWriter, watch: OutageWatch
+        self,
+        env: BaseEnv,
+        groups: GroupsInFlight,
+        rows: RowWriter,
+        watch: OutageWatch,
+        items: ItemSource,
+        there: int = 0,
     ) -> None:
         self._env = env
         self._groups = groups
@@ -72,29 +81,36 @@ class ProcessRun:
         self._next_item_lock = asyncio.Lock()
         self._row_lock = asyncio.Lock()
         self._is_ending = False
-        self._begun = self._fruitless = 0
-        self.written = 0
+        self._items = items
+        self._fruitless = 0
+        self._begun = self.written = there
 
     async def write(self, total: int, at_once: int) -> None:
         """Write rows.
 
         Args:
-            total: How many; there may be fewer, see `written`.
+            total: How many, with those that are there; there may be fewer, see
+                `written`.
             at_once: Groups in flight.
         """
-        with WorkProgress("process", total, "groups") as progress:
+        with WorkProgress("process", total, "groups", self.written) as progress:
             lanes = [
                 asyncio.ensure_future(self._write_in_turn(total, progress))
-                for _ in range(min(total, at_once))
+                for _ in range(min(total - self.written, at_once))
             ]
             try:
                 await asyncio.wait(lanes, return_when=asyncio.FIRST_EXCEPTION)
             finally:
                 self._is_ending = True
                 await finish_or_cancel(lanes)
+                self._say_missing(total)
             self._raise_what_ended(lanes)
+
+    def _say_missing(self, total: int) -> None:
         if self.written < total:
-            logger.error("only %d of %d groups were written", self.written, total)
+            then = "; the same command continues" if self.written else ""
+            found = f"{self.written} of {total}"
+            logger.error("only %s groups were written%s", found, then)
 
     def _raise_what_ended(self, lanes: Iterable[asyncio.Future[None]]) -> None:
         """Raise what ended a lane; a disk that takes no row is said in one line."""
@@ -108,7 +124,7 @@ class ProcessRun:
                 raise error
 
     def _may_begin(self, total: int) -> bool:
-        if self._fruitless == patience.FRUITLESS_GROUPS_IN_A_ROW:
+        if self._fruitless >= patience.FRUITLESS_GROUPS_IN_A_ROW:
             logger.error("%d groups in a row gave no row: ending", self._fruitless)
             self._is_ending = True
         is_over = self._is_ending or self._watch.gave_up.is_set()
@@ -116,9 +132,14 @@ class ProcessRun:
 
     async def _write_in_turn(self, total: int, progress: WorkProgress) -> None:
         """Write groups one after the other until enough are begun."""
-        while self._may_begin(total):
-            self._begun += 1
-            if await self._write_one():
+        while True:
+            async with self._next_item_lock:
+                if not self._may_begin(total):
+                    return
+                self._items.needed = total - self._begun
+                item = await self._groups.next_item()
+                self._begun += 1
+            if item is not None and await self._write_one(item):
                 self.written += 1
                 self._env.curr_step = self.written
                 self._fruitless = 0
@@ -126,14 +147,11 @@ class ProcessRun:
                 await self._env.wandb_log()
             else:
                 self._begun -= 1
-                self._fruitless += 1
+                # An earlier run had rows between those that it tried without one.
+                self._fruitless += not self._items.is_catching_up
 
-    async def _write_one(self) -> bool:
-        """Collect and write one group; say whether a row was written."""
-        async with self._next_item_lock:
-            item = await self._groups.next_item()
-        if item is None:
-            return False
+    async def _write_one(self, item: Any) -> bool:
+        """Collect and write a group of an item; say whether a row was written."""
         group = await self._groups.collected(item)
         if group is None:
             return False

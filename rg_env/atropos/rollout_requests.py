@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rg_env import patience
@@ -18,7 +18,7 @@ from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
-from rg_env.items.item_source import MadeItem, NoItems
+from rg_env.items.item_source import ItemSource, MadeItem, NoItems
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 
 logger = logging.getLogger(__name__)
@@ -128,20 +128,22 @@ class RolloutRequests:
         return await self._prompts.render(messages)
 
     async def next_that_fits(
-        self, next_item: Callable[[], Awaitable[MadeItem]], events: Counter[str]
+        self, items: ItemSource, events: Counter[str]
     ) -> tuple[Sequence[Message], MadeItem]:
         """Return the next item whose prompt leaves room, and its messages.
 
         Raises:
             NoItems: No item could be made, or no prompt fitted, for too long.
         """
-        for _ in range(patience.LONG_PROMPTS_IN_A_ROW):
-            made = await next_item()
+        in_a_row = 0
+        while in_a_row < patience.LONG_PROMPTS_IN_A_ROW:
+            made = await items.next_item()
             messages = self.messages(made.entry["question"])
             prompt = await self.prompt(messages)
             if len(prompt.tokens) < self._length.tokens:
                 return messages, made
             events["prompts_too_long"] += 1
+            in_a_row += not items.is_catching_up  # else rows stood between them
             logger.debug("%r: its prompt leaves no room", made.handle)
         raise NoItems(
             f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"

@@ -309,10 +309,10 @@ def write_rows(env: Any) -> None:
 
     env.n_groups_to_process = env.config.total_steps
     env.group_size_to_process = env.config.group_size
-    path = Path(env.config.data_path_to_save_groups)
     try:
         asyncio.run(env.process_manager())
     finally:
+        path = Path(env.config.data_path_to_save_groups)
         name = path.name.removesuffix(".jsonl")
         folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
         page = report_of(

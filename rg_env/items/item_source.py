@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -91,6 +92,7 @@ class ItemSource:
         events: Number of items that were replaced, repeated or overtaken, by name.
         unused: Number of faulty items, by task and what is wrong with them.
         is_awaited: Whether a run waits for its next item.
+        needed: Items that the run still takes; no more are drawn, lest they overtake.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
     """
@@ -118,11 +120,17 @@ class ItemSource:
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
         self.unused: Counter[tuple[str, str]] = Counter()
         self.is_awaited = False
+        self.needed = math.inf
         self.patience_s: float | None = None
 
     def keep_for_evaluation(self, questions: Collection[str]) -> None:
         """Never hand out an item with one of these questions."""
         self._filter.keep_for_evaluation(questions)
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether items of an earlier run still lie ahead."""
+        return bool(self._stream.sampled)
 
     # -- the place in the stream -------------------------------------------------------
 
@@ -203,13 +211,20 @@ class ItemSource:
                 if made is not None:
                     return made
                 failures += len(self._ahead) < before
+                if item.spec.sampled is not None:
+                    failures = 0
+                    await asyncio.sleep(0)  # thousands may follow one another
         raise NoItems(
             f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made; the log names"
             " each task and the reason"
         )
 
     def _begun(self, spec: ItemSpec) -> _Outstanding:
-        return _Outstanding(spec, self.maker.begin(spec))
+        if spec.sampled is None:
+            return _Outstanding(spec, self.maker.begin(spec))
+        nothing: asyncio.Future[dict[str, Any]] = asyncio.Future()
+        nothing.set_result({})
+        return _Outstanding(spec, nothing)
 
     def _fill(self) -> None:
         """Draw until the lead is full; late items take no part in it, to a bound."""
@@ -218,7 +233,7 @@ class ItemSource:
                 item.making = self.maker.begin(item.spec, item.attempt)
                 item.is_late = False
         late = min(sum(item.is_late for item in self._ahead), self._lookahead)
-        while len(self._ahead) - late < self._lookahead:
+        while len(self._ahead) < min(self._lookahead + late, self.needed):
             self._ahead.append(self._begun(self._stream.next_spec()))
 
     def _in_turn(self) -> Iterator[_Outstanding]:
@@ -257,6 +272,10 @@ class ItemSource:
         if item not in self._ahead or item.making.cancelled():
             # The position was set while it was waited for, or `cancel_ahead` was
             # called; then `_fill` begins it again.
+            return None
+        if item.spec.sampled is not None:
+            self._filter.recent.add_digest(item.spec.task, item.spec.sampled)
+            self._ahead.remove(item)
             return None
         error = item.making.exception()
         if isinstance(error, PoolClosed):

@@ -30,13 +30,14 @@ class WorkProgress:
         title: What the work is, e.g. "evaluation".
         total: Its size, in `unit`s.
         unit: The plural of what is counted.
+        done: How much of it was done before.
     """
 
-    def __init__(self, title: str, total: int, unit: str) -> None:
+    def __init__(self, title: str, total: int, unit: str, done: int = 0) -> None:
         self._title = title
         self._total = total
         self._unit = unit
-        self._done = 0
+        self._done = done
         self._last_line = time.monotonic()
         self._open = contextlib.ExitStack()
         console = Console(stderr=True)
@@ -50,7 +51,7 @@ class WorkProgress:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=total, note="")
+        self._task = self._bar.add_task(title, total=total, completed=done, note="")
 
     def __enter__(self) -> WorkProgress:
         """Show the bar."""

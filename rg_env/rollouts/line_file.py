@@ -36,7 +36,8 @@ class LineFile:
         end: Where the last whole line ends, in bytes.
 
     Raises:
-        OSError: The disk refuses, or another process keeps the lock.
+        BlockingIOError: Another process keeps the lock.
+        OSError: The disk refuses.
     """
 
     def __init__(self, path: Path, *, lock: bool = False) -> None:
@@ -96,21 +97,23 @@ def _try_lock(file: BinaryIO) -> bool | None:
     return True
 
 
-def locked(path: Path) -> BinaryIO | None:
-    """Lock a file of lines, and cut off what a killed process left of a line.
-
-    Returns:
-        The file, which is locked until it is closed; None where another process has it.
+def continued(path: Path) -> LineFile:
+    """Open and lock a file that is there, without what a killed process left of a line.
 
     Raises:
+        BlockingIOError: Another process keeps the lock.
         OSError: It cannot be read or written.
     """
-    file = path.open("r+b")
-    if _try_lock(file) is False:
-        file.close()
-        return None
-    file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+    file = LineFile(path, lock=True)
+    with path.open("r+b") as lines:
+        file.end = _whole_bytes(lines)
+        lines.truncate(file.end)
     return file
+
+
+def _whole_bytes(file: BinaryIO) -> int:
+    """Return where the last whole line of a file ends."""
+    return sum(len(line) for line in file if line.endswith(b"\n"))
 
 
 def _is_in_place(file: BinaryIO) -> bool:
@@ -128,7 +131,7 @@ def _locked(path: Path) -> BinaryIO:
             return file
         file.close()
         time.sleep(LOCK_PAUSE_S)
-    raise OSError(f"{path} is being written by another process")
+    raise BlockingIOError(f"{path} is being written by another process")
 
 
 def recover_unfinished(folder: Path) -> list[Path]:
@@ -154,7 +157,7 @@ def _recover(part: Path) -> bool:
     with part.open("r+b") as file:
         if not _try_lock(file) or not _is_in_place(file):
             return False
-        whole = sum(len(line) for line in file if line.endswith(b"\n"))
+        whole = _whole_bytes(file)
         file.truncate(whole)
         if whole == 0:
             part.unlink()

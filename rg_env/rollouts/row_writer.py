@@ -14,28 +14,46 @@ from rg_env.rollouts.line_file import LineFile
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 
 
+def settings_path(rows: Path) -> Path:
+    """Return where the settings stand that a file of rows was made with."""
+    return rows.with_name(f"{rows.name}.settings.yaml")
+
+
 class RowWriter:
     """Appends rows to a JSONL file, each on disk when `write` returns.
 
     It stands in for the framework's writer, which buffers and fails on lone surrogates.
 
     Args:
-        path: The file.
+        file: Where they go.
         made: Folders that were made for it, inner ones first; they go with a file that
             holds nothing.
 
     Attributes:
+        wanted: The name that was asked for, which may have been taken.
+        settings: What is written beside a file with its first row; None for nothing.
         rows: Rows written.
         rows_lost: Rows that the disk did not take.
         with_tokens: Whether rows have their lists of tokens.
     """
 
-    def __init__(self, path: Path, made: Sequence[Path] = ()) -> None:
-        self.path = path
+    def __init__(self, file: LineFile, made: Sequence[Path] = ()) -> None:
         self._made = made
-        self._file = LineFile(path)
+        self._file = file
+        self.wanted = file.path
+        self.settings: str | None = None
         self.rows = self.rows_lost = 0
         self.with_tokens = True
+
+    @property
+    def path(self) -> Path:
+        """Where the rows go."""
+        return self._file.path
+
+    def continue_in(self, file: LineFile) -> None:
+        """Write to a file that was left instead of this one, which holds nothing."""
+        self.close()
+        self._made, self._file = (), file
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: what people read first, the token lists last.
@@ -54,7 +72,10 @@ class RowWriter:
             if not self.path.exists():  # somebody removed it, or the folder
                 self._file.close()
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = LineFile(self.path)
+                self._file = LineFile(self.path, lock=True)
+            if self._file.end == 0 and self.settings is not None:
+                beside = settings_path(self.path)
+                beside.write_text(self.settings, encoding="utf-8")
             self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))
         except OSError:
             self.rows_lost += 1

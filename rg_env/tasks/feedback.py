@@ -5,12 +5,16 @@ One place takes every scored group and hands it to those who keep count of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import MIN_GROUPS, Curriculum, LevelChange
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.task_history import TaskHistory
+
+Result = tuple[str, float, float | None, bool]
+"""Task, mean score, level, and whether the rewards differ: see `Feedback.take`."""
 
 
 class Feedback:
@@ -61,6 +65,11 @@ class Feedback:
         change = self.curriculum.update(task, self.progress)
         self.changes += change is not None
         return change
+
+    def replay(self, results: Iterable[Result]) -> None:
+        """Take the results of an earlier run as `take` does, in their order."""
+        for result in results:
+            self.take(*result)
 
     def stats(self) -> dict[str, Any]:
         """Return the levels and the results in a few numbers."""

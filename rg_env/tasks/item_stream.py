@@ -30,6 +30,8 @@ class ItemSpec:
         choice: Which of the choices it is.
         task: The task.
         level: In [0, 1], None for the library's defaults.
+        sampled: Digest of its question where an earlier run has sampled it, so that it
+            need not be made; None elsewhere.
     """
 
     position: int
@@ -37,6 +39,7 @@ class ItemSpec:
     choice: int
     task: str
     level: float | None
+    sampled: int | None = None
 
 
 class ItemStream:
@@ -51,6 +54,10 @@ class ItemStream:
         adaptive: What the weights of the choices are multiplied by; None for nothing.
         in_turn: Whether each choice has its turn, whatever its weight; the entries are
             then other ones.
+
+    Attributes:
+        sampled: Index to task and digest of the question, of the items to come that an
+            earlier run has sampled.
     """
 
     def __init__(
@@ -72,6 +79,7 @@ class ItemStream:
         self._adaptive = adaptive
         self._in_turn = in_turn
         self._position = 0
+        self.sampled: dict[int, tuple[str, int]] = {}
 
     @property
     def position(self) -> int:
@@ -106,7 +114,12 @@ class ItemStream:
         level = None
         if self._difficulty is not None:
             level = self._difficulty.level_at(self.choices[choice].task, level_point)
-        return self.spec_of(position, choice, level)
+        spec = self.spec_of(position, choice, level)
+        if spec.index not in self.sampled:
+            return spec
+        # Of the task that it was drawn for then: weights may have moved since.
+        task, question = self.sampled.pop(spec.index)
+        return dataclasses.replace(spec, task=task, sampled=question)
 
     def spec_of(self, position: int, choice: int, level: float | None) -> ItemSpec:
         """Return an item that was drawn before, from what the run decided of it.

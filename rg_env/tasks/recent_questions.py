@@ -46,9 +46,10 @@ class RecentQuestions:
 
     def add(self, task: str, question: str) -> None:
         """Remember a question that is being sampled."""
-        self._add(task, digest(question))
+        self.add_digest(task, digest(question))
 
-    def _add(self, task: str, key: int) -> None:
+    def add_digest(self, task: str, key: int) -> None:
+        """Remember a question by its digest."""
         order = self._in_order.setdefault(task, deque())
         counts = self._counts.setdefault(task, Counter())
         order.append(key)
@@ -87,7 +88,7 @@ class RecentQuestions:
         self.clear()
         for task, data in packed.items():
             for at in range(0, len(data), _BYTES):
-                self._add(task, int.from_bytes(data[at : at + _BYTES], "big"))
+                self.add_digest(task, int.from_bytes(data[at : at + _BYTES], "big"))
 
 
 class Ruling(NamedTuple):

@@ -10,8 +10,10 @@ from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.process_run import ProcessRun
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.ledger import Ledger
+from rg_env.rollouts.line_file import LineFile
 from rg_env.rollouts.row_writer import RowWriter
 
+ITEMS = SimpleNamespace(is_catching_up=False)
 GROUP = {"tokens": [[1], [2]], "scores": [0.0, 1.0]}
 
 
@@ -44,17 +46,17 @@ class Hooks:
         self.logs += 1
 
 
-def written(folder, total, at_once, fruitless=(), gave_up=False):
+def written(folder, total, at_once, fruitless=(), gave_up=False, items=None, there=0):
     """Return the hooks, the run and its rows."""
 
     async def run():
-        rows = RowWriter(folder / "rows.jsonl")
+        rows = RowWriter(LineFile(folder / "rows.jsonl"))
         hooks = Hooks(rows, fruitless)
         watch = SimpleNamespace(gave_up=asyncio.Event())
         if gave_up:
             watch.gave_up.set()
         groups = GroupsInFlight(hooks, Ledger(), None, None, None)
-        process = ProcessRun(hooks, groups, rows, watch)
+        process = ProcessRun(hooks, groups, rows, watch, items or ITEMS, there)
         await process.write(total, at_once)
         rows.close()
         return hooks, process
@@ -83,6 +85,35 @@ def test_it_gives_up_after_many_groups_without_a_row(tmp_path, monkeypatch, logg
     assert "only 0 of 4 groups were written" in logged.text
 
 
+def test_groups_that_an_earlier_run_tried_as_well_do_not_make_it_give_up(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(patience, "FRUITLESS_GROUPS_IN_A_ROW", 5)
+    earlier = SimpleNamespace(is_catching_up=True)
+    tried = {"fruitless": range(20), "items": earlier}
+    _, process, _ = written(tmp_path, 4, at_once=2, **tried)
+    assert process.written == 4
+
+
+def test_rows_that_are_there_count_and_so_does_the_progress(tmp_path, logged):
+    hooks, process, rows = written(tmp_path, 9, at_once=3, there=6)
+    assert (process.written, len(rows), hooks.asked) == (9, 3, 3)
+    assert "process: 9 of 9 groups" in logged.text
+
+
+def test_it_says_how_many_items_are_needed(tmp_path):
+    needed = []
+
+    class Items:
+        is_catching_up = False
+
+        def __setattr__(self, name, value):
+            needed.append(value)
+
+    written(tmp_path, 4, at_once=2, fruitless=[2], items=Items())
+    assert needed[0] == 4 and needed[-1] == 1 and len(needed) == 5
+
+
 def test_it_begins_nothing_once_the_servers_were_given_up(tmp_path):
     hooks, process, _ = written(tmp_path, 4, at_once=2, gave_up=True)
     assert (process.written, hooks.asked) == (0, 0)
@@ -93,7 +124,7 @@ def test_an_error_of_a_hook_ends_it_and_is_raised(tmp_path):
         pass
 
     async def run():
-        rows = RowWriter(tmp_path / "rows.jsonl")
+        rows = RowWriter(LineFile(tmp_path / "rows.jsonl"))
         hooks = Hooks(rows)
 
         async def broken():
@@ -102,7 +133,7 @@ def test_an_error_of_a_hook_ends_it_and_is_raised(tmp_path):
         hooks.wandb_log = broken
         watch = SimpleNamespace(gave_up=asyncio.Event())
         process = ProcessRun(
-            hooks, GroupsInFlight(hooks, Ledger(), None, None, None), rows, watch
+            hooks, GroupsInFlight(hooks, Ledger(), None, None, None), rows, watch, ITEMS
         )
         try:
             await process.write(4, at_once=2)

@@ -16,7 +16,7 @@ from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.item_stream import ItemStream
-from rg_env.tasks.recent_questions import RecentQuestions
+from rg_env.tasks.recent_questions import RecentQuestions, digest
 from rg_env.tasks.selection import TaskChoice
 
 pytestmark = pytest.mark.processes
@@ -180,6 +180,21 @@ def test_without_a_run_the_order_is_kept_whatever_it_costs(with_source):
     assert with_source(indices, choices, at_once=3) == list(range(8))
 
 
+@pytest.mark.usefixtures("test_entries")
+def test_no_item_is_overtaken_by_one_that_is_not_needed(with_source):
+    async def work(source):
+        source.patience_s = 0.05
+        got = []
+        for needed in range(8, 0, -1):
+            source.needed = needed
+            got.append((await source.next_item()).handle.index)
+        assert sorted(got) == list(range(8))
+        assert source.events["items_overtaken"] >= 1
+
+    choices = [GOOD, TaskChoice("lcm", params={"sleep_s": 0.5})]
+    with_source(work, choices, at_once=3)
+
+
 # -- questions -------------------------------------------------------------------------
 
 
@@ -269,6 +284,45 @@ def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
         return await questions_of(source, 20)
 
     assert asked + with_source(resume, choices, lookahead=second) == whole
+
+
+@pytest.mark.usefixtures("test_entries")
+@pytest.mark.parametrize("lookahead", [1, 12])
+@pytest.mark.parametrize("space", [40, 3])
+def test_what_an_earlier_run_has_sampled_is_passed_over_and_the_rest_stays_the_same(
+    with_source, lookahead, space
+):
+    async def made_of(source, count):
+        made = [await source.next_item() for _ in range(count)]
+        return {i.handle.index: (i.handle.seed, i.entry["question"]) for i in made}
+
+    choices = [TaskChoice("gcd", params={"space": space}), TaskChoice("lcm")]
+    whole = with_source(lambda s: made_of(s, 60), choices)
+    missing = {3, 4, 20, 41, *range(50, 60)}
+
+    async def rest(source):
+        source._stream.sampled = {
+            index: (question.split()[0], digest(question))
+            for index, (_, question) in whole.items()
+            if index not in missing
+        }
+        return await made_of(source, len(missing))
+
+    again = with_source(rest, choices, lookahead=lookahead)
+    assert again == {index: whole[index] for index in missing}
+
+
+def test_failures_that_rows_stood_between_are_not_in_a_row(with_source, monkeypatch):
+    monkeypatch.setattr(items_module, "MAX_FAILURES_IN_A_ROW", 2)
+
+    async def work(source):
+        source._stream.sampled = {i: ("lcm", i) for i in range(1, 40, 2)}
+        assert source.is_catching_up
+        with pytest.raises(NoItems):
+            await source.next_item()
+        assert source.position > 40 and not source.is_catching_up
+
+    with_source(work, [BAD])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from fractions import Fraction
 import pytest
 
 from rg_env.rollouts.json_encoding import read_groups
-from rg_env.rollouts.row_writer import RowWriter
+from rg_env.rollouts.line_file import LineFile, continued
+from rg_env.rollouts.row_writer import RowWriter, settings_path
 from tests.support.groups import group
 from tests.support.parts import (
     build_env,
@@ -20,7 +21,7 @@ from tests.support.parts import (
 
 
 def test_rows_without_tokens_have_all_else(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
     writer.with_tokens = False
     writer.write({"task": "gcd", "tokens": [[1]], "masks": [[1]], "scores": [1.0]})
     writer.close()
@@ -29,7 +30,7 @@ def test_rows_without_tokens_have_all_else(tmp_path):
 
 
 def test_the_last_row_is_on_disk_before_the_file_is_closed(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
     writer.write({"tokens": [[1]], "task": "gcd"})
     (row,) = read_groups(tmp_path / "rows.jsonl")
     assert list(row) == ["task", "tokens"]
@@ -38,7 +39,7 @@ def test_the_last_row_is_on_disk_before_the_file_is_closed(tmp_path):
 
 
 def test_a_file_of_no_rows_is_not_left_behind(tmp_path):
-    RowWriter(tmp_path / "rows.jsonl").close()
+    RowWriter(LineFile(tmp_path / "rows.jsonl")).close()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -46,13 +47,13 @@ def test_folders_made_for_a_file_of_no_rows_go_with_it(tmp_path):
     folder = tmp_path / "runs" / "first"
     folder.mkdir(parents=True)
     made = [folder, tmp_path / "runs"]
-    RowWriter(folder / "rows.jsonl", made).close()
+    RowWriter(LineFile(folder / "rows.jsonl"), made).close()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("tokens", [3, 2000])
 def test_a_row_holds_what_the_group_holds_the_lists_of_numbers_last(tmp_path, tokens):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
     row = {**group(tokens), "gold_answer": Fraction(1, 3), "task": "gcd"}
     writer.write(row)
     writer.close()
@@ -64,7 +65,7 @@ def test_a_row_holds_what_the_group_holds_the_lists_of_numbers_last(tmp_path, to
 
 @pytest.mark.parametrize("row", [{}, {"tokens": [[1]]}, {"task": "gcd"}])
 def test_a_row_of_any_fields_is_one_object(tmp_path, row):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
     writer.write(row)
     writer.close()
     assert json.loads((tmp_path / "rows.jsonl").read_bytes()) == row
@@ -82,7 +83,7 @@ def files_end_at(num_bytes):
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
     writer.write({"task": "first"})
     with files_end_at(100), pytest.raises(OSError, match="space"):
         writer.write({"task": "second" * 100})
@@ -92,8 +93,34 @@ def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_pat
     assert (writer.rows, writer.rows_lost) == (2, 1)
 
 
+def test_the_settings_come_beside_the_first_row_and_not_without_one(tmp_path):
+    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
+    writer.settings = "seed: 1\n"
+    beside = settings_path(writer.path)
+    assert not beside.exists()
+    writer.write({"task": "first"})
+    assert beside.read_text() == "seed: 1\n"
+    beside.write_text("as they were")
+    writer.write({"task": "second"})
+    assert beside.read_text() == "as they were"
+    writer.close()
+
+
+def test_a_left_file_is_continued_locked_and_without_its_torn_line(tmp_path):
+    left = tmp_path / "rows.jsonl"
+    left.write_bytes(b'{"task": "first"}\n{"ta')
+    writer = RowWriter(LineFile(tmp_path / "rows_1.jsonl"))
+    writer.continue_in(continued(left))
+    with pytest.raises(BlockingIOError, match="another process"):
+        continued(left)
+    writer.write({"task": "second"})
+    writer.close()
+    assert [r["task"] for r in read_groups(left)] == ["first", "second"]
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
 def test_a_folder_that_is_removed_gets_the_rows_that_follow(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
     writer.write({"task": "first"})
     shutil.rmtree(tmp_path)
     writer.write({"task": "second"})

@@ -109,6 +109,16 @@ def test_seeds_do_not_depend_on_levels_or_weights():
     assert seeds(stream()) == seeds(stream(difficulty(), adaptive))
 
 
+def test_what_an_earlier_run_has_sampled_is_of_the_task_that_it_had_then():
+    source = stream()
+    source.sampled = {1: ("lcm", 17), 2: ("gcd", 18)}
+    assert [(s.task, s.sampled) for s in specs(source, 3)][1:] == [
+        ("lcm", 17),
+        ("gcd", 18),
+    ]
+    assert not source.sampled
+
+
 def test_adaptive_weights_multiply_those_of_the_choices():
     adaptive = AdaptiveWeights(TASKS, floor=0.1)
     for _ in range(200):

@@ -1,0 +1,151 @@
+"""The rows that an ended run of `process` left, and the file of them that is continued.
+
+A file is continued where the settings beside it are the same that decide its rows, no
+living process writes it, and it has fewer rows than are asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from rg_env.atropos import run_settings
+from rg_env.atropos.config import STREAM_FIELDS
+from rg_env.off_loop import breathe
+from rg_env.rollouts.line_file import LineFile, continued
+from rg_env.rollouts.row_writer import RowWriter, settings_path
+from rg_env.rollouts.shaping import has_variance
+from rg_env.tasks.feedback import Result
+from rg_env.tasks.recent_questions import digest
+from rg_env.tasks.task_history import Count, Share
+
+logger = logging.getLogger(__name__)
+
+DECIDING = run_settings.DECIDING | {*STREAM_FIELDS, "include_messages"}
+"""Settings of the environment that decide rows."""
+
+SAID_FROM_MB = 500
+"""A smaller file is read in a few seconds."""
+
+
+class LeftRows(NamedTuple):
+    """What a run that continues must know of the rows that are there.
+
+    Attributes:
+        sampled: Global index to the task and the digest of the question of each item.
+        results: Of each row what `Feedback.take` takes, in the order of the file.
+    """
+
+    sampled: dict[int, tuple[str, int]]
+    results: list[Result]
+
+
+class _Row(msgspec.Struct):
+    """What is read of a line."""
+
+    index: Count
+    task: str
+    question: str
+    level: Share | None
+    scores: list[float]
+    task_scores: Annotated[list[Share], msgspec.Meta(min_length=1)]
+
+
+_decoder = msgspec.json.Decoder(_Row)
+
+
+def _row(line: bytes) -> _Row:
+    """Return what is read of a line, ValueError where it is no row."""
+    try:
+        return _decoder.decode(line)
+    except msgspec.DecodeError:  # half a character, which json takes
+        return msgspec.convert(json.loads(line), _Row)
+
+
+def read_left(path: Path) -> LeftRows:
+    """Read a file of rows; lines that are none are passed over, which is said.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    left, damaged = LeftRows({}, []), 0
+    if (megabytes := path.stat().st_size // 2**20) >= SAID_FROM_MB:
+        logger.info("reading %s, %d MB", path, megabytes)
+    with path.open("rb") as lines:
+        for line in lines:
+            breathe()
+            try:
+                row = _row(line)
+            except (ValueError, RecursionError):
+                damaged += 1
+                continue
+            mean_score = sum(row.task_scores) / len(row.task_scores)
+            result = row.task, mean_score, row.level, has_variance(row.scores)
+            left.results.append(result)
+            left.sampled[row.index] = row.task, digest(row.question)
+    if damaged:
+        logger.warning("%s: %d lines are no rows", path, damaged)
+    return left
+
+
+def continue_left(rows: RowWriter, total: int) -> LeftRows:
+    """Have rows written to the file that an ended run has left, if there is one.
+
+    The name that was asked for is looked at, and the numbered ones that are taken. It
+    is said which file is continued, or why the first is not. This blocks on the disk.
+
+    Args:
+        rows: Goes to that file, if its settings are the same.
+        total: Rows that are asked for.
+    """
+    first: OSError | None = None
+    for path in _taken_names(rows):
+        try:
+            file, left = _opened(path, rows.settings or "", total)
+        except OSError as why:
+            first = first or why
+            continue
+        rows.continue_in(file)
+        there = len(left.results)
+        logger.info("continuing %s: %d of %d rows are there", path, there, total)
+        return left
+    if first is not None:
+        logger.info("rows go to %s: %s", rows.path, first)
+    return LeftRows({}, [])
+
+
+def _taken_names(rows: RowWriter) -> Iterator[Path]:
+    """Yield the names that were taken when that of the rows was chosen."""
+    wanted = rows.wanted
+    names = (wanted.with_stem(f"{wanted.stem}_{n}") for n in itertools.count(1))
+    every = itertools.chain([wanted], names)
+    return itertools.takewhile(lambda path: path != rows.path, every)
+
+
+def _opened(path: Path, settings: str, total: int) -> tuple[LineFile, LeftRows]:
+    """Return a file that can be continued, locked, and its rows.
+
+    Raises:
+        FileExistsError: It is of another run, or complete.
+        OSError: It cannot be read or written, or another process writes it.
+    """
+    why = run_settings.why_not(settings_path(path), settings, DECIDING)
+    if why and path.stat().st_size:
+        raise FileExistsError(f"{path} {why}")
+    file = continued(path)
+    with contextlib.ExitStack() as undo:
+        undo.callback(file.close)
+        left = read_left(path)
+        if len(left.results) >= total:
+            raise FileExistsError(f"{path} has its {len(left.results)} rows")
+        if file.end and not left.results:
+            raise FileExistsError(f"{path} has no row that could be continued")
+        undo.pop_all()
+    return file, left

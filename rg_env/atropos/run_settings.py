@@ -1,0 +1,83 @@
+"""The settings that results were made with, kept beside them.
+
+A run may continue results that another one left where those settings are the same that
+decide what they are; how fast and where they were made decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from rg_env.atropos.settings import (
+    ItemSettings,
+    LevelSettings,
+    RewardSettings,
+    SamplingSettings,
+)
+from rg_env.installation import VERSION
+
+DECIDING = {
+    name
+    for group in (ItemSettings, LevelSettings, SamplingSettings, RewardSettings)
+    for name in group.model_fields
+}
+"""Settings of the environment that decide items, completions or scores, or might."""
+
+OF_SERVERS = ("model_name", "server_type", "extra_body")
+"""The same of a server: where it is and how it is asked changes nothing."""
+
+
+def settings_text(
+    config: Any,
+    servers: Iterable[Any],
+    versions: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the settings of a run and versions as YAML, without keys."""
+    settings = {
+        "versions": {"reasoning_gym_environment": VERSION, **versions},
+        "env": config.model_dump(mode="json"),
+        "openai": [server.config.model_dump(mode="json") for server in servers],
+    }
+    servers_of: Any = settings["openai"]
+    for server in servers_of:
+        server["api_key"] = ""
+        if "headers" in server:
+            server["headers"] = dict.fromkeys(server["headers"], "")
+    text: str = yaml.safe_dump(settings, sort_keys=False)
+    return text
+
+
+def _deciding(text: str, names: Collection[str]) -> dict[str, Any]:
+    """Return those of a text of settings that decide the results, by full name."""
+    settings = yaml.safe_load(text)
+    env, servers = settings["env"], settings["openai"]
+    return {
+        **{f"env.{name}": value for name, value in env.items() if name in names},
+        **{f"openai.{name}": [s.get(name) for s in servers] for name in OF_SERVERS},
+        **{f"version of {name}": value for name, value in settings["versions"].items()},
+    }
+
+
+def why_not(path: Path, settings: str, names: Collection[str]) -> str:
+    """Say why results, which "...", cannot be continued; "" if they can.
+
+    Args:
+        path: Of the settings that the results were made with.
+        settings: Of this run, a text as `settings_text` returns.
+        names: Of the settings of the environment that decide the results.
+    """
+    try:
+        then = _deciding(path.read_text(encoding="utf-8"), names)
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return "has no settings of a run beside it"
+    except yaml.YAMLError:
+        return "has damaged settings beside it"
+    now = _deciding(settings, names)
+    both = [*now, *(name for name in then if name not in now)]
+    different = [name for name in both if then.get(name) != now.get(name)]
+    return f"was made with another {', '.join(different)}" if different else ""

@@ -1,0 +1,270 @@
+"""`process` continues where it stopped: the same command, the same file, its items."""
+
+import asyncio
+import fcntl
+import json
+import signal
+from collections import Counter
+
+import pytest
+
+from rg_env.atropos.process_run import ProcessRun
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.rollouts.json_encoding import read_groups
+from rg_env.rollouts.row_writer import settings_path
+from tests.support.parts import (
+    GUARD_S,
+    build_env,
+    options_of,
+    run_main,
+    start_entry,
+    vllm_reply,
+    vllm_server,
+)
+
+pytestmark = pytest.mark.processes
+
+
+def items_of(path):
+    """Return the items of a file of rows, sorted: index, task, seed, level, params."""
+    names = ("index", "task", "seed", "level", "params")
+    return sorted(json.dumps([r[name] for name in names]) for r in read_groups(path))
+
+
+# -- real processes --------------------------------------------------------------------
+
+MANY = 24
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(simulated, tmp_path_factory):
+    """The items of `MANY` groups of one run, and its command."""
+    path = tmp_path_factory.mktemp("process") / "rows.jsonl"
+    assert run_main(["process", *command(simulated.url, path)]) == 0
+    return items_of(path)
+
+
+def command(url, path):
+    given = {"complexity_mode": "random", "total_steps": MANY, "group_size": 2}
+    return options_of(url, data_path_to_save_groups=path, **given)
+
+
+def ended_by(number, argv, path, rows):
+    """Start `process` and end it by a signal after some rows; return what it said."""
+    child = start_entry("process", *argv)
+    try:
+        while not (path.exists() and path.read_bytes().count(b"\n") >= rows):
+            assert child.poll() is None
+        child.send_signal(number)
+        return child.communicate(timeout=GUARD_S)[0]
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_killed_twice_it_ends_with_the_items_of_one_run(
+    tmp_path, simulated, uninterrupted, logged
+):
+    path = tmp_path / "rows.jsonl"
+    argv = command(simulated.url, path)
+    ended_by(signal.SIGKILL, argv, path, 3)
+    ended_by(signal.SIGKILL, argv, path, 10)
+    there = path.read_bytes().count(b"\n")
+    assert 10 <= there < MANY
+    assert run_main(["process", *argv]) == 0
+    assert items_of(path) == uninterrupted
+    assert f"continuing {path}: {there} of {MANY} rows are there" in logged.text
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "rows.jsonl",
+        "rows.jsonl.settings.yaml",
+        "rows_report",
+    ]
+
+
+def test_interrupted_it_says_what_is_there_and_is_continued(
+    tmp_path, simulated, uninterrupted
+):
+    path = tmp_path / "rows.jsonl"
+    argv = command(simulated.url, path)
+    said = ended_by(signal.SIGINT, argv, path, 3)
+    there = path.read_bytes().count(b"\n")
+    assert f"only {there} of {MANY} groups were written; the same command" in said
+    assert run_main(["process", *argv]) == 0
+    assert items_of(path) == uninterrupted
+
+
+# -- in this process -------------------------------------------------------------------
+
+GROUPS = 6
+
+
+def varied(body):
+    """Answer half of the questions to spell a word backward, all in one group."""
+    tokens = body["prompt"]["prompt_token_ids"]
+    tokenizer = load_tokenizer(TOKENIZER_FOLDER)
+    question = tokenizer.decode(tokens).partition("(example: sun -> nus): ")[2]
+    word = "".join(c for c in question.split("\n")[0] if c.isalpha() and c.islower())
+    right = word.removesuffix("assistant")[::-1]
+    return vllm_reply([f"<answer>{right}</answer>", "<answer>?</answer>"])
+
+
+def wrong(body):
+    return vllm_reply(["<answer>?</answer>"] * body["n"])
+
+
+def processed(folder, groups=GROUPS, reply=wrong, answered=None, **changes):
+    """Process; return the environment, its status and the number of requests.
+
+    The server fails after as many as it has `answered`.
+    """
+    asked = []
+
+    def answer(body):
+        asked.append(body)
+        return 500 if answered is not None and len(asked) > answered else reply(body)
+
+    async def run():
+        given = {"group_size": 2, "give_up_after_s": 0.5, "include_messages": True}
+        given |= {"ensure_scores_are_not_same": False}
+        path = str(folder / "rows.jsonl")
+        async with vllm_server(answer) as url:
+            env = build_env(url, data_path_to_save_groups=path, **(given | changes))
+            env.n_groups_to_process = groups
+            env.group_size_to_process = env.config.group_size
+            try:
+                await env.process_manager()
+            except SystemExit as end:
+                return env, end.code
+            return env, 0
+
+    return *asyncio.run(run()), len(asked)
+
+
+@pytest.mark.parametrize("include_messages", [True, False])
+def test_the_rows_that_are_missing_are_written_with_their_own_items(
+    tmp_path, include_messages
+):
+    given = {"include_messages": include_messages}
+    processed(tmp_path, **given)
+    path = tmp_path / "rows.jsonl"
+    whole, lines = items_of(path), path.read_bytes().splitlines(keepends=True)
+    there = [lines[0], lines[2], lines[5]]
+    path.write_bytes(b"".join([*there, b'{"task": "gcd", "tor']))
+    _, status, asked = processed(tmp_path, **given)
+    assert (status, asked) == (0, GROUPS - len(there))
+    assert items_of(path) == whole
+    assert path.read_bytes().startswith(b"".join(there))
+
+
+def test_what_was_given_up_is_continued(tmp_path, logged):
+    _, status, _ = processed(tmp_path, answered=4, max_num_workers=1)
+    assert status == 1
+    assert f"only 4 of {GROUPS} groups were written; the same command" in logged.text
+    assert processed(tmp_path)[1:] == (0, GROUPS - 4)
+    assert len({row["index"] for row in read_groups(tmp_path / "rows.jsonl")}) == GROUPS
+
+
+def test_a_larger_total_adds_rows_to_a_complete_file(tmp_path):
+    processed(tmp_path, tasks=["gcd"])
+    first = (tmp_path / "rows.jsonl").read_bytes()
+    _, status, asked = processed(tmp_path, groups=GROUPS + 3, tasks=["gcd"])
+    assert (status, asked) == (0, 3)
+    assert (tmp_path / "rows.jsonl").read_bytes().startswith(first)
+    indices = [row["index"] for row in read_groups(tmp_path / "rows.jsonl")]
+    assert sorted(indices) == list(range(GROUPS + 3))
+
+
+def left_alone(folder, **changes):
+    """Process again; return the rows of another file, the first being as it was."""
+    before = (folder / "rows.jsonl").read_bytes()
+    env, status, _ = processed(folder, **changes)
+    assert status == 0
+    assert (folder / "rows.jsonl").read_bytes() == before
+    assert env.config.data_path_to_save_groups == str(folder / "rows_1.jsonl")
+    return list(read_groups(folder / "rows_1.jsonl"))
+
+
+def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
+    tmp_path, logged
+):
+    processed(tmp_path)
+    assert len(left_alone(tmp_path)) == GROUPS
+    first, second = tmp_path / "rows.jsonl", tmp_path / "rows_1.jsonl"
+    assert f"rows go to {second}: {first} has its {GROUPS} rows" in logged.text
+    second.write_bytes(b"".join(second.read_bytes().splitlines(keepends=True)[:2]))
+    assert processed(tmp_path)[1:] == (0, GROUPS - 2)
+    assert items_of(second) == items_of(first)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("temperature", 0.5), ("seed", 7), ("eval_seed", 7)]
+)
+def test_a_file_of_other_settings_is_left_as_it_is(tmp_path, setting, value, logged):
+    processed(tmp_path, answered=2, max_num_workers=1)
+    assert len(left_alone(tmp_path, **{setting: value})) == GROUPS
+    assert f"rows.jsonl was made with another env.{setting}" in logged.text
+
+
+def test_settings_that_decide_no_row_may_change(tmp_path):
+    processed(tmp_path, answered=2, max_num_workers=1)
+    changes = {"max_num_workers": 3, "worker_timeout": 100, "debug_logging": True}
+    assert processed(tmp_path, **changes)[1:] == (0, GROUPS - 2)
+
+
+def test_a_file_without_its_settings_is_left_as_it_is(tmp_path, logged):
+    processed(tmp_path, answered=2, max_num_workers=1)
+    settings_path(tmp_path / "rows.jsonl").unlink()
+    assert len(left_alone(tmp_path)) == GROUPS
+    assert "rows.jsonl has no settings of a run beside it" in logged.text
+
+
+def test_a_file_that_another_process_writes_is_left_as_it_is(tmp_path, logged):
+    processed(tmp_path, answered=2, max_num_workers=1)
+    with (tmp_path / "rows.jsonl").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert len(left_alone(tmp_path)) == GROUPS
+    assert "rows.jsonl is being written by another process" in logged.text
+
+
+def test_a_file_of_its_first_moment_is_taken(tmp_path):
+    (tmp_path / "rows.jsonl").touch()  # as a kill before the first row leaves it
+    assert processed(tmp_path)[1] == 0
+    assert len(list(read_groups(tmp_path / "rows.jsonl"))) == GROUPS
+
+
+def test_the_settings_stand_beside_the_rows_without_a_key(tmp_path):
+    env, *_ = processed(tmp_path)
+    text = settings_path(tmp_path / "rows.jsonl").read_text()
+    assert "seed: 1918" in text and "reasoning_gym:" in text
+    assert env.server.servers[0].config.api_key == "x"
+    assert "api_key: ''" in text
+
+
+# -- what results move -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {"complexity_mode": "curriculum", "tasks": ["spell_backward"]},
+        {"task_choice": "adaptive", "tasks": ["spell_backward", "gcd"]},
+    ],
+)
+def test_levels_and_weights_are_those_after_the_rows_that_are_there(
+    tmp_path, moved, monkeypatch
+):
+    given = {"reply": varied, "max_num_workers": 1, **moved}
+    first, _, _ = processed(tmp_path, groups=12, **given)
+    rows = list(read_groups(tmp_path / "rows.jsonl"))
+    assert Counter(max(row["scores"]) > 0 for row in rows)[True] > 0
+
+    async def write_nothing(self, total, at_once):
+        pass
+
+    monkeypatch.setattr(ProcessRun, "write", write_nothing)
+    again, _, _ = processed(tmp_path, groups=13, **given)
+    for part in ("progress", "curriculum", "adaptive"):
+        states = [getattr(env._feedback, part) for env in (first, again)]
+        if states[0] is not None:
+            assert states[1].state_dict() == states[0].state_dict()
+    assert again._feedback.changes == first._feedback.changes
