@@ -377,7 +377,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         run = process_run.ProcessRun(
             self, self._groups, rows, self._watch, items, there
         )
-        await run.write(total, at_once=self.max_num_workers)
+        if there < total:
+            await run.write(total, at_once=self.max_num_workers)
         if run.written < total:
             self._lifetime.fail()
 
@@ -385,7 +386,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Continue the file of an ended run, if there is one; return its rows."""
         rows, versions = self.jsonl_writer, self._scoring.versions
         rows.settings = settings_text(self.config, self.server.servers, versions)
-        left = await off_loop(continue_left, rows, total)
+        screens = self.screen is not None  # whose rows are read again
+        left = await off_loop(continue_left, rows, total, even_complete=screens)
         self.config.data_path_to_save_groups = str(rows.path)
         self._made().stream.sampled = left.sampled
         await off_loop(self._feedback.replay, left.results)

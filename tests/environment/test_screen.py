@@ -1,6 +1,7 @@
 """`screen`: groups of each task, a table and settings, with the real command."""
 
 import collections
+import time
 
 import pytest
 
@@ -8,7 +9,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
 from rg_env.cli import settings_command
 from rg_env.rollouts.json_encoding import read_groups
-from tests.support.parts import Simulated, options_of, run_main
+from tests.support.parts import Simulated, options_of, run_main, start_entry
 
 pytestmark = pytest.mark.processes
 
@@ -27,11 +28,14 @@ def server():
     found.stop()
 
 
-def screen(folder, url, *more, groups=EACH, **changes):
+def argv_of(folder, url, groups=EACH, **changes):
     given = {"tasks": ",".join(TASKS), "complexity_mode": "random"} | changes
     out = f"--out={folder / 'screen.yaml'}"
-    argv = [*options_of(url, **given), out, f"--groups={groups}", *more]
-    return run_main(["screen", *argv])
+    return [*options_of(url, **given), out, f"--groups={groups}"]
+
+
+def screen(folder, url, *more, **given):
+    return run_main(["screen", *argv_of(folder, url, **given), *more])
 
 
 def rows_of(folder):
@@ -116,3 +120,43 @@ def test_a_name_that_is_no_file_of_settings_is_refused(tmp_path, server, capsys)
     given = options_of(server.url)
     assert run_main(["screen", *given, f"--out={tmp_path / 'screen.jsonl'}"]) == 2
     assert "--out: found" in capsys.readouterr().err
+
+
+def test_a_killed_screen_continues_with_the_items_that_are_missing(
+    done, tmp_path, server
+):
+    argv = argv_of(tmp_path, server.url)
+    with start_entry("screen", *argv) as child:
+        path = tmp_path / "screen.jsonl"
+        while not path.exists() or path.read_bytes().count(b"\n") < 3:
+            assert child.poll() is None
+            time.sleep(0.02)
+        child.kill()
+    before = path.read_bytes()[: path.read_bytes().rfind(b"\n") + 1]
+    assert before.count(b"\n") < EACH * len(TASKS)
+    assert run_main(["screen", *argv]) == 0
+    assert path.read_bytes().startswith(before)
+    whole, continued = (
+        sorted(r["index"] for r in rows_of(f)) for f in (done[0], tmp_path)
+    )
+    assert continued == whole
+
+
+def test_more_groups_continue_a_complete_screen(tmp_path, server):
+    assert screen(tmp_path, server.url, groups=2) == 0
+    before = (tmp_path / "screen.jsonl").read_bytes()
+    assert screen(tmp_path, server.url, groups=3) == 0
+    after = (tmp_path / "screen.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert len(rows_of(tmp_path)) == 3 * len(TASKS)
+
+
+def test_a_complete_screen_is_read_again_without_a_request(tmp_path, server):
+    assert screen(tmp_path, server.url, groups=4) == 0
+    served = server.completions
+    first = (tmp_path / "screen.yaml").read_text()
+    (tmp_path / "screen.yaml").unlink()
+    assert screen(tmp_path, server.url, "--least-share=0.05", groups=4) == 0
+    assert (tmp_path / "screen.yaml").read_text() == first
+    assert server.completions - served <= 2  # of the probe
+    assert not (tmp_path / "screen_1.jsonl").exists()
