@@ -238,7 +238,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self, groups.settle, self._session, self.jsonl_writer, dumps
         )
         self._serve_loop = ServeLoop(self, self._session, groups)
-        self._kind = ""  # of run: serve, process or evaluate
+        self._kind = ""  # of run: serve, process, screen or evaluate
         self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
 
@@ -361,7 +361,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def process_manager(self) -> None:
         """`process`: write a number of groups, several at a time."""
-        self.process_mode, self._kind = True, "process"
+        self.process_mode = True
+        self._kind = "process" if self.screen is None else "screen"
         self.config.group_size = self.group_size_to_process
         await self._live(self._process())
 
@@ -378,7 +379,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self, self._groups, rows, self._watch, items, there
         )
         if there < total:
-            await run.write(total, at_once=self.max_num_workers)
+            await run.write(total, self.max_num_workers, self._kind)
         if run.written < total:
             self._lifetime.fail()
 
