@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import click
 from rg_env.atropos.setting_types import SECRET
 from rg_env.cli.command import START, FilePath, Number, shown
 from rg_env.cli.setting_options import SettingsCommand, Start
-from rg_env.cli.settings_command import Build, Given, command_of, write_rows
+from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import RunFailed, not_allowed
+from rg_env.errors import RunFailed
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 
@@ -23,19 +24,22 @@ SUMMARY = (
 )
 
 MOST_GROUPS = 100_000
-SUFFIXES = (".yaml", ".yml")
 
 
 def screen(env_cls: Any) -> SettingsCommand:
     """Return `screen`."""
+    start = start_of(env_cls, {})
 
-    def work(build: Build, given: Given, values: Mapping[str, Any]) -> None:
-        _screen(build, _sections(given, command.start), values)
+    def run(**values: Any) -> int:
+        given = checked(command, values, env_cls)
+        built = partial(build, "screen", env_cls, given, {})
+        _screen(built, _sections(given, start), values)
+        return 0
 
-    command = command_of("screen", SUMMARY, env_cls, {}, work)
+    command = SettingsCommand("screen", SUMMARY, start, run)
     groups = "Groups of each task; by default 2 % of the run's rollouts, at least 5"
     least = "A task with a smaller share of groups with variance is left out"
-    out = "The settings that are found; the groups stand beside it as .jsonl"
+    out = "File of the settings, .yaml; the groups stand beside it, .jsonl"
     for option in (
         shown("--groups", click.IntRange(1, MOST_GROUPS), None, groups),
         shown("--least-share", Number(0.01, 1.0), 0.1, least),
@@ -59,32 +63,30 @@ def _sections(given: Given, start: Start) -> dict[str, Any]:
 
 
 def _screen(
-    build: Build, sections: Mapping[str, Any], values: Mapping[str, Any]
+    built: Callable[..., Any], sections: Mapping[str, Any], values: Mapping[str, Any]
 ) -> None:
-    """Run a screen, and write and print what it found."""
+    """Run a screen in the environment that is built, and write what it found."""
     from rg_env.atropos.screen_run import ScreenRun, settings_text
 
-    out = Path(values["out"])
-    if out.suffix not in SUFFIXES:
-        raise not_allowed("--out", str(out), "a file of settings, as screen.yaml")
+    rows = str(Path(values["out"]).with_suffix(".jsonl"))
     runs: list[ScreenRun] = []
 
     def change(config: Any) -> Any:
-        runs.append(ScreenRun(config, values["groups"], str(out.with_suffix(".jsonl"))))
+        runs.append(ScreenRun(config, values["groups"], rows))
         return runs[0].config
 
-    env = build(change)
+    env = built(change)
     env.screen, env.jsonl_writer.with_tokens = runs[0], False
     write_rows(env)
-    rows = Path(env.config.data_path_to_save_groups)
-    tasks = screen_rows(read_groups(rows), runs[0].bounds, values["least_share"])
+    path = Path(env.config.data_path_to_save_groups)
+    tasks = screen_rows(read_groups(path), runs[0].bounds, values["least_share"])
     print_text(rendered(TITLE, table_of(tasks)))
     if all(task.left_out for task in tasks):
         raise RunFailed(
             f"no task has variance in {values['least_share']:.0%} of its groups, so no"
             " settings are written: take a smaller --least-share, other tasks or levels"
         )
-    path = rows.with_suffix(out.suffix)
+    path = path.with_suffix(".yaml")
     text = settings_text(runs[0].settings(sections, tasks), tasks)
     path.write_text(text, encoding="utf-8")
     print_text(f"settings: {path}\nrun: {START} serve --config {path}")

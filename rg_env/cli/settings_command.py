@@ -7,7 +7,6 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +26,6 @@ from rg_env.yaml_text import YamlFault
 logger = logging.getLogger(__name__)
 
 FLAGS = ("slurm", "testing")
-Build = Callable[..., Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,8 +164,7 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> Given:
 
 def serve(env_cls: Any) -> SettingsCommand:
     """Return `serve` for a class of environments, or what imports it later."""
-    summary = "Feed a trainer through the Atropos API."
-    return command_of("serve", summary, env_cls, {}, _serve)
+    return _command("serve", "Feed a trainer through the Atropos API.", env_cls, {})
 
 
 def process(env_cls: Any) -> SettingsCommand:
@@ -178,7 +175,7 @@ def process(env_cls: Any) -> SettingsCommand:
         "data_path_to_save_groups": "data/reasoning_gym.jsonl",
     }
     summary = "Write total_steps groups as JSONL rows and a report, without a trainer."
-    return command_of("process", summary, env_cls, starts, _process)
+    return _command("process", summary, env_cls, starts)
 
 
 def evaluate(env_cls: Any) -> SettingsCommand:
@@ -186,7 +183,7 @@ def evaluate(env_cls: Any) -> SettingsCommand:
     folder = f"data/evaluate_{datetime.now().astimezone():%Y%m%d_%H%M%S}"
     starts = {"data_dir_to_save_evals": folder}
     summary = "Measure a model on the fixed evaluation items."
-    command = command_of("evaluate", summary, env_cls, starts, _evaluate)
+    command = _command("evaluate", summary, env_cls, starts)
     text = "Print the results as one JSON document instead of a table"
     command.params.append(click.Option(["--json"], is_flag=True, help=text))
     text = "Show the tasks in the table as well"
@@ -194,7 +191,8 @@ def evaluate(env_cls: Any) -> SettingsCommand:
     return command
 
 
-def _start(env_cls: Any, starts: Mapping[str, Any]) -> Start:
+def start_of(env_cls: Any, starts: Mapping[str, Any]) -> Start:
+    """Return what a command starts from, given what differs from `serve`."""
     if not isinstance(env_cls, type):
         start = Start()
         return Start(env_values={**start.env_values, **starts})
@@ -210,29 +208,32 @@ def _start(env_cls: Any, starts: Mapping[str, Any]) -> Start:
     )
 
 
-def command_of(
-    name: str,
-    summary: str,
-    env_cls: Any,
-    starts: Mapping[str, Any],
-    work: Callable[[Build, Given, Mapping[str, Any]], None],
+def _command(
+    name: str, summary: str, env_cls: Any, starts: Mapping[str, Any]
 ) -> SettingsCommand:
-    """Return a command with settings; `work` builds an environment and uses it."""
-    start = _start(env_cls, starts)
+    start = start_of(env_cls, starts)
 
     def run(**values: Any) -> int:
-        given = read(command, values)
-        if not isinstance(env_cls, type) and is_release_of_list():
-            refuse_unlisted(given.build_env(start).model_dump())
-        given.build_servers(start)
-        work(partial(_build, name, env_cls, given, starts), given, values)
-        return 0
+        given = checked(command, values, env_cls)
+        env = build(name, env_cls, given, starts)
+        env.shows_json = values.get("json", False)
+        env.shows_tasks = values.get("tasks", False)
+        return _run(name, env)
 
     command = SettingsCommand(name, summary, start, run)
     return command
 
 
-def _build(
+def checked(command: SettingsCommand, values: Mapping[str, Any], env_cls: Any) -> Given:
+    """Return what was set, checked as far as it can be without the framework."""
+    given = read(command, values)
+    if not isinstance(env_cls, type) and is_release_of_list():
+        refuse_unlisted(given.build_env(command.start).model_dump())
+    given.build_servers(command.start)
+    return given
+
+
+def build(
     name: str,
     env_cls: Any,
     given: Given,
@@ -246,7 +247,7 @@ def _build(
     env_cls = loaded(env_cls)
     from rg_env.atropos import start_checks
 
-    start = _start(env_cls, starts)
+    start = start_of(env_cls, starts)
     config, servers = change(given.build_env(start)), given.build_servers(start)
     if given.testing:
         raise SettingError(
@@ -272,8 +273,14 @@ def _build(
     return env
 
 
-def _serve(build: Build, given: Given, values: Mapping[str, Any]) -> None:
-    asyncio.run(build().env_manager())
+def _run(name: str, env: Any) -> int:
+    if name == "serve":
+        asyncio.run(env.env_manager())
+    elif name == "evaluate":
+        _evaluate(env)
+    else:
+        write_rows(env)
+    return 0
 
 
 def _is_simulated(env: Any) -> bool:
@@ -283,12 +290,10 @@ def _is_simulated(env: Any) -> bool:
     return Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
 
 
-def _evaluate(build: Build, given: Given, values: Mapping[str, Any]) -> None:
+def _evaluate(env: Any) -> None:
     """Run `evaluate`; the report is made of what is on disk."""
     from rg_env.pages.report import report_of
 
-    env = build()
-    env.shows_json, env.shows_tasks = values["json"], values["tasks"]
     asyncio.run(env._run_evaluate())
     folder = env.evaluation_folder
     if folder is not None:
@@ -297,10 +302,6 @@ def _evaluate(build: Build, given: Given, values: Mapping[str, Any]) -> None:
         page = report_of([path], folder / "report", title=title, is_simulated=simulated)
         if page is not None:
             logger.info("report: %s", page)
-
-
-def _process(build: Build, given: Given, values: Mapping[str, Any]) -> None:
-    write_rows(build())
 
 
 def write_rows(env: Any) -> None:

@@ -116,12 +116,6 @@ def test_without_a_task_to_learn_from_there_are_no_settings(tmp_path, server, ca
     assert not (tmp_path / "screen.yaml").exists()
 
 
-def test_a_name_that_is_no_file_of_settings_is_refused(tmp_path, server, capsys):
-    given = options_of(server.url)
-    assert run_main(["screen", *given, f"--out={tmp_path / 'screen.jsonl'}"]) == 2
-    assert "--out: found" in capsys.readouterr().err
-
-
 def test_a_killed_screen_continues_with_the_items_that_are_missing(
     done, tmp_path, server
 ):
