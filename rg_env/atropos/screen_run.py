@@ -149,7 +149,7 @@ class ScreenRun:
 
 def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> str:
     """Return settings as YAML, after comments that say what is expected of them."""
-    lines = ["Written by `screen`. The share of groups with variance that it found:"]
+    lines = ["Written by `screen`; its share of groups with variance, by task:"]
     for task in tasks:
         found = task.found
         if found is None or task.left_out:
@@ -159,4 +159,6 @@ def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> s
             groups = f"{found.groups} groups"
             lines.append(f"  {task.task}: {task.share:.2f} ({interval}), {groups}")
     said = "".join(f"# {line}\n" for line in lines)
-    return said + yaml.safe_dump(dict(settings), sort_keys=False, width=88)
+    how: dict[str, Any] = {"sort_keys": False, "default_flow_style": None, "width": 88}
+    text: str = yaml.safe_dump(dict(settings), **how)
+    return said + text

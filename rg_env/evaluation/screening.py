@@ -24,8 +24,8 @@ BANDS = 5
 """Of the levels of a task: with a hundred groups the share of each is known to 0.2."""
 
 POOR = 0.5
-"""An end of the levels goes if its share is surely less than so much of the rest's: it
-costs as many samples for half the groups that teach."""
+"""An end of the levels goes if its share is surely less than so much of the others':
+there a group that teaches costs twice as many samples."""
 
 MOSTLY = 0.5
 
@@ -115,7 +115,9 @@ def _banded(rows: Rows, bounds: Bounds | None) -> list[list[Mapping[str, Any]]]:
 def _is_poor(end: Sequence[Rows], others: Sequence[Rows]) -> bool:
     """Say whether the bands at an end surely have less variance than the others."""
     found, rest = (_share(itertools.chain(*bands)) for bands in (end, others))
-    return bool(found and rest and found.high < POOR * rest.mean)
+    if found is None or rest is None:
+        return False
+    return found.high < min(rest.low, POOR * rest.mean)
 
 
 def _left(bands: Sequence[Rows]) -> tuple[int, int]:
@@ -180,7 +182,7 @@ def screen_rows(
 
 # -- the table -------------------------------------------------------------------------
 
-TITLE = "Groups with variance, % (95 % interval); by level, from easy to hard:"
+TITLE = "Groups (n) with variance, 95 % interval; by fifths of the levels, from easy:"
 
 BARS = "▁▂▃▄▅▆▇█"
 NO_BAR = "·"
@@ -202,10 +204,10 @@ def _cells(task: TaskScreen) -> list[str]:
     return [
         task.task,
         str(found.groups),
-        f"{share} ({low}-{high})",
+        f"{share}% ({low}-{high})",
         "".join(map(_bar, task.bands)) if len(task.bands) > 1 else "",
         f"{found.score:.2f}",
-        cut,
+        f"{cut}%",
         f"{found.tokens:.0f}",
         f"{found.seconds:.1f}",
         task.left_out or levels,
@@ -216,7 +218,7 @@ def table_of(tasks: Sequence[TaskScreen]) -> Table:
     """Return the results as a table for the terminal, without its `TITLE`."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
     table.add_column("", overflow="fold")
-    for heading in ("groups", "%", "by level", "score", "cut %", "tokens", "s"):
+    for heading in ("n", "with variance", "fifths", "score", "cut", "tokens", "s"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("levels", no_wrap=True)
     for task in tasks:
