@@ -87,6 +87,7 @@ from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.atropos.run_settings import settings_text
+from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
@@ -135,6 +136,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         evaluation_folder: Where the newest complete evaluation is kept, if it is.
         n_groups_to_process: Rows that `process` writes.
         group_size_to_process: Rollouts of each.
+        screen: What says how many they are in `screen`; None in `process`.
     """
 
     name = "reasoning_gym"
@@ -144,6 +146,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     evaluation_folder: Path | None = None
     n_groups_to_process: int
     group_size_to_process: int
+    screen: ScreenRun | None = None
     server_cls: Any
     eval_runner: Any
     items_sent_this_step: int
@@ -235,7 +238,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self, groups.settle, self._session, self.jsonl_writer, dumps
         )
         self._serve_loop = ServeLoop(self, self._session, groups)
-        self._kind = ""  # of run: serve, process or evaluate
+        self._kind = ""  # of run: serve, process, screen or evaluate
         self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
 
@@ -358,20 +361,25 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def process_manager(self) -> None:
         """`process`: write a number of groups, several at a time."""
-        self.process_mode, self._kind = True, "process"
+        self.process_mode = True
+        self._kind = "process" if self.screen is None else "screen"
         self.config.group_size = self.group_size_to_process
         await self._live(self._process())
 
     async def _process(self) -> None:
-        total = self.n_groups_to_process
-        start_checks.check_total(total)
+        if self.screen is None:
+            start_checks.check_total(self.n_groups_to_process)
         await self._set_up_alone()
+        if self.screen is not None:
+            self.n_groups_to_process = self.screen.begin(self._made())
+        total = self.n_groups_to_process
         self.curr_step = there = await self._continue_rows(total)
         rows, items = self.jsonl_writer, self._made().items
         run = process_run.ProcessRun(
             self, self._groups, rows, self._watch, items, there
         )
-        await run.write(total, at_once=self.max_num_workers)
+        if there < total:
+            await run.write(total, self.max_num_workers, self._kind)
         if run.written < total:
             self._lifetime.fail()
 
@@ -379,7 +387,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Continue the file of an ended run, if there is one; return its rows."""
         rows, versions = self.jsonl_writer, self._scoring.versions
         rows.settings = settings_text(self.config, self.server.servers, versions)
-        left = await off_loop(continue_left, rows, total)
+        screens = self.screen is not None  # whose rows are read again
+        left = await off_loop(continue_left, rows, total, even_complete=screens)
         self.config.data_path_to_save_groups = str(rows.path)
         self._made().stream.sampled = left.sampled
         await off_loop(self._feedback.replay, left.results)

@@ -176,6 +176,8 @@ def build_trainer_group(
         "answers": [rollout.answer for rollout in record.rollouts],
         "outcomes": [rollout.outcome for rollout in record.rollouts],
         "task_scores": record.scores,
+        "finish_reasons": [rollout.finish_reason for rollout in record.rollouts],
+        "completion_tokens": [r.completion_tokens for r in record.rollouts],
         **record.origin,
     }
     if with_messages:

@@ -255,12 +255,14 @@ class GroupsInFlight:
         """
         size = self._env.config.group_size
         self._ledger.ask(size)
-        group, again = None, []
+        group, again, began = None, [], time.monotonic()
         ended_as: RolloutOutcome = "cancelled"
         try:
             rollouts = await self._requests.for_training(item, self.note_answered)
             group = await self._scored(rollouts)
             ended_as = "zero_variance"
+            if isinstance(group, dict):  # as ours is
+                group["seconds"] = round(time.monotonic() - began, 3)
         except InferenceFailed as error:
             await self._watch.note_failure(str(error))
             again = [item] if self._watch.is_down else self.again(item)

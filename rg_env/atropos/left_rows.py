@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -95,7 +96,9 @@ def read_left(path: Path) -> LeftRows:
     return left
 
 
-def continue_left(rows: RowWriter, total: int) -> LeftRows:
+def continue_left(
+    rows: RowWriter, total: int, *, even_complete: bool = False
+) -> LeftRows:
     """Have rows written to the file that an ended run has left, if there is one.
 
     The name that was asked for is looked at, and the numbered ones that are taken. It
@@ -104,11 +107,13 @@ def continue_left(rows: RowWriter, total: int) -> LeftRows:
     Args:
         rows: Goes to that file, if its settings are the same.
         total: Rows that are asked for.
+        even_complete: Whether a file that has them is taken as well.
     """
+    most = math.inf if even_complete else total
     first: OSError | None = None
     for path in _taken_names(rows):
         try:
-            file, left = _opened(path, rows.settings or "", total)
+            file, left = _opened(path, rows.settings or "", most)
         except OSError as why:
             first = first or why
             continue
@@ -129,7 +134,7 @@ def _taken_names(rows: RowWriter) -> Iterator[Path]:
     return itertools.takewhile(lambda path: path != rows.path, every)
 
 
-def _opened(path: Path, settings: str, total: int) -> tuple[LineFile, LeftRows]:
+def _opened(path: Path, settings: str, most: float) -> tuple[LineFile, LeftRows]:
     """Return a file that can be continued, locked, and its rows.
 
     Raises:
@@ -143,7 +148,7 @@ def _opened(path: Path, settings: str, total: int) -> tuple[LineFile, LeftRows]:
     with contextlib.ExitStack() as undo:
         undo.callback(file.close)
         left = read_left(path)
-        if len(left.results) >= total:
+        if len(left.results) >= most:
             raise FileExistsError(f"{path} has its {len(left.results)} rows")
         if file.end and not left.results:
             raise FileExistsError(f"{path} has no row that could be continued")

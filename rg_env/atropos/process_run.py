@@ -85,15 +85,16 @@ class ProcessRun:
         self._fruitless = 0
         self._begun = self.written = there
 
-    async def write(self, total: int, at_once: int) -> None:
+    async def write(self, total: int, at_once: int, title: str = "process") -> None:
         """Write rows.
 
         Args:
             total: How many, with those that are there; there may be fewer, see
                 `written`.
             at_once: Groups in flight.
+            title: What it is called.
         """
-        with WorkProgress("process", total, "groups", self.written) as progress:
+        with WorkProgress(title, total, "groups", self.written) as progress:
             lanes = [
                 asyncio.ensure_future(self._write_in_turn(total, progress))
                 for _ in range(min(total - self.written, at_once))

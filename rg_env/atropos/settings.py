@@ -33,6 +33,7 @@ from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.evaluation_specs import PresetName
+from rg_env.tasks.selection import TaskChoosing
 from rg_env.tasks.shards import from_launcher
 
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
@@ -93,8 +94,9 @@ class ItemSettings(CheckedModel):
     """Task to dataset parameters of the library"""
     mixture: FilePath | None = None
     """YAML file that describes `composite` in the library's format"""
-    task_choice: Literal["weighted", "adaptive"] = "weighted"
-    """weighted draws by task_weights; adaptive prefers tasks whose groups differ"""
+    task_choice: TaskChoosing = "weighted"
+    """weighted draws by task_weights, adaptive prefers tasks whose groups differ,
+    in_turn takes one after the other and spreads their levels evenly"""
     adaptive_floor: float = Field(FLOOR, gt=0.0, le=1.0)
     """Share of its weight that a task without a signal keeps"""
     seed: int = Field(42, ge=0, le=MAX_SEED)

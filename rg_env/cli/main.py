@@ -24,11 +24,17 @@ from rg_env.errors import printable
 NAME = "reasoning_gym_environment.py"
 COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
 
-WITH_SETTINGS = ("serve", "process", "evaluate")
+WITH_SETTINGS = {
+    **dict.fromkeys(("serve", "process", "evaluate"), "settings"),
+    "screen": "screen",
+}
+"""Command that takes the settings to its module."""
+
 COMMANDS = {
     "serve": "feed a trainer through the Atropos API",
     "process": "write groups as JSONL and a report",
     "evaluate": "measure a model on fixed items",
+    "screen": "find the tasks and levels that a model can learn from",
     "rescore": "score saved completions again",
     "compare": "results side by side, paired by item",
     "report": "write a page of what was sampled",
@@ -73,7 +79,7 @@ class Program(click.Group):
                 return None
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
         name = cmd_name.replace("-", "_")
-        module = "settings" if name in WITH_SETTINGS else name
+        module = WITH_SETTINGS.get(name, name)
         found = getattr(importlib.import_module(f"rg_env.cli.{module}_command"), name)
         command: click.Command = found(ctx.obj) if name in WITH_SETTINGS else found
         return command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -191,7 +191,8 @@ def evaluate(env_cls: Any) -> SettingsCommand:
     return command
 
 
-def _start(env_cls: Any, starts: Mapping[str, Any]) -> Start:
+def start_of(env_cls: Any, starts: Mapping[str, Any]) -> Start:
+    """Return what a command starts from, given what differs from `serve`."""
     if not isinstance(env_cls, type):
         start = Start()
         return Start(env_values={**start.env_values, **starts})
@@ -210,14 +211,11 @@ def _start(env_cls: Any, starts: Mapping[str, Any]) -> Start:
 def _command(
     name: str, summary: str, env_cls: Any, starts: Mapping[str, Any]
 ) -> SettingsCommand:
-    start = _start(env_cls, starts)
+    start = start_of(env_cls, starts)
 
     def run(**values: Any) -> int:
-        given = read(command, values)
-        if not isinstance(env_cls, type) and is_release_of_list():
-            refuse_unlisted(given.build_env(start).model_dump())
-        given.build_servers(start)
-        env = _build(name, env_cls, given, starts)
+        given = checked(command, values, env_cls)
+        env = build(name, env_cls, given, starts)
         env.shows_json = values.get("json", False)
         env.shows_tasks = values.get("tasks", False)
         return _run(name, env)
@@ -226,13 +224,31 @@ def _command(
     return command
 
 
-def _build(name: str, env_cls: Any, given: Given, starts: Mapping[str, Any]) -> Any:
-    """Build the environment of a command; from here on the framework is imported."""
+def checked(command: SettingsCommand, values: Mapping[str, Any], env_cls: Any) -> Given:
+    """Return what was set, checked as far as it can be without the framework."""
+    given = read(command, values)
+    if not isinstance(env_cls, type) and is_release_of_list():
+        refuse_unlisted(given.build_env(command.start).model_dump())
+    given.build_servers(command.start)
+    return given
+
+
+def build(
+    name: str,
+    env_cls: Any,
+    given: Given,
+    starts: Mapping[str, Any],
+    change: Callable[[Any], Any] = lambda config: config,
+) -> Any:
+    """Build the environment of a command; from here on the framework is imported.
+
+    `change` takes the settings of the environment and returns those that are used.
+    """
     env_cls = loaded(env_cls)
     from rg_env.atropos import start_checks
 
-    start = _start(env_cls, starts)
-    config, servers = given.build_env(start), given.build_servers(start)
+    start = start_of(env_cls, starts)
+    config, servers = change(given.build_env(start)), given.build_servers(start)
     if given.testing:
         raise SettingError(
             "--testing: found true; the mock server of Atropos answers only what a test"
@@ -263,7 +279,7 @@ def _run(name: str, env: Any) -> int:
     elif name == "evaluate":
         _evaluate(env)
     else:
-        _process(env)
+        write_rows(env)
     return 0
 
 
@@ -288,7 +304,7 @@ def _evaluate(env: Any) -> None:
             logger.info("report: %s", page)
 
 
-def _process(env: Any) -> None:
+def write_rows(env: Any) -> None:
     """Run `process`; the report is made of whatever was written."""
     from rg_env.pages.report import report_of
 

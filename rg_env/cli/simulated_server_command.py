@@ -85,6 +85,7 @@ async def _run(pool: WorkerPool, options: SimpleNamespace) -> Run:
         options.num_eval_samples_per_task,
         options.eval_level,
         options.eval_preset,
+        options.task_choice,
     )
 
 
@@ -143,6 +144,12 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     "random",
     "The environment's env.complexity_mode: None, random, a level or a range [low,"
     " high]",
+)
+@shown(
+    "--task_choice",
+    click.Choice(["weighted", "in_turn"]),
+    "weighted",
+    "The environment's env.task_choice; in_turn knows the items of screen",
 )
 @shown(
     "--skill",

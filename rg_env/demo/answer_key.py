@@ -30,7 +30,7 @@ from rg_env.tasks.evaluation_specs import (
 )
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.selection import TaskChoice, TaskChoosing
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -157,6 +157,7 @@ class Run:
         samples_per_task: Its `num_eval_samples_per_task`.
         eval_level: Its `eval_level`.
         eval_preset: Its `eval_preset`.
+        task_choice: Its `task_choice`.
     """
 
     library: LibraryDescription
@@ -167,10 +168,13 @@ class Run:
     samples_per_task: int
     eval_level: float | None = None
     eval_preset: PresetName | None = None
+    task_choice: TaskChoosing = "weighted"
 
     def build_stream(self) -> ItemStream:
         """Return what the environment draws, from the beginning."""
-        return ItemStream(self.choices, self.seed, difficulty=self.difficulty)
+        in_turn = self.task_choice == "in_turn"
+        levels = self.difficulty
+        return ItemStream(self.choices, self.seed, difficulty=levels, in_turn=in_turn)
 
     def build_entry(
         self, task: str, level: float | None, entry: Mapping[str, Any]

@@ -6,7 +6,7 @@ The file of a mixture has the format of the library's `composite`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from rg_env import yaml_text
 from rg_env.errors import SettingError, shown
@@ -17,7 +17,7 @@ from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting
 from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.library import MIXTURE, LibraryDescription
-from rg_env.tasks.selection import TaskChoice, build_selection
+from rg_env.tasks.selection import TaskChoice, TaskChoosing, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlFault
 
@@ -34,7 +34,7 @@ class ItemSettings(Protocol):
     task_weights: dict[str, float]
     task_params: dict[str, dict[str, Any]]
     mixture: str | None
-    task_choice: Literal["weighted", "adaptive"]
+    task_choice: TaskChoosing
     adaptive_floor: float
     shard_index: int
     num_shards: int

@@ -121,6 +121,7 @@ async def prepare_items(
         num_shards=settings.num_shards,
         difficulty=difficulty,
         adaptive=adaptive,
+        in_turn=settings.task_choice == "in_turn",
     )
     items = await _item_source(pool, settings, stream)
     evaluation = _evaluation(pool, settings, selection, difficulty, items)

@@ -16,7 +16,7 @@ from typing import Any
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.sampler import Draw, draw, training_seed
+from rg_env.tasks.sampler import Draw, draw, draw_in_turn, training_seed
 from rg_env.tasks.selection import TaskChoice
 
 
@@ -52,6 +52,8 @@ class ItemStream:
         num_shards: Number of instances that share the stream.
         difficulty: The levels of the items; None for the library's defaults.
         adaptive: What the weights of the choices are multiplied by; None for nothing.
+        in_turn: Whether each choice has its turn, whatever its weight; the entries are
+            then other ones.
 
     Attributes:
         sampled: Index to task and digest of the question, of the items to come that an
@@ -67,6 +69,7 @@ class ItemStream:
         num_shards: int = 1,
         difficulty: Difficulty | None = None,
         adaptive: AdaptiveWeights | None = None,
+        in_turn: bool = False,
     ) -> None:
         self.choices = choices
         self._seed = seed
@@ -74,6 +77,7 @@ class ItemStream:
         self._num_shards = num_shards
         self._difficulty = difficulty
         self._adaptive = adaptive
+        self._in_turn = in_turn
         self._position = 0
         self.sampled: dict[int, tuple[str, int]] = {}
 
@@ -93,11 +97,14 @@ class ItemStream:
 
     def draw_at(self, position: int) -> Draw:
         """Return the draw at a position, by the weights as they are now."""
+        index = self._index_at(position)
+        if self._in_turn:
+            return draw_in_turn(self._seed, index, len(self.choices))
         weights = [choice.weight for choice in self.choices]
         if self._adaptive is not None:
             weigh = self._adaptive.weight_of
             weights = [choice.weight * weigh(choice.task) for choice in self.choices]
-        return draw(self._seed, self._index_at(position), weights)
+        return draw(self._seed, index, weights)
 
     def next_spec(self) -> ItemSpec:
         """Return the next item and move on."""
@@ -129,7 +136,8 @@ class ItemStream:
 
     def seed_of(self, spec: ItemSpec, attempt: int = 0) -> int:
         """Return the seed of an item, or of another attempt at it."""
-        return training_seed(self._seed, spec.index, attempt)
+        place = (self._seed, spec.index, attempt)
+        return training_seed(*place, in_turn=self._in_turn)
 
     def expected_ms(self, spec: ItemSpec) -> float:
         """Return about how long an item takes to make; 0 where nothing is known."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import itertools
+import math
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -61,9 +62,15 @@ def _place(index: int, attempt: int) -> int:
     return index + (attempt << _ATTEMPT_BITS)
 
 
-def training_seed(seed: int, index: int, attempt: int = 0) -> int:
-    """Return the seed of the entry at a global index, or of another attempt at it."""
-    return entry_seed("train", str(seed), _place(index, attempt))
+def training_seed(
+    seed: int, index: int, attempt: int = 0, *, in_turn: bool = False
+) -> int:
+    """Return the seed of the entry at a global index, or of another attempt at it.
+
+    Entries that are drawn in turn are others than those drawn by weights.
+    """
+    key = f"in_turn/{seed}" if in_turn else str(seed)
+    return entry_seed("train", key, _place(index, attempt))
 
 
 def evaluation_seed(
@@ -106,3 +113,17 @@ def draw(seed: int, index: int, weights: Iterable[float]) -> Draw:
     point = rng.random() * cumulative[-1]
     choice = min(bisect.bisect_right(cumulative, point), len(cumulative) - 1)
     return Draw(choice, rng.random())
+
+
+GOLDEN_STEP = (math.sqrt(5) - 1) / 2
+"""However many points are taken in such steps around a circle, they lie evenly."""
+
+
+def draw_in_turn(seed: int, index: int, choices: int) -> Draw:
+    """Return the draw at a global index where each of some choices has its turn.
+
+    Any number of turns spreads the levels of a choice evenly over its range.
+    """
+    turn, choice = divmod(index, choices)
+    first = draw_generator(seed, choice).random()
+    return Draw(choice, (first + turn * GOLDEN_STEP) % 1.0)

@@ -15,7 +15,7 @@ import dataclasses
 import fnmatch
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rg_env.errors import SettingError, unknown_name
 from rg_env.tasks.library import MIXTURE, LibraryDescription
@@ -215,6 +215,9 @@ def build_selection(
         )
     return _merged(choices)
 
+
+TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
+"""How a run draws among its choices."""
 
 NAMING_FIELDS = ("tasks", "exclude_tasks", "task_weights", "task_params", "task_levels")
 """Settings that hold names of tasks, as a list or as keys."""

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
 from rg_env.cli import settings_command
-from rg_env.cli.main import COMMANDS, PROGRAM
+from rg_env.cli.main import COMMANDS, PROGRAM, WITH_SETTINGS
 from rg_env.cli.settings_command import Given
 from rg_env.errors import SettingError
 from tests.support.parts import run_main
@@ -29,7 +29,7 @@ MODELS = {"env": ReasoningGymEnvConfig, "openai": ServerSettings}
 FIELDS = [
     (section, name) for section in MODELS for name in MODELS[section].model_fields
 ]
-SMALL = [name for name in COMMANDS if name not in ("serve", "process", "evaluate")]
+SMALL = [name for name in COMMANDS if name not in WITH_SETTINGS]
 LONGEST_SENTENCE = 1000
 
 ODD = [

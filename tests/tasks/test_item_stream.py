@@ -164,3 +164,20 @@ def test_a_resumed_stream_continues_at_the_next_draw():
 def test_a_position_that_makes_no_sense_is_refused(position):
     with pytest.raises(ValueError, match="position must be at least 0"):
         stream().position = position
+
+
+def test_in_turn_no_weight_counts_and_levels_lie_evenly():
+    choices = [TaskChoice("gcd", 100.0), TaskChoice("lcm")]
+    source = stream(difficulty("random", 0.2, 0.6), choices=choices, in_turn=True)
+    found = specs(source, 10)
+    assert [spec.task for spec in found] == ["gcd", "lcm"] * 5
+    levels = sorted(spec.level for spec in found if spec.task == "gcd")
+    assert 0.2 <= levels[0] < levels[1] - 0.04
+    assert levels[-1] > 0.45
+
+
+def test_the_same_seed_has_the_same_turns():
+    first, second = (stream(difficulty("random"), in_turn=True) for _ in range(2))
+    assert specs(first, 20) == specs(second, 20)
+    spec = specs(first, 1)[0]
+    assert first.seed_of(spec) == second.seed_of(spec) != stream().seed_of(spec)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.tasks.sampler import draw, entry_seed, training_seed
+from rg_env.tasks.sampler import draw, draw_in_turn, entry_seed, training_seed
 
 SEEDS = st.integers(-(2**63), 2**63)
 INDICES = st.integers(0, 2**40)
@@ -105,3 +105,29 @@ def test_the_scale_of_the_weights_does_not_matter():
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20), SEEDS, INDICES)
 def test_every_draw_falls_on_a_choice(weights, seed, index):
     assert 0 <= draw(seed, index, weights).choice < len(weights)
+
+
+# -- draws in turn ---------------------------------------------------------------------
+
+
+def test_each_choice_has_its_turn():
+    drawn = [draw_in_turn(42, index, 3).choice for index in range(7)]
+    assert drawn == [0, 1, 2, 0, 1, 2, 0]
+
+
+@given(SEEDS, st.integers(1, 5), st.integers(1, 40))
+def test_turns_spread_the_levels_of_each_choice_evenly(seed, choices, turns):
+    for choice in range(choices):
+        points = sorted(
+            draw_in_turn(seed, turn * choices + choice, choices).level_point
+            for turn in range(turns)
+        )
+        around = [*points, points[0] + 1.0]
+        assert max(b - a for a, b in itertools.pairwise(around)) < 2.7 / turns + 1e-9
+
+
+def test_entries_drawn_in_turn_are_others_than_those_by_weights():
+    by_weights = {training_seed(42, index) for index in range(20_000)}
+    in_turn = {training_seed(42, index, in_turn=True) for index in range(2_000)}
+    assert len(in_turn) == 2_000
+    assert len(by_weights & in_turn) <= 1

@@ -1,0 +1,92 @@
+"""`screen`: a few groups of each task, and the settings of a run that can learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rg_env.atropos.setting_types import SECRET
+from rg_env.cli.command import START, FilePath, Number, shown
+from rg_env.cli.setting_options import SettingsCommand, Start
+from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
+from rg_env.cli.standard_streams import print_text, rendered
+from rg_env.errors import RunFailed
+from rg_env.evaluation.screening import TITLE, screen_rows, table_of
+from rg_env.rollouts.json_encoding import read_groups
+
+SUMMARY = (
+    "Sample a few groups of each task with the settings of a run of serve, and write"
+    " these with the tasks and levels whose groups have variance."
+)
+
+MOST_GROUPS = 100_000
+
+
+def screen(env_cls: Any) -> SettingsCommand:
+    """Return `screen`."""
+    start = start_of(env_cls, {})
+
+    def run(**values: Any) -> int:
+        given = checked(command, values, env_cls)
+        built = partial(build, "screen", env_cls, given, {})
+        _screen(built, _sections(given, start), values)
+        return 0
+
+    command = SettingsCommand("screen", SUMMARY, start, run)
+    groups = "Groups of each task; by default 2 % of the run's rollouts, at least 5"
+    least = "A task with a smaller share of groups with variance is left out"
+    out = "File of the settings, .yaml; the groups stand beside it, .jsonl"
+    for option in (
+        shown("--groups", click.IntRange(1, MOST_GROUPS), None, groups),
+        shown("--least-share", Number(0.01, 1.0), 0.1, least),
+        shown("--out", FilePath(dir_okay=False), "data/screen.yaml", out),
+    ):
+        option(command)
+    return command
+
+
+def _sections(given: Given, start: Start) -> dict[str, Any]:
+    """Return what was set as a file for `--config` has it, without keys of servers."""
+    is_one, servers = isinstance(given.openai, Mapping), given.build_servers(start)
+    parts = [given.openai] * len(servers) if is_one else given.openai
+    openai = [
+        server.model_dump(mode="json", include={*part} - {*SECRET})
+        for server, part in zip(servers, parts, strict=True)
+    ]
+    env = given.build_env(start).model_dump(mode="json", include={*given.env})
+    flags = {"slurm": True} if given.slurm else {}
+    return {"env": env, "openai": openai[0] if is_one else openai, **flags}
+
+
+def _screen(
+    built: Callable[..., Any], sections: Mapping[str, Any], values: Mapping[str, Any]
+) -> None:
+    """Run a screen in the environment that is built, and write what it found."""
+    from rg_env.atropos.screen_run import ScreenRun, settings_text
+
+    rows = str(Path(values["out"]).with_suffix(".jsonl"))
+    runs: list[ScreenRun] = []
+
+    def change(config: Any) -> Any:
+        runs.append(ScreenRun(config, values["groups"], rows))
+        return runs[0].config
+
+    env = built(change)
+    env.screen, env.jsonl_writer.with_tokens = runs[0], False
+    write_rows(env)
+    path = Path(env.config.data_path_to_save_groups)
+    tasks = screen_rows(read_groups(path), runs[0].bounds, values["least_share"])
+    print_text(rendered(TITLE, table_of(tasks)))
+    if all(task.left_out for task in tasks):
+        raise RunFailed(
+            f"no task has variance in {values['least_share']:.0%} of its groups, so no"
+            " settings are written: take a smaller --least-share, other tasks or levels"
+        )
+    path = path.with_suffix(".yaml")
+    text = settings_text(runs[0].settings(sections, tasks), tasks)
+    path.write_text(text, encoding="utf-8")
+    print_text(f"settings: {path}\nrun: {START} serve --config {path}")

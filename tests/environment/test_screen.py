@@ -1,0 +1,156 @@
+"""`screen`: groups of each task, a table and settings, with the real command."""
+
+import collections
+import time
+
+import pytest
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import start_checks
+from rg_env.cli import settings_command
+from rg_env.rollouts.json_encoding import read_groups
+from tests.support.parts import Simulated, options_of, run_main, start_entry
+
+pytestmark = pytest.mark.processes
+
+TASKS = ["acre", "chain_sum", "gcd"]
+EACH = 6
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A simulated server that knows the items of a screen."""
+    names = ",".join(TASKS)
+    found = Simulated(
+        f"--tasks={names}", "--complexity_mode=random", "--task_choice=in_turn"
+    )
+    yield found
+    found.stop()
+
+
+def argv_of(folder, url, groups=EACH, **changes):
+    given = {"tasks": ",".join(TASKS), "complexity_mode": "random"} | changes
+    out = f"--out={folder / 'screen.yaml'}"
+    return [*options_of(url, **given), out, f"--groups={groups}"]
+
+
+def screen(folder, url, *more, **given):
+    return run_main(["screen", *argv_of(folder, url, **given), *more])
+
+
+def rows_of(folder):
+    return list(read_groups(folder / "screen.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def done(server, tmp_path_factory):
+    """The folder and the status of one screen."""
+    folder = tmp_path_factory.mktemp("screen")
+    return folder, screen(folder, server.url, "--openai.api_key=secret-key")
+
+
+def test_each_task_has_its_groups_at_levels_that_lie_evenly(done):
+    folder, status = done
+    rows = rows_of(folder)
+    assert status == 0
+    found = collections.Counter(row["task"] for row in rows)
+    assert set(found) == set(TASKS)
+    assert found.total() == EACH * len(TASKS)
+    levels = sorted(row["level"] for row in rows if row["task"] == "gcd")
+    assert levels[0] < 0.3 < 0.7 < levels[-1]
+    assert all(row["level"] is None for row in rows if row["task"] == "acre")
+
+
+def test_rows_say_lengths_ends_and_time_and_have_no_tokens(done):
+    for row in rows_of(done[0]):
+        assert len(row["completion_tokens"]) == len(row["finish_reasons"]) == 4
+        assert row["seconds"] > 0
+        assert "tokens" not in row
+
+
+def test_the_settings_start_serve_as_they_are(done):
+    path = done[0] / "screen.yaml"
+    command = settings_command.serve(ReasoningGymEnv)
+    with command.make_context("serve", [f"--config={path}"]) as context:
+        given = settings_command.read(command, context.params)
+    config, servers = given.build_env(command.start), given.build_servers(command.start)
+    start_checks.check_command("serve", config, servers, ReasoningGymEnv)
+    assert set(config.tasks) <= set(TASKS)
+    assert set(config.task_weights) == set(config.tasks)
+    assert set(config.task_levels) == set(config.tasks) - {"acre"}
+    assert (config.group_size, config.task_choice) == (4, "weighted")
+    assert config.data_path_to_save_groups is None
+
+
+def test_no_key_of_a_server_is_written(done):
+    for path in done[0].rglob("*"):
+        assert path.is_dir() or b"secret-key" not in path.read_bytes()
+
+
+def test_it_ends_with_the_table_and_the_command_that_comes_next(
+    tmp_path, server, capsys
+):
+    assert screen(tmp_path, server.url, groups=4) == 0
+    said = capsys.readouterr().out.splitlines()
+    out = tmp_path / "screen.yaml"
+    assert said[-2:] == [
+        f"settings: {out}",
+        f"run: python reasoning_gym_environment.py serve --config {out}",
+    ]
+    assert any(line.split()[:2] == ["gcd", "4"] for line in said)
+
+
+def test_the_same_screen_samples_the_same_items(done, tmp_path, server):
+    assert screen(tmp_path, server.url) == 0
+    first, second = (
+        {row["index"]: row["seed"] for row in rows_of(folder)}
+        for folder in (done[0], tmp_path)
+    )
+    assert first == second
+
+
+def test_without_a_task_to_learn_from_there_are_no_settings(tmp_path, server, capsys):
+    status = screen(tmp_path, server.url, groups=1, tasks="gcd", group_size=1)
+    assert status == 1
+    assert "too " in capsys.readouterr().out
+    assert not (tmp_path / "screen.yaml").exists()
+
+
+def test_a_killed_screen_continues_with_the_items_that_are_missing(
+    done, tmp_path, server
+):
+    argv = argv_of(tmp_path, server.url)
+    with start_entry("screen", *argv) as child:
+        path = tmp_path / "screen.jsonl"
+        while not path.exists() or path.read_bytes().count(b"\n") < 3:
+            assert child.poll() is None
+            time.sleep(0.02)
+        child.kill()
+    before = path.read_bytes()[: path.read_bytes().rfind(b"\n") + 1]
+    assert before.count(b"\n") < EACH * len(TASKS)
+    assert run_main(["screen", *argv]) == 0
+    assert path.read_bytes().startswith(before)
+    whole, continued = (
+        sorted(r["index"] for r in rows_of(f)) for f in (done[0], tmp_path)
+    )
+    assert continued == whole
+
+
+def test_more_groups_continue_a_complete_screen(tmp_path, server):
+    assert screen(tmp_path, server.url, groups=2) == 0
+    before = (tmp_path / "screen.jsonl").read_bytes()
+    assert screen(tmp_path, server.url, groups=3) == 0
+    after = (tmp_path / "screen.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert len(rows_of(tmp_path)) == 3 * len(TASKS)
+
+
+def test_a_complete_screen_is_read_again_without_a_request(tmp_path, server):
+    assert screen(tmp_path, server.url, groups=4) == 0
+    served = server.completions
+    first = (tmp_path / "screen.yaml").read_text()
+    (tmp_path / "screen.yaml").unlink()
+    assert screen(tmp_path, server.url, "--least-share=0.05", groups=4) == 0
+    assert (tmp_path / "screen.yaml").read_text() == first
+    assert server.completions - served <= 2  # of the probe
+    assert not (tmp_path / "screen_1.jsonl").exists()

@@ -1,0 +1,143 @@
+"""What a screen makes of its groups: shares, levels, tasks that are left out."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from rg_env.evaluation.screening import BANDS, screen_rows, table_of
+from rg_env.evaluation.statistics import estimate
+
+WHOLE = (0.0, 1.0)
+MIXED, RIGHT, WRONG = [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]
+
+
+def row(scores, level=None, task="gcd", finish_reason="stop"):
+    return {
+        "task": task,
+        "level": level,
+        "scores": scores,
+        "task_scores": scores,
+        "finish_reasons": [finish_reason] * len(scores),
+        "completion_tokens": [10, 30],
+        "seconds": 2.0,
+    }
+
+
+def banded(*shares, each=40, bounds=WHOLE, **changes):
+    """Return rows of which each band of the levels has a share with variance."""
+    low, width = bounds[0], (bounds[1] - bounds[0]) / BANDS
+    return [
+        row(MIXED if i < round(share * each) else WRONG, low + (band + 0.5) * width)
+        | changes
+        for band, share in enumerate(shares)
+        for i in range(each)
+    ]
+
+
+def screened(rows, bounds=WHOLE, least_share=0.1, task="gcd"):
+    return screen_rows(rows, {task: bounds}, least_share)[0]
+
+
+# -- numbers ---------------------------------------------------------------------------
+
+
+def test_the_share_is_that_of_groups_whose_rewards_differ():
+    task = screened([row(MIXED), row(RIGHT), row(WRONG), row(MIXED)], bounds=None)
+    assert task.share == 0.5
+    assert task.found.share == estimate([1.0, 0.0, 0.0, 1.0], range(4))
+    assert task.found.groups == 4
+
+
+def test_variance_is_of_the_rewards_and_the_mean_of_the_scores():
+    penalised = row(RIGHT) | {"scores": [1.0, 0.4]}
+    task = screened([penalised], bounds=None)
+    assert (task.share, task.found.score) == (1.0, 1.0)
+
+
+def test_length_truncation_and_time_are_means():
+    rows = [row(MIXED, finish_reason="length"), row(MIXED)]
+    found = screened(rows, bounds=None).found
+    assert (found.truncated, found.tokens, found.seconds) == (0.5, 20.0, 2.0)
+
+
+def test_a_level_counts_for_its_fifth_of_the_range():
+    task = screened(banded(1.0, 0.5, 0.25, 0.0, 0.1, bounds=(0.2, 0.6)), (0.2, 0.6))
+    assert [band.mean for band in task.bands] == [1.0, 0.5, 0.25, 0.0, 0.1]
+
+
+# -- levels ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shares", "levels"),
+    [
+        ((0.9, 0.9, 0.8, 0.7, 0.6), (0.0, 1.0)),
+        ((0.9, 0.5, 0.0, 0.0, 0.0), (0.0, 0.4)),
+        ((0.0, 0.0, 0.8, 0.8, 0.1), (0.4, 0.8)),
+        ((0.0, 0.1, 0.6, 0.9, 0.9), (0.4, 1.0)),
+        ((0.9, 0.0, 0.9, 0.0, 0.9), (0.0, 1.0)),
+    ],
+)
+def test_ends_of_the_levels_without_variance_go(shares, levels):
+    assert screened(banded(*shares)).levels == levels
+
+
+@pytest.mark.parametrize("shares", [(1, 1, 1, 0, 0), (1, 0, 0, 0, 0), (0, 0, 0, 0, 1)])
+def test_few_groups_decide_nothing_about_levels(shares):
+    assert screened(banded(*shares, each=1)).levels == WHOLE
+
+
+def test_several_bands_with_few_groups_go_together():
+    rows = banded(1.0, 1.0, 0.0, 0.0, 0.0, each=5)
+    assert screened(rows).levels == (0.0, 0.4)
+
+
+def test_levels_that_are_left_lie_in_the_range_that_was_given():
+    rows = banded(0.9, 0.9, 0.0, 0.0, 0.0, bounds=(0.2, 0.7))
+    assert screened(rows, (0.2, 0.7)).levels == (0.2, 0.4)
+
+
+def test_the_prediction_is_of_the_levels_that_are_left():
+    task = screened(banded(0.9, 0.5, 0.0, 0.0, 0.0))
+    assert task.share == pytest.approx(0.7)
+    assert task.found.groups == 80
+
+
+def test_a_range_of_one_level_is_kept():
+    assert screened([row(MIXED, 0.3)] * 3, (0.3, 0.3)).levels == (0.3, 0.3)
+
+
+# -- tasks -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([], "no group"),
+        ([row(WRONG)] * 9, "too hard"),
+        ([row(RIGHT)] * 9, "too easy"),
+        ([row(WRONG, finish_reason="length")] * 9, "truncated"),
+        ([row(MIXED)] + [row(WRONG)] * 9, ""),
+        ([row(MIXED)] + [row(WRONG)] * 10, "too hard"),
+    ],
+)
+def test_a_task_with_too_little_variance_is_left_out_with_its_reason(rows, why):
+    assert screened(rows, bounds=None).left_out == why
+
+
+def test_tasks_stand_in_the_order_of_their_shares_and_those_left_out_last():
+    rows = [row(MIXED, task="lcm"), row(RIGHT, task="lcm"), row(MIXED, task="maze")]
+    found = screen_rows(rows, dict.fromkeys(("gcd", "lcm", "maze")), 0.1)
+    assert [task.task for task in found] == ["maze", "lcm", "gcd"]
+
+
+def test_the_table_has_each_task_in_a_line_of_80_characters():
+    rows = [*banded(0.9, 0.8, 0.7, 0.2, 0.0), row(RIGHT, task="lcm")]
+    found = screen_rows(rows, {"gcd": WHOLE, "lcm": None, "maze": None}, 0.1)
+    target = io.StringIO()
+    Console(file=target, width=80).print(table_of(found))
+    lines = [line.split() for line in target.getvalue().splitlines()]
+    assert ["gcd", "120", "80%", "(72-86)", "▇▇▆▂▁", "0.40"] in [x[:6] for x in lines]
+    assert ["lcm", "too easy"] in [[x[0], " ".join(x[-2:])] for x in lines if x]
+    assert ["maze", "0", "no", "group"] in lines
