@@ -39,7 +39,6 @@ from rg_env.inference.request_failures import (
     MAX_COMPLETION_TOKENS,
     describe,
     refusal_behind,
-    wants_another_limit,
 )
 from rg_env.inference.request_settings import (
     CHAT,
@@ -291,8 +290,9 @@ class Client(APIServer):
         try:
             reply = await self._chat(body, n)
         except aiohttp.ClientResponseError as error:
-            refused = wants_another_limit(refusal_behind(error))
-            if not refused or limit_name not in body:
+            refusal = refusal_behind(error)
+            wants_another = refusal is not None and refusal.wants_another_limit
+            if not wants_another or limit_name not in body:
                 raise
             self._limit_name = MAX_COMPLETION_TOKENS
             reply = await self._chat(body, n)

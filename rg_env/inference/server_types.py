@@ -23,13 +23,13 @@ from rg_env.inference.routes import ROUTES
 
 
 class VllmClient(Client, VLLMServer):
-    """The framework's client of vLLM: its example trainer's server, or a stock one."""
+    """A client of vLLM: the server of Atropos' example trainer, or a stock one."""
 
     routes = ROUTES["vllm"]
 
 
 class SglangClient(Client, SGLangServer):
-    """The framework's client of SGLang."""
+    """A client of SGLang."""
 
     routes = ROUTES["sglang"]
 
@@ -59,7 +59,7 @@ class OpenAiClient(Client):
 
 
 class TrlClient(Client, TrlVllmServer):
-    """The framework's client of TRL's server, which is a stock vLLM since TRL 1.12."""
+    """A client of TRL's server, which is a stock vLLM since TRL 1.12."""
 
     routes = ROUTES["trl"]
 

@@ -442,7 +442,7 @@ def test_completions_are_those_of_the_hosts_managed_server(kind, case, finish_re
 def test_a_prompt_is_rendered_once_while_it_is_among_the_newest(monkeypatch):
     rendered = []
 
-    def watched(tokenizer, messages):
+    def watched(tokenizer, messages, template_kwargs):
         rendered.append(messages[-1]["content"])
         return render_prompt(tokenizer, messages)
 

@@ -110,11 +110,11 @@ def test_a_refusal_without_a_setting_names_none(status, body):
     ],
 )
 def test_a_refusal_of_the_model_is_known(status, body):
-    assert read_refusal(status, text_of(body)).is_about_the_model
+    assert setting(status, body) == MODEL
 
 
 def test_a_missing_page_is_no_missing_model():
-    assert not read_refusal(404, '{"detail":"Not Found"}').is_about_the_model
+    assert setting(404, '{"detail":"Not Found"}') is None
 
 
 @pytest.mark.parametrize(
