@@ -93,7 +93,8 @@ class ChildProgram:
     Args:
         module: What is run with `python -m`.
         argv: Its command line.
-        log_path: File for what it prints, overwritten; None for one without a name.
+        log_path: File for what it prints, overwritten; None for one without a name,
+            which goes with us however we end.
         variables: Of its environment, beside ours.
     """
 
@@ -106,7 +107,7 @@ class ChildProgram:
     ) -> None:
         self._module = module
         self._log = _open_log(log_path)
-        paths = [str(PROJECT), os.environ.get("PYTHONPATH", "")]
+        paths = filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *argv],
             stdin=subprocess.PIPE,
@@ -114,11 +115,7 @@ class ChildProgram:
             stderr=self._log,
             # Ctrl-C at the terminal is for us; the child is told by us to end.
             start_new_session=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-                **variables,
-            },
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | dict(variables),
         )
 
     def wait_for_url(self, timeout_s: float = START_TIMEOUT_S) -> str:
@@ -167,22 +164,13 @@ async def running_program(
     module: str,
     *argv: str,
     log_path: Path | None = None,
-    start_timeout_s: float = START_TIMEOUT_S,
 ) -> AsyncIterator[str]:
     """Run a program while the context lasts; yields what it listens on.
 
-    Args:
-        module: What is run with `python -m`.
-        argv: Its command line.
-        log_path: File for what it prints, overwritten; None for one without a name,
-            which goes with us however we end.
-        start_timeout_s: How long it may take until it listens.
-
-    Raises:
-        ChildError: It ended, or did not listen in time.
+    Args and errors are those of `ChildProgram`.
     """
     child = ChildProgram(module, *argv, log_path=log_path)
     try:
-        yield await asyncio.to_thread(child.wait_for_url, start_timeout_s)
+        yield await asyncio.to_thread(child.wait_for_url)
     finally:
         await asyncio.shield(asyncio.to_thread(child.stop))

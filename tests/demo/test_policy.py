@@ -134,22 +134,6 @@ def test_a_spoiled_number_is_a_number_of_the_same_length(number, seed):
     assert len(spoiled) == len(str(number))
 
 
-@pytest.mark.parametrize(
-    ("fault", "named"),
-    [
-        ({"mean_skill": 0.0}, "mean_skill"),
-        ({"skill_spread": 0.6}, "skill_spread"),
-        ({"sharpness": 0.0}, "sharpness"),
-        ({"hedged": -0.1}, "chances"),
-        ({"bad_format": 0.6, "unfinished": 0.6}, "must not exceed 1"),
-        ({"thinking_words": 0}, "thinking_words"),
-    ],
-)
-def test_a_profile_outside_its_ranges_is_refused(fault, named):
-    with pytest.raises(ValueError, match=named):
-        dataclasses.replace(PolicyProfile(), **fault)
-
-
 def test_the_mean_length_of_the_thinking_can_be_chosen():
     for words in (30, 120):
         profile = dataclasses.replace(NO_FAULTS, thinking_words=words)
