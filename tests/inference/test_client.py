@@ -14,6 +14,7 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
+from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client as client_module
@@ -67,14 +68,7 @@ SHAPES = {"vllm": vllm_reply, "sglang": sglang_reply}
 
 
 class Seen:
-    """What a server has been asked.
-
-    Attributes:
-        bodies: As JSON values.
-        headers: Of each request, without its host and length.
-        connections: One value per connection.
-        most: Requests that were under way at once.
-    """
+    """What a server was queried for, over which connections, how much at once."""
 
     def __init__(self):
         self.bodies, self.headers, self.connections = [], [], set()
@@ -82,7 +76,7 @@ class Seen:
         self.is_slow = False
 
     def forget(self):
-        """Forget what was asked so far, but for the connections."""
+        """Forget what was queried so far, but for the connections."""
         self.bodies.clear()
         self.headers.clear()
 
@@ -94,10 +88,9 @@ async def serving(reply):
 
     async def generate(request):
         seen.bodies.append(await request.json())
-        of_each = {"Host", "Content-Length"}
-        seen.headers.append(
-            {k: v for k, v in request.headers.items() if k not in of_each}
-        )
+        others = {"Host", "Content-Length"}
+        kept = {k: v for k, v in request.headers.items() if k not in others}
+        seen.headers.append(kept)
         seen.connections.add(request.transport.get_extra_info("peername"))
         seen.now += 1
         seen.most = max(seen.most, seen.now)
@@ -205,10 +198,8 @@ def test_a_request_without_a_key_carries_none(kind):
 @pytest.mark.parametrize("reply", [500, 404, {"other": 1}, None])
 def test_a_reply_without_completions_is_an_error(kind, reply):
     error, _ = asked(CLIENTS[kind], kind, lambda: reply, {"input_ids": [5], "n": 1})
-    expected = BadReplyError
-    if isinstance(reply, int):
-        expected = aiohttp.ClientResponseError
-    assert error is expected
+    is_status = isinstance(reply, int)
+    assert error is (aiohttp.ClientResponseError if is_status else BadReplyError)
 
 
 # -- what differs ----------------------------------------------------------------------
@@ -359,17 +350,12 @@ def test_an_environment_gets_our_client_of_its_servers_type(kind, host):
 
 
 def test_a_subclass_that_names_its_client_keeps_it():
-    from reasoning_gym_environment import ReasoningGymEnv
-
-    class Own(VLLMServer):
-        pass
-
     class OwnEnv(ReasoningGymEnv):
-        server_cls = Own
+        server_cls = VLLMServer
 
     env = build_env(cls=OwnEnv)
     asyncio.run(env.close())
-    assert type(env.server.servers[0]) is Own
+    assert type(env.server.servers[0]) is VLLMServer
 
 
 # -- completions -----------------------------------------------------------------------
@@ -382,18 +368,12 @@ async def through_the_hosts_managed_server(kind, url):
         made = await managed.chat_completion(
             messages=MESSAGES, n=3, max_tokens=500, temperature=0.7, top_p=0.9
         )
-        return [
-            (
-                choice.message.content,
-                choice.finish_reason,
-                node.tokens,
-                node.masked_tokens,
-                node.logprobs,
-            )
-            for choice, node in zip(
-                made.choices, managed.get_state()["nodes"], strict=True
-            )
-        ]
+        rows = []
+        nodes = managed.get_state()["nodes"]
+        for choice, node in zip(made.choices, nodes, strict=True):
+            said = (choice.message.content, choice.finish_reason)
+            rows.append((*said, node.tokens, node.masked_tokens, node.logprobs))
+        return rows
 
 
 async def through_our_inference(kind, url):

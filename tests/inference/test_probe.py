@@ -104,15 +104,6 @@ def test_ids_and_logprobs_are_those_that_a_stock_vllm_sends(kind):
     assert ends == [choice["finish_reason"] for choice in sent]
 
 
-def test_an_older_vllm_that_writes_ids_as_tokens_is_read_as_well():
-    _, ids, logprobs, _ = asked(
-        stock_vllm(complete=lambda b: completions(b, "ids as tokens"))
-    )
-    first = recorded("ids as tokens")[1]["choices"][0]["logprobs"]
-    assert [f"token_id:{i}" for i in ids[0]] == first["tokens"]
-    assert logprobs[0] == first["token_logprobs"]
-
-
 def test_a_route_is_tried_once_and_then_asked_with_what_is_sampled():
     odd = stock_vllm()
     asked(odd, times=3)
@@ -377,6 +368,26 @@ def test_a_chat_that_ignores_n_is_asked_as_often(logged):
     assert len(asyncio.run(run()).choices) == 3
     assert [body["n"] for body in odd.bodies] == [2, 1] + [1] * 3
     assert logged.text.count("one completion whatever n is") == 1
+
+
+UNSUPPORTED = (
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use"
+    " 'max_completion_tokens' instead."
+)
+
+
+def test_a_model_that_takes_another_limit_is_asked_with_that():
+    refused = (400, refusal(UNSUPPORTED, "unsupported_parameter", "max_tokens"))
+    odd = openai_endpoint(lambda body: refused if "max_tokens" in body else chat(body))
+
+    async def run():
+        async with client_at(odd, trains=False) as client:
+            for _ in range(2):
+                await client.chat_completion(messages=[{}], n=2, max_tokens=9)
+
+    asyncio.run(run())
+    limits = ["max_completion_tokens" in body for body in odd.bodies]
+    assert limits == [False, True, True]
 
 
 def test_a_completion_that_was_broken_off_says_nothing_of_the_route():

@@ -9,7 +9,6 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Sampling
 from rg_env.inference.server_types import VllmClient
 from tests.support.odd_servers import (
     MODEL,
@@ -118,7 +117,6 @@ def with_changes(name="ids", **changes):
     return stock_vllm(complete=lambda body: completions(body, name, **changes))
 
 
-ROUTES = "; /generate: 404 Not Found; see docs/servers.md"
 KINDS = pytest.mark.parametrize("kind", ["vllm", "sglang", "openai", "trl"])
 
 
@@ -136,17 +134,6 @@ def test_serve_names_the_tokenizer_where_it_is_another_whatever_other_routes_say
     end = serve_at(odd, kind=kind)
     assert end.startswith("env.tokenizer_name: U/v1: its token ids are ")
     assert "POST /v1/chat/completions" not in odd.asked
-
-
-def test_serve_names_the_temperature_of_log_probabilities():
-    def raw(body):
-        if body["logprobs"] == 0:
-            return completions(body)
-        tops = {f"token_id:{i}": -1.0 - i for i in range(5)}
-        return {"choices": [{"logprobs": {"top_logprobs": [tops]}}]}
-
-    end = serve_at(stock_vllm(complete=raw), temperature=0.5)
-    assert end.startswith("env.temperature: U/v1: 0.5 is sampled with, and")
 
 
 def elsewhere():
@@ -228,12 +215,6 @@ def always(status, body):
     return lambda asked: (status, body)
 
 
-UNSUPPORTED = refusal(
-    "Unsupported parameter: 'max_tokens' is not supported with this model. Use"
-    " 'max_completion_tokens' instead.",
-    "unsupported_parameter",
-    "max_tokens",
-)
 NO_MODEL = {"object": "error", "message": "The model `m` does not exist.", "code": 404}
 REFUSED = {
     "no model": (404, NO_MODEL, "openai.model_name: "),
@@ -421,68 +402,17 @@ def test_an_environment_that_is_used_from_python_asks_nothing_by_itself():
 # -- the commands ----------------------------------------------------------------------
 
 
-def sentence_of(command, odd, folder, capsys, kind="vllm", **changes):
-    """Run a command line at an odd server; return its status and what it said."""
-
-    async def run():
-        async with serving(odd) as url:
-            argv = options_of(
-                url,
-                kind,
-                data_path_to_save_groups=folder / "rows.jsonl",
-                data_dir_to_save_evals=folder / "evals",
-                **changes,
-            )
-            return await asyncio.to_thread(run_main, [command, *argv])
-
-    status = asyncio.run(run())
-    return status, capsys.readouterr().err
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize("command", ["serve", "process", "evaluate"])
 def test_a_command_at_another_program_ends_with_one_sentence(command, tmp_path, capsys):
-    status, said = sentence_of(command, web_page(), tmp_path, capsys)
+    async def run():
+        async with serving(web_page()) as url:
+            rows, evals = tmp_path / "rows.jsonl", tmp_path / "evals"
+            files = {"data_path_to_save_groups": rows, "data_dir_to_save_evals": evals}
+            argv = [command, *options_of(url, **files)]
+            return await asyncio.to_thread(run_main, argv)
+
+    status, said = asyncio.run(run()), capsys.readouterr().err
     assert status == 2 and said.count("error: ") == 1
     assert "error: openai.base_url: " in said and "Welcome" in said
     assert "Traceback" not in said and "does not answer" not in said
-
-
-def test_a_model_that_takes_another_limit_is_asked_with_that(tmp_path):
-    def reply(body):
-        return (400, UNSUPPORTED) if "max_tokens" in body else chat(body)
-
-    odd = openai_endpoint(reply)
-
-    async def run():
-        async with serving(odd) as url:
-            env = bare(url, kind="openai", folder=tmp_path)
-            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-            made = [
-                await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
-                for _ in range(2)
-            ]
-            await env.close()
-            return made
-
-    made = asyncio.run(run())
-    assert [len(group) for group in made] == [2, 2]
-    limits = ["max_completion_tokens" in body for body in odd.bodies]
-    assert limits == [False, True, True]
-
-
-@pytest.mark.processes
-def test_serve_ends_where_a_web_page_is_in_the_place_of_the_api(tmp_path, capsys):
-    async def run():
-        right = atropos_vllm()
-        async with serving(right) as url, serving(web_page()) as page:
-            argv = options_of(url, rollout_server_url=page)
-            status = await asyncio.to_thread(run_main, ["serve", *argv])
-            return status, page
-
-    status, page = asyncio.run(run())
-    said = capsys.readouterr().err
-    assert status == 2 and said.count("error: ") == 1
-    assert (
-        f"error: env.rollout_server_url: what is at {page}/ answers 200 Welcome" in said
-    )
