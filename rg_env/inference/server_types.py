@@ -45,7 +45,6 @@ class OpenAiClient(Client):
     routes = ROUTES["openai"]
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        """Build the client."""
         self.openai = openai.AsyncClient(
             api_key=config.api_key,
             base_url=config.base_url,
@@ -64,7 +63,6 @@ class TrlClient(Client, TrlVllmServer):
     routes = ROUTES["trl"]
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        """Build the client, with the tokenizer that the settings name."""
         # The framework's takes the model's name for its tokenizer's.
         named = config.model_copy(update={"model_name": config.tokenizer_name})
         super().__init__(named, reasoning_config=reasoning_config)

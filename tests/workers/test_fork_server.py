@@ -58,9 +58,10 @@ def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
 
 
 def test_main_script_is_not_imported_again(tmp_path):
+    imports = tmp_path / "imports"
     source = (
         "import math, os\n"
-        "open('imports', 'a').write(f'{__name__}\\n')\n"
+        f"open({str(imports)!r}, 'a').write(f'{{__name__}}\\n')\n"
         "from rg_env.workers.worker_pool import WorkerPool\n"
         "if __name__ == '__main__':\n"
         f"    os.chdir({str(tmp_path)!r})\n"
@@ -68,9 +69,8 @@ def test_main_script_is_not_imported_again(tmp_path):
         "    print(pool.call(math.sqrt, 4.0, deadline_s=60))\n"
         "    pool.close()\n"
     )
-    source = source.replace("'imports'", repr(str(tmp_path / "imports")))
     assert run_script(tmp_path, source) == "2.0\n"
-    assert (tmp_path / "imports").read_text() == "__main__\n"
+    assert imports.read_text() == "__main__\n"
 
 
 def test_killed_owner_leaves_no_process(tmp_path):
