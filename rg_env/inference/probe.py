@@ -45,9 +45,6 @@ HIGHEST_LOGPROB = 0.01
 LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""
 
-NO_CHARACTER = "\ufffd"
-"""What half a character is decoded as."""
-
 TOKENIZER = "env.tokenizer_name"
 
 
@@ -202,7 +199,8 @@ def _check_reply(generated: Generated) -> None:
 
 def _plain(text: str) -> str:
     """Return a text without what two decoders may do differently."""
-    return "".join(text.replace(NO_CHARACTER, "").split())
+    half_a_character = "\ufffd"
+    return "".join(text.replace(half_a_character, "").split())
 
 
 def _agree(ours: str, theirs: str) -> bool:

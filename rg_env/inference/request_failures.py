@@ -21,14 +21,11 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 FIRST_SERVER_FAULT, NOT_FOUND = 500, 404
 BUSY = frozenset({408, 425, 429})
-"""4xx of a server, or a proxy, that says nothing of the request."""
+"""Of a server, or a proxy, that says nothing of the request."""
 
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-"""Statuses that say nothing of the server."""
-
 OF_THE_KEY = frozenset({401, 402, 403})
-NO_ROUTE = frozenset({NOT_FOUND, 405, 410, 501})
-"""Statuses of a server that does not have what is queried."""
+OF_THE_PATH = frozenset({NOT_FOUND, 405, 410, 501})
 
 LONGEST_READ = 2**16
 """Of a reply that is searched for a sentence."""
@@ -65,7 +62,6 @@ SILENT = "it takes the connection and says nothing"
 NO_SUCH_HOST = "there is no host of that name"
 NO_TLS = "it does not speak TLS"
 BAD_CERTIFICATE = "its certificate is not trusted"
-PLAINER_THAN_AIOHTTP = frozenset({REFUSED, NO_SUCH_HOST, NO_TLS})
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -165,7 +161,7 @@ class Refusal(NamedTuple):
     @property
     def is_absence(self) -> bool:
         """Whether the server does not have the path that was queried."""
-        return self.status in NO_ROUTE and self.setting is None
+        return self.status in OF_THE_PATH and self.setting is None
 
     @property
     def wants_another_limit(self) -> bool:
@@ -227,11 +223,12 @@ def refusal_behind(error: BaseException, *secrets: str) -> Refusal | None:
 def describe(error: BaseException, *secrets: str) -> str:
     """Return an error's name and what it means, in the server's words or plainly."""
     refusal, fault = refusal_behind(error, *secrets), fault_of(error)
-    told = str(error)
-    if fault is not None and (fault in PLAINER_THAN_AIOHTTP or not told):
-        told = fault
-    words = _without_secrets(told, secrets) if refusal is None else refusal.words
-    return f"{type(error).__name__}: {words}"[:LONGEST_TOLD]
+    words = _without_secrets(str(error), secrets)
+    if refusal is not None:
+        words = refusal.words
+    elif fault in (REFUSED, NO_SUCH_HOST, NO_TLS):  # plainer than aiohttp's words
+        words = fault
+    return f"{type(error).__name__}: {words or fault or ''}"[:LONGEST_TOLD]
 
 
 def sentence(field: str, url: str, refusal: Refusal, models: Sequence[str] = ()) -> str:

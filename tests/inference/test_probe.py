@@ -23,6 +23,7 @@ from tests.support.odd_servers import (
     refusal,
     serving,
     stock_vllm,
+    with_changes,
 )
 from tests.support.parts import (
     ENTRY_OF_FOUR,
@@ -84,9 +85,9 @@ def probed(odd, kind="openai", *, trains=True, **sampling):
     return asyncio.run(run())
 
 
-def fault_of(odd, kind="openai", **how):
+def fault_of(*odd, **how):
     """Return why no route of a server is fit."""
-    error = probed(odd, kind, **how)
+    error = probed(*odd, **how)
     assert isinstance(error, NoRouteError), error
     return str(error)
 
@@ -211,10 +212,6 @@ def test_an_endpoint_is_asked_as_a_chat_without_a_look_for_token_ids():
 # -- what lacks one thing --------------------------------------------------------------
 
 
-def with_changes(name="ids", **changes):
-    return stock_vllm(complete=lambda body: completions(body, name, **changes))
-
-
 NOT_THERE = "/generate: 404 Not Found"
 LACKING = {
     "no ids": (with_changes("neither"), "/v1/completions: the reply has no token ids"),
@@ -318,16 +315,14 @@ def test_log_probabilities_of_another_temperature_are_refused(temperature):
     assert "--logprobs-mode processed_logprobs" in str(error)
 
 
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0}, {"temperature": 0.0}])
-def test_a_temperature_that_scales_nothing_is_not_looked_at(sampling):
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"temperature": 1.0}, {"temperature": 0.0}, {"temperature": 0.5, "trains": 0}],
+)
+def test_a_temperature_that_scales_nothing_or_trains_nothing_is_not_checked(how):
     odd = scaled(lambda body: 1.0)
-    assert probed(odd, **sampling) == "/v1/completions"
+    assert probed(odd, "vllm", **how) == "/v1/completions"
     assert len(odd.bodies) == 1
-
-
-def test_what_is_not_trained_may_have_any_temperature():
-    odd = scaled(lambda body: 1.0)
-    assert probed(odd, "vllm", trains=False, temperature=0.5) == "/v1/completions"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from tests.support.odd_servers import (
     atropos_api,
     atropos_vllm,
     chat,
-    completions,
     hanging,
     moved,
     openai_endpoint,
@@ -25,6 +24,7 @@ from tests.support.odd_servers import (
     serving_tls,
     stock_vllm,
     web_page,
+    with_changes,
 )
 from tests.support.parts import (
     ENTRY_OF_FOUR,
@@ -113,10 +113,6 @@ def serve_at(odd, **settings):
 
 
 # -- what the probe finds --------------------------------------------------------------
-
-
-def with_changes(name="ids", **changes):
-    return stock_vllm(complete=lambda body: completions(body, name, **changes))
 
 
 KINDS = pytest.mark.parametrize("kind", ["vllm", "sglang", "openai", "trl"])

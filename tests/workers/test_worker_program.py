@@ -53,15 +53,12 @@ def test_message_of_a_failure_is_bounded_and_cannot_command_a_terminal(pool):
     assert message.startswith("a?[2J?b\nxxx") and "\x1b" not in detail
 
 
-def test_output_goes_nowhere(capfd):
+def test_output_goes_nowhere_and_input_is_empty(capfd):
     with contextlib.closing(WorkerPool(1)) as pool:
         execute(pool, "import os; print('a'); os.write(1, b'b'); os.write(2, b'c')")
+        with pytest.raises(JobFailed, match="EOFError"):
+            pool.call(input, deadline_s=LONG_S)
     assert capfd.readouterr() == ("", "")
-
-
-def test_input_is_empty(pool):
-    with pytest.raises(JobFailed, match="EOFError"):
-        pool.call(input, deadline_s=LONG_S)
 
 
 def test_worker_that_keeps_something_is_recycled(single):
