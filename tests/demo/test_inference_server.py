@@ -105,20 +105,14 @@ ALL = pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
 
 @NATIVE
 @pytest.mark.parametrize("n", [1, 3])
-def test_the_host_reads_tokens_and_logprobs_of_n_completions(kind, n):
-    prompt, tokens, logprobs, _ = ask_tokens(kind, n=n, max_tokens=500)
+def test_the_host_reads_n_completions_which_end_with_the_end_token(kind, n):
+    prompt, tokens, logprobs, reasons = ask_tokens(kind, n=n, max_tokens=2000)
     assert TOKENIZER.decode(prompt, skip_special_tokens=False) == PROMPT
+    assert [reason_name(reason) for reason in reasons] == ["stop"] * n
     assert len(tokens) == len(logprobs) == n
     for ids, values in zip(tokens, logprobs, strict=True):
-        assert len(ids) == len(values)
+        assert len(ids) == len(values) and ids.index(END_ID) == len(ids) - 1
         assert all(math.isfinite(value) and value <= 0 for value in values)
-
-
-@NATIVE
-def test_a_finished_completion_ends_with_the_end_token_and_stops(kind):
-    _, tokens, _, reasons = ask_tokens(kind, n=4, max_tokens=2000)
-    assert all(ids[-1] == END_ID and END_ID not in ids[:-1] for ids in tokens)
-    assert [reason_name(reason) for reason in reasons] == ["stop"] * 4
 
 
 @NATIVE

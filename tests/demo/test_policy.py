@@ -1,4 +1,4 @@
-"""The simulated policy: kinds, forms, chances and honest-looking wrong answers."""
+"""The simulated policy: kinds, forms, chances and wrong answers that look correct."""
 
 import dataclasses
 import random
