@@ -75,10 +75,10 @@ def announce(url: str, what: str) -> None:
     os.dup2(2, 1)
 
 
-def read_log_end(log_path: Path, lines: int = SHOWN_LOG_LINES) -> str:
+def read_log_end(log_path: Path) -> str:
     """Return the last lines of a log."""
-    text = log_path.read_text("utf-8", errors="replace").splitlines()
-    return "\n".join(text[-lines:]) or "(its log is empty)"
+    lines = log_path.read_text("utf-8", errors="replace").splitlines()
+    return "\n".join(lines[-SHOWN_LOG_LINES:]) or "(its log is empty)"
 
 
 def _open_log(log_path: Path | None) -> BinaryIO:
@@ -118,7 +118,7 @@ class ChildProgram:
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | dict(variables),
         )
 
-    def wait_for_url(self, timeout_s: float = START_TIMEOUT_S) -> str:
+    def wait_for_url(self) -> str:
         """Return what it listens on, without a slash at its end.
 
         Raises:
@@ -126,8 +126,8 @@ class ChildProgram:
         """
         output = self._process.stdout
         assert output is not None  # noqa: S101 - it was asked for
-        if not select.select([output], [], [], timeout_s)[0]:
-            raise self._error(f"said nothing within {timeout_s:g} s")
+        if not select.select([output], [], [], START_TIMEOUT_S)[0]:
+            raise self._error(f"said nothing within {START_TIMEOUT_S:g} s")
         words = output.readline().decode(errors="replace").split()
         if words and words[-1].startswith("http"):
             return words[-1]

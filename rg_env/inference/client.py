@@ -137,15 +137,11 @@ class Client(APIServer):
 
     async def _take_back(self) -> None:
         """Probe a server that was left out; it may have come back as another."""
-
-        async def probe() -> None:
+        passed = False
+        try:
             if self.config.health_check:
                 await self.connection.check_health()
             await self.probe()
-
-        passed = False
-        try:
-            await asyncio.wait_for(probe(), patience.PROBE_WITHIN_S)
             passed = True
         except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
             self.note_failure(error)
