@@ -199,7 +199,7 @@ class OutageWatch:
             await asyncio.wait_for(self.gave_up.wait(), min(longest_s, pause_s))
 
     def note_retry(self, reason: str) -> str:
-        """A request failed that is tried again, not said as most recover; its kind."""
+        """Count a request that failed and is tried again; return its kind."""
         self._newest_reason = reason
         self.failures += 1
         kind = kind_of(reason)
