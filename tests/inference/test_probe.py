@@ -390,11 +390,6 @@ def test_a_completion_that_was_broken_off_says_nothing_of_the_route():
     assert isinstance(error, UnusableReplyError) and "abort" in str(error)
 
 
-def saying(status, message, param=None):
-    said = (status, refusal(message, None, param))
-    return stock_vllm(complete=lambda body: said, answer=lambda body: said)
-
-
 TELLING = {
     "the model": recorded("unknown model"),
     "the key": (401, refusal("Incorrect API key")),
@@ -405,9 +400,8 @@ TELLING = {
 
 
 @pytest.mark.parametrize("trains", [True, False])
-@pytest.mark.parametrize("case", TELLING)
-def test_what_a_server_says_of_a_request_is_not_hidden_by_other_routes(case, trains):
-    said = TELLING[case]
+@pytest.mark.parametrize("said", TELLING.values(), ids=list(TELLING))
+def test_what_a_server_says_of_a_request_is_not_hidden_by_other_routes(said, trains):
     odd = stock_vllm(complete=lambda body: said, answer=lambda body: said)
     error = probed(odd, "vllm", trains=trains)
     assert getattr(error, "status", None) == said[0], error
@@ -484,14 +478,11 @@ def bodies_of(trains):
     return [c for group in asyncio.run(run()) for c in group], [e.bodies for e in ends]
 
 
-def test_servers_of_several_kinds_train_together():
+def test_servers_of_several_kinds_train_together_or_are_each_queried_in_its_way():
     made, (vllm, sglang) = bodies_of(trains=True)
     assert all(completion.logprobs is not None for completion in made)
     assert {body["n"] for body in vllm} == {2} and "prompt" in vllm[-1]
     assert "input_ids" in sglang[-1]
-
-
-def test_otherwise_each_is_asked_in_its_own_way():
     made, (vllm, sglang) = bodies_of(trains=False)
     assert {c.logprobs is None for c in made} == {True, False}
     assert all("messages" in body for body in vllm)

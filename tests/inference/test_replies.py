@@ -284,9 +284,8 @@ BODIES = {
 
 
 @pytest.mark.parametrize("read", [read_completions, read_atropos, read_sglang])
-@pytest.mark.parametrize("case", BODIES)
-def test_a_reply_of_another_form_is_said_in_its_own_words(case, read):
-    body, said = BODIES[case]
+@pytest.mark.parametrize(("body", "said"), BODIES.values(), ids=list(BODIES))
+def test_a_reply_of_another_form_is_said_in_its_own_words(body, said, read):
     with pytest.raises(BadReplyError, match="a reply without completions: ") as bad:
         asyncio.run(read_reply(read, [body.encode()]))
     assert said in str(bad.value) and len(str(bad.value)) < 300

@@ -133,8 +133,7 @@ def test_close_during_preloading_does_not_wait_for_it(tmp_path, monkeypatch):
 
 
 def test_pool_can_be_closed_by_the_callback_of_a_call():
-    pool = WorkerPool(1)
-    closed = threading.Event()
+    pool, closed = WorkerPool(1), threading.Event()
     call = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
     call.add_done_callback(lambda _: (pool.close(), closed.set()))
     assert closed.wait(20)
