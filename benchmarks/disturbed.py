@@ -26,11 +26,7 @@ from benchmarks import findings
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import PROJECT, running_program
-from rg_env.demo.stand_in_trainer import (
-    StandInTrainer,
-    TrainerConfig,
-    TrainerStep,
-)
+from rg_env.demo.stand_in_trainer import Groups, StandInTrainer, TrainerConfig
 
 GROUP = 4
 GROUPS_A_BATCH = 16
@@ -116,10 +112,10 @@ class Receipts:
     )
     _seen: set[bytes] = dataclasses.field(default_factory=set)
 
-    def take(self, step: TrainerStep) -> None:
+    def take(self, groups: Groups) -> None:
         """Count a batch; a group is known by its log-probabilities."""
         self.steps += 1
-        for group in step.groups:
+        for group in groups:
             key = findings.digest(group["inference_logprobs"])
             self.groups += 1
             self.twice += key in self._seen

@@ -36,7 +36,7 @@ sys.path.insert(0, str(ROOT))
 from examples.vllm_on_cpu import VLLM, Vllm, VllmFailed, make_python
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.stand_in_trainer import TrainerConfig, TrainerStep
+from rg_env.demo.stand_in_trainer import Groups, TrainerConfig
 
 GROUP_SIZE = 4
 BATCH_GROUPS = 4
@@ -106,10 +106,10 @@ async def serve(vllm: Vllm, model: Path, work: Path, batches: int) -> Path:
     steps = 0
     with groups.open("w", encoding="utf-8") as rows:
 
-        def keep(step: TrainerStep) -> None:
+        def keep(batch: Groups) -> None:
             nonlocal steps
-            steps = step.number
-            for group in step.groups:
+            steps += 1
+            for group in batch:
                 rows.write(json.dumps(group) + "\n")
 
         config = TrainerConfig(

@@ -23,11 +23,7 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItems
 from rg_env.task_rules.table import solution
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.evaluation_specs import (
-    PresetName,
-    evaluation_specs,
-    load_preset,
-)
+from rg_env.tasks.evaluation_specs import PresetName, evaluation_specs, load_preset
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import TaskChoice, TaskChoosing
@@ -36,10 +32,21 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
+MAX_DRAWS = 512
+"""For one unknown question; more than the items that the env prepares ahead."""
+
+MAX_AHEAD = 4096
+"""Draws beyond the newest that was queried: other questions must not draw so far that
+the first are forgotten."""
+
+MAX_KNOWN = 50_000
+"""Entries of the stream that are kept."""
+
 MAX_REMEMBERED_MISSES = 10_000
 AHEAD = 8
 DEADLINE_S = 60.0
 """Longer than an environment waits: what it has queried, the key has to have made."""
+
 UNSOLVED = "no solution known"
 """What the simulated policy says where an entry holds no answer; it is wrong."""
 
@@ -52,19 +59,10 @@ class AnswerKey:
     Args:
         stream: Entries in the order in which the env samples them, finite or not.
         known: Entries that are known from the beginning and never forgotten.
-        max_draws: Draws for one unknown question, positive. Has to exceed the number of
-            items that the env prepares ahead.
-        max_ahead: Draws beyond the newest that was queried, positive. Other questions
-            must not draw so far that the first are forgotten.
-        max_known: Entries of the stream that are kept, the oldest forgotten first;
-            positive.
 
     Attributes:
         drawn: Entries drawn so far.
-        misses: Questions that were not found within the bound.
-
-    Raises:
-        ValueError: A bound is not positive.
+        misses: Questions that were not found within the bounds.
     """
 
     def __init__(
@@ -72,18 +70,11 @@ class AnswerKey:
         stream: AsyncIterator[KeyEntry] | None = None,
         *,
         known: Iterable[KeyEntry] = (),
-        max_draws: int = 512,
-        max_ahead: int = 4096,
-        max_known: int = 50_000,
     ) -> None:
-        if min(max_draws, max_ahead, max_known) < 1:
-            raise ValueError("max_draws, max_ahead and max_known must be positive")
         self._stream = stream
         self._known = {entry.question: entry for entry in known}
         self._met: dict[str, tuple[int, KeyEntry]] = {}
         self._newest_queried = 0
-        self._max_draws, self._max_ahead = max_draws, max_ahead
-        self._max_known = max_known
         self._missed: dict[str, None] = {}
         self._lock = asyncio.Lock()
         self.drawn = 0
@@ -98,7 +89,7 @@ class AnswerKey:
         return met[1]
 
     async def find(self, question: str) -> KeyEntry | None:
-        """Return the entry of a question, drawing at most `max_draws` entries for it.
+        """Return the entry of a question, drawing at most MAX_DRAWS entries for it.
 
         A question that was missed before is looked up but not drawn for again, so that
         a health check cannot pull the stream far ahead of the env.
@@ -115,7 +106,7 @@ class AnswerKey:
             return known
 
     async def _draw_until(self, question: str) -> KeyEntry | None:
-        last = min(self.drawn + self._max_draws, self._newest_queried + self._max_ahead)
+        last = min(self.drawn + MAX_DRAWS, self._newest_queried + MAX_AHEAD)
         while self._stream is not None and self.drawn < last:
             entry = await anext(self._stream, None)
             if entry is None:
@@ -129,7 +120,7 @@ class AnswerKey:
         """Know the next entry of the stream."""
         self.drawn += 1
         self._met[entry.question] = self.drawn, entry
-        if len(self._met) > self._max_known:
+        if len(self._met) > MAX_KNOWN:
             del self._met[next(iter(self._met))]
 
     def _remember_miss(self, question: str) -> None:
@@ -146,18 +137,13 @@ class AnswerKey:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """The environment's settings that decide its items.
+    """The environment's settings that decide its items, called as they are there.
 
     Attributes:
         library: What is installed.
         choices: The chosen tasks.
         difficulty: The levels; None for the library's defaults.
-        seed: The environment's `seed`.
-        eval_seed: Its `eval_seed`.
         samples_per_task: Its `num_eval_samples_per_task`.
-        eval_level: Its `eval_level`.
-        eval_preset: Its `eval_preset`.
-        task_choice: Its `task_choice`.
     """
 
     library: LibraryDescription
@@ -176,10 +162,10 @@ class Run:
         levels = self.difficulty
         return ItemStream(self.choices, self.seed, difficulty=levels, in_turn=in_turn)
 
-    def build_entry(
+    def key_entry(
         self, task: str, level: float | None, entry: Mapping[str, Any]
     ) -> KeyEntry:
-        """Return what the policy has to know of an entry of the library."""
+        """See `build_entry`."""
         return build_entry(task, self.library.tasks[task].category, level, entry)
 
 
@@ -194,33 +180,31 @@ def build_entry(
 async def sampled_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
     """Yield what an environment samples whose results move no level, without end.
 
-    Args:
-        run: Its settings.
-        source: Its items, from `run.build_stream()`.
+    Its items are made of `run.build_stream()`.
     """
     with contextlib.suppress(NoItems):
         while True:
             made = await source.next_item()
-            yield run.build_entry(made.handle.task, made.handle.level, made.entry)
+            yield run.key_entry(made.handle.task, made.handle.level, made.entry)
 
 
 async def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
     """Yield the evaluation items of a run; those that fail are left out."""
-    how = (run.samples_per_task, run.eval_seed, run.difficulty, run.eval_level)
-    specs = evaluation_specs(run.choices, *how)
     if run.eval_preset is not None:
         tasks = dict.fromkeys(choice.task for choice in run.choices)
         specs = load_preset(run.eval_preset).specs(tasks)
+    else:
+        settings = (run.samples_per_task, run.eval_seed, run.difficulty, run.eval_level)
+        specs = evaluation_specs(run.choices, *settings)
     for spec in specs:
         for one in (spec, *spec.others):
-            made_by = (True, one.published, one.place)
-            params = dict(one.params)
-            call = (worker_jobs.make_entry, spec.task, params, one.seed, *made_by)
+            how = (dict(one.params), one.seed, True, one.published, one.place)
+            call = (worker_jobs.make_entry, spec.task, *how)
             try:
                 made = await pool.run(*call, deadline_s=DEADLINE_S)
             except PoolError as error:
                 if is_unusable(error):
                     continue
                 break
-            yield run.build_entry(spec.task, spec.level, made)
+            yield run.key_entry(spec.task, spec.level, made)
             break

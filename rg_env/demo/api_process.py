@@ -21,16 +21,12 @@ from typing import Any
 
 from rg_env import ending
 from rg_env.atropos import run_api as api
-from rg_env.demo.child_process import (
-    announce,
-    end_with_parent,
-    running_program,
-)
+from rg_env.demo.child_process import announce, end_with_parent, running_program
 from rg_env.demo.stand_in_trainer import (
+    Groups,
     StandInTrainer,
     TrainerConfig,
     TrainerError,
-    TrainerStep,
 )
 
 PROGRAM = "rg_env.demo.api_process"
@@ -65,14 +61,14 @@ async def running_api(
 @contextlib.asynccontextmanager
 async def trained_api(
     config: TrainerConfig,
-    on_step: Callable[[TrainerStep], None] | None = None,
+    on_step: Callable[[Groups], object] = lambda groups: None,
     **api: Any,
 ) -> AsyncIterator[tuple[str, StandInTrainer]]:
     """Run it and the stand-in trainer, which takes all it gets; yields URL and trainer.
 
     Args:
         config: The trainer's; its `api_url` is set here.
-        on_step: Told of each of its steps.
+        on_step: As of `StandInTrainer`.
         api: Arguments of `running_api`.
     """
     async with running_api(**api) as url:

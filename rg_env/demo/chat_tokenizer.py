@@ -29,7 +29,6 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-_USER_HEAD = f"{START}user\n"
 
 
 def build_prompt(messages: Sequence[tuple[str, str]]) -> str:
@@ -40,35 +39,20 @@ def build_prompt(messages: Sequence[tuple[str, str]]) -> str:
 
 def extract_last_user_message(prompt: str) -> str:
     """Return the last user message of a prompt; one without is taken whole."""
-    head = prompt.rfind(_USER_HEAD)
-    if head < 0:
-        return prompt
-    content = prompt[head + len(_USER_HEAD) :]
-    return content.split(END, 1)[0]
+    _, head, content = prompt.rpartition(f"{START}user\n")
+    return content.split(END, 1)[0] if head else prompt
 
 
-def load_tokenizer(folder: Path = TOKENIZER_FOLDER) -> Tokenizer:
-    """Load the tokenizer of a folder, of the demo's format.
-
-    Raises:
-        FileNotFoundError: There is none.
-        ValueError: It has no `<|im_end|>`.
-    """
-    path = folder / "tokenizer.json"
-    advice = "train one with `python -m tools.train_tokenizer --output FOLDER`"
-    if not path.is_file():
-        raise FileNotFoundError(f"no tokenizer at {path}; {advice}")
-    tokenizer = Tokenizer.from_file(str(path))
-    if tokenizer.token_to_id(END) is None:
-        raise ValueError(f"{path}: expected a tokenizer with {END}; {advice}")
-    return tokenizer
+def load_tokenizer() -> Tokenizer:
+    """Load the tokenizer that is shipped; `tools.train_tokenizer` has made it."""
+    return Tokenizer.from_file(str(TOKENIZER_FOLDER / "tokenizer.json"))
 
 
 class ChatTokenizer:
     """Texts to tokens and back, special tokens included; `end_id` ends a completion."""
 
-    def __init__(self, folder: Path = TOKENIZER_FOLDER) -> None:
-        self._tokenizer = load_tokenizer(folder)
+    def __init__(self) -> None:
+        self._tokenizer = load_tokenizer()
         self._size = self._tokenizer.get_vocab_size()
         (self.end_id,) = self.encode(END)
 

@@ -75,10 +75,10 @@ def announce(url: str, what: str) -> None:
     os.dup2(2, 1)
 
 
-def read_log_end(log_path: Path, lines: int = SHOWN_LOG_LINES) -> str:
+def read_log_end(log_path: Path) -> str:
     """Return the last lines of a log."""
-    text = log_path.read_text("utf-8", errors="replace").splitlines()
-    return "\n".join(text[-lines:]) or "(its log is empty)"
+    lines = log_path.read_text("utf-8", errors="replace").splitlines()
+    return "\n".join(lines[-SHOWN_LOG_LINES:]) or "(its log is empty)"
 
 
 def _open_log(log_path: Path | None) -> BinaryIO:
@@ -93,7 +93,8 @@ class ChildProgram:
     Args:
         module: What is run with `python -m`.
         argv: Its command line.
-        log_path: File for what it prints, overwritten; None for one without a name.
+        log_path: File for what it prints, overwritten; None for one without a name,
+            which goes with us however we end.
         variables: Of its environment, beside ours.
     """
 
@@ -106,7 +107,7 @@ class ChildProgram:
     ) -> None:
         self._module = module
         self._log = _open_log(log_path)
-        paths = [str(PROJECT), os.environ.get("PYTHONPATH", "")]
+        paths = filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *argv],
             stdin=subprocess.PIPE,
@@ -114,14 +115,10 @@ class ChildProgram:
             stderr=self._log,
             # Ctrl-C at the terminal is for us; the child is told by us to end.
             start_new_session=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-                **variables,
-            },
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | dict(variables),
         )
 
-    def wait_for_url(self, timeout_s: float = START_TIMEOUT_S) -> str:
+    def wait_for_url(self) -> str:
         """Return what it listens on, without a slash at its end.
 
         Raises:
@@ -129,8 +126,8 @@ class ChildProgram:
         """
         output = self._process.stdout
         assert output is not None  # noqa: S101 - it was asked for
-        if not select.select([output], [], [], timeout_s)[0]:
-            raise self._error(f"said nothing within {timeout_s:g} s")
+        if not select.select([output], [], [], START_TIMEOUT_S)[0]:
+            raise self._error(f"said nothing within {START_TIMEOUT_S:g} s")
         words = output.readline().decode(errors="replace").split()
         if words and words[-1].startswith("http"):
             return words[-1]
@@ -167,22 +164,13 @@ async def running_program(
     module: str,
     *argv: str,
     log_path: Path | None = None,
-    start_timeout_s: float = START_TIMEOUT_S,
 ) -> AsyncIterator[str]:
     """Run a program while the context lasts; yields what it listens on.
 
-    Args:
-        module: What is run with `python -m`.
-        argv: Its command line.
-        log_path: File for what it prints, overwritten; None for one without a name,
-            which goes with us however we end.
-        start_timeout_s: How long it may take until it listens.
-
-    Raises:
-        ChildError: It ended, or did not listen in time.
+    Args and errors are those of `ChildProgram`.
     """
     child = ChildProgram(module, *argv, log_path=log_path)
     try:
-        yield await asyncio.to_thread(child.wait_for_url, start_timeout_s)
+        yield await asyncio.to_thread(child.wait_for_url)
     finally:
         await asyncio.shield(asyncio.to_thread(child.stop))

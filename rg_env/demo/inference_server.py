@@ -191,8 +191,7 @@ async def serve_app(
     runner = web.AppRunner(
         app,
         access_log=None,
-        # A waiting answer must not hold up the end.
-        shutdown_timeout=1.0,
+        shutdown_timeout=1.0,  # a waiting answer must not hold up the end
         handler_cancellation=notices_departures,
     )
     await runner.setup()

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 PROBE_TOKENS = 8
 """A limit up to here is of somebody who probes whether a model answers, and how."""
 
-MEAN_NEGATIVE_LOGPROB = 0.5
-
 TokenEncoder = Callable[["int | str", "float | None"], bytes]
 """From a token and its log-probability to the JSON that a protocol has for the two."""
 
@@ -74,21 +72,15 @@ class Model(Protocol):
     async def generate(
         self, prompt: str, n: int, max_tokens: int
     ) -> Sequence[Generation]:
-        """Answer one prompt n times.
-
-        Args:
-            prompt: Text of the prompt, special tokens included.
-            n: Number of completions, positive.
-            max_tokens: Longest completion in tokens, positive.
-        """
+        """Answer a text, special tokens included, n times, in so many tokens each."""
 
     def counts(self) -> Mapping[str, Any]:
         """Return what else it counts, for `GET /stats`."""
 
 
 def throw_logprobs(count: int, rng: random.Random) -> list[float]:
-    """Throw finite negative log-probabilities, which are no model's, shape (count,)."""
-    return [round(-rng.expovariate(1 / MEAN_NEGATIVE_LOGPROB), 4) for _ in range(count)]
+    """Throw finite negative log-probabilities of mean -0.5, shape (count,)."""
+    return [round(-rng.expovariate(2), 4) for _ in range(count)]
 
 
 def cut_text(
@@ -125,7 +117,9 @@ class PolicyModel:
     async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
         """Answer one prompt n times."""
         # Counted before the first await: the order of arrival decides.
-        number = self._count(prompt)
+        digest = hashlib.blake2b(prompt.encode(), digest_size=8).digest()
+        self._sent[digest] += 1
+        number = self._sent[digest]
         question = extract_last_user_message(prompt)
         if max_tokens <= PROBE_TOKENS:
             # No answer fits: it is a probe. To draw for such a question would keep
@@ -146,19 +140,12 @@ class PolicyModel:
         """Return the completions by kind, and the questions it guessed."""
         return {"unknown_questions": self._unknown_questions, "kinds": self._kinds}
 
-    def _count(self, prompt: str) -> int:
-        """Return how many times a prompt was sent."""
-        digest = hashlib.blake2b(prompt.encode(), digest_size=8).digest()
-        self._sent[digest] += 1
-        return self._sent[digest]
-
     def _finish(
         self, completion: SimulatedCompletion, max_tokens: int, rng: random.Random
     ) -> Generation:
         """Turn a completion into tokens; one without an end fills up to the limit."""
         text = completion.text
         if completion.kind == "unfinished":
-            length = len(self._tokenizer.encode(text))
-            text *= max_tokens // length + 1
+            text *= max_tokens // len(self._tokenizer.encode(text)) + 1
         text, ids, reason = cut_text(self._tokenizer, text, max_tokens)
         return Generation(text, ids, throw_logprobs(len(ids), rng), reason)

@@ -10,6 +10,7 @@ Everything here is pure: randomness is handed in, nothing is kept.
 """
 
 import hashlib
+import itertools
 import math
 import random
 import string
@@ -19,7 +20,15 @@ from typing import Literal
 Kind = Literal["right", "wrong", "hedged", "bad_format", "unfinished", "guess"]
 """What a completion is meant to be; a guess answers a question that is not known."""
 
-BAD_FORMS = ("no_tags", "two_answers", "unclosed_answer", "draft_in_thinking")
+_CLOSED = "<think>\n{thinking}\n</think>\n"
+_DRAFT = "<think>\n{thinking}\nMaybe <answer>{answer}</answer> is it.\n</think>\n"
+BAD_FORMS = (
+    _CLOSED + "The answer is {answer}.",
+    _CLOSED + "<answer>{other}</answer>\n<answer>{answer}</answer>",
+    _CLOSED + "<answer>{answer}",
+    _DRAFT + "The answer stands above.",
+)
+"""Of which no answer may be extracted: without tags, two, unclosed, only thought of."""
 
 # A level of None means the library's own parameters, which lie in no known place of the
 # scale; the middle keeps such items neither easy nor hard.
@@ -66,14 +75,10 @@ _LONGEST_TIMES_MEAN = 8
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """What is known of one question.
+    """What is known of one question, whose text is exactly that of the user message.
 
-    Attributes:
-        task: Registered name of the task that made it.
-        category: Category of that task.
-        question: Text of the question, exactly as the user message holds it.
-        answer: A full-score answer.
-        level: Difficulty in [0, 1] that made it, or None for the library's defaults.
+    Its answer has the full score; its level is in [0, 1], None for the library's
+    defaults.
     """
 
     task: str
@@ -96,12 +101,10 @@ class PolicyProfile:
             skill; positive. At level = skill the chance is one half.
         bad_format: Chance in [0, 1] of a completion whose answer cannot be extracted.
         unfinished: Chance in [0, 1] of thinking that never ends.
-        hedged: Chance in [0, 1] of two answers within one pair of tags.
+        hedged: Chance in [0, 1] of two answers within one pair of tags; the three sum
+            to 1 at most.
         thinking_words: Mean number of words of the thinking, at least 1; single lengths
             are log-normal around it, with sigma 0.5.
-
-    Raises:
-        ValueError: A value outside its range, or chances that sum to more than 1.
     """
 
     seed: int = 0
@@ -112,17 +115,6 @@ class PolicyProfile:
     unfinished: float = 0.03
     hedged: float = 0.02
     thinking_words: int = 72
-
-    def __post_init__(self) -> None:
-        chances = (self.bad_format, self.unfinished, self.hedged)
-        _require(0 < self.mean_skill < 1, "mean_skill must lie in (0, 1)")
-        _require(0 <= self.skill_spread <= 0.5, "skill_spread must lie in [0, 0.5]")
-        _require(self.sharpness > 0, "sharpness must be positive")
-        _require(all(0 <= chance <= 1 for chance in chances), "chances lie in [0, 1]")
-        _require(
-            sum(chances) <= 1, "bad_format + unfinished + hedged must not exceed 1"
-        )
-        _require(self.thinking_words >= 1, "thinking_words must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -137,11 +129,6 @@ class SimulatedCompletion:
 
     text: str
     kind: Kind
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
 
 
 def task_skill(profile: PolicyProfile, task: str) -> float:
@@ -209,10 +196,8 @@ def spoil_answer(answer: str, rng: random.Random) -> str:
     opposite = _opposite_of(answer)
     if opposite:
         return opposite
-    digits = [place for place, sign in enumerate(answer) if sign in string.digits]
-    letters = [
-        place for place, sign in enumerate(answer) if sign in string.ascii_letters
-    ]
+    digits = [i for i, sign in enumerate(answer) if sign in string.digits]
+    letters = [i for i, sign in enumerate(answer) if sign in string.ascii_letters]
     swapped = _swap_words(answer, rng)
     if digits and (rng.random() < 0.8 or not swapped):
         return _replace(answer, rng.choice(digits), "123456789", rng)
@@ -220,11 +205,8 @@ def spoil_answer(answer: str, rng: random.Random) -> str:
         return swapped
     if letters:
         place = rng.choice(letters)
-        alphabet = (
-            string.ascii_lowercase
-            if answer[place].islower()
-            else string.ascii_uppercase
-        )
+        is_lower = answer[place].islower()
+        alphabet = string.ascii_lowercase if is_lower else string.ascii_uppercase
         return _replace(answer, place, alphabet, rng)
     if len(answer.strip()) > 1:
         return answer.strip()[:-1]
@@ -233,11 +215,9 @@ def spoil_answer(answer: str, rng: random.Random) -> str:
 
 def _opposite_of(answer: str) -> str | None:
     opposite = _OPPOSITES.get(answer.lower())
-    if opposite is None:
-        return None
-    if answer.isupper():
+    if opposite and answer.isupper():
         return opposite.upper()
-    return opposite.capitalize() if answer[0].isupper() else opposite
+    return opposite.capitalize() if opposite and answer[0].isupper() else opposite
 
 
 def _replace(answer: str, place: int, alphabet: str, rng: random.Random) -> str:
@@ -250,31 +230,20 @@ def _swap_words(answer: str, rng: random.Random) -> str | None:
     if not _BRACKETS.isdisjoint(answer):
         return None
     words = answer.split(" ")
-    places = [
-        place
-        for place in range(len(words) - 1)
-        if words[place] and words[place + 1] and words[place] != words[place + 1]
-    ]
+    neighbours = enumerate(itertools.pairwise(words))
+    places = [i for i, (one, other) in neighbours if one and other and one != other]
     if not places:
         return None
-    place = rng.choice(places)
-    words[place], words[place + 1] = words[place + 1], words[place]
+    i = rng.choice(places)
+    words[i : i + 2] = words[i + 1], words[i]
     return " ".join(words)
 
 
 def _misform(thinking: str, answer: str, rng: random.Random) -> str:
     """Lay out an answer so that it must not be extracted."""
     form = rng.choice(BAD_FORMS)
-    closed = f"<think>\n{thinking}\n</think>\n"
-    if form == "no_tags":
-        return f"{closed}The answer is {answer}."
-    if form == "two_answers":
-        other = spoil_answer(answer, rng)
-        return f"{closed}<answer>{other}</answer>\n<answer>{answer}</answer>"
-    if form == "unclosed_answer":
-        return f"{closed}<answer>{answer}"
-    draft = f"<think>\n{thinking}\nMaybe <answer>{answer}</answer> is it.\n</think>\n"
-    return f"{draft}The answer stands above."
+    other = spoil_answer(answer, rng) if "{other}" in form else ""
+    return form.format(thinking=thinking, answer=answer, other=other)
 
 
 def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:
@@ -283,9 +252,8 @@ def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:
     drawn = rng.lognormvariate(mu, _LENGTH_SIGMA)
     target = min(drawn, _LONGEST_TIMES_MEAN * mean_words)
     # The end of a long question would cost time and change nothing.
-    words = [
-        word for word in question[:2000].split() if word.isalpha() and len(word) > 4
-    ]
+    given = question[:2000].split()
+    words = [word for word in given if word.isalpha() and len(word) > 4] or ["it"]
     sentences: list[str] = []
     length = 0
     while length < target:
@@ -293,7 +261,7 @@ def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:
             first=rng.randrange(1, 100),
             second=rng.randrange(1, 100),
             digit=rng.randrange(1, 10),
-            word=rng.choice(words or ["it"]),
+            word=rng.choice(words),
         )
         sentences.append(sentence)
         length += sentence.count(" ") + 1

@@ -35,13 +35,7 @@ class BadRequest(ValueError):
 
 @dataclass(frozen=True)
 class Query:
-    """One prompt to be answered.
-
-    Attributes:
-        prompt: Its text, or its tokens.
-        n: Number of completions, in [1, 1024].
-        max_tokens: Longest completion in tokens, in [1, 1_000_000].
-    """
+    """One prompt, as text or tokens, and how many completions it gets, how long."""
 
     prompt: str | list[int]
     n: int
@@ -50,13 +44,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was generated for one prompt.
-
-    Attributes:
-        prompt: Its text.
-        prompt_ids: Its tokens.
-        generations: One per choice.
-    """
+    """What was generated for one prompt, whose text and tokens are given."""
 
     prompt: str
     prompt_ids: Sequence[int]
@@ -81,16 +69,13 @@ class InferenceProtocol:
 
 def _read_int(body: Body, names: Sequence[str], default: int, highest: int) -> int:
     """Read the first of several fields that is given, as an integer in [1, highest]."""
-    for name in names:
-        value = body.get(name)
-        if value is None:
-            continue
-        if type(value) is not int or not 1 <= value <= highest:
-            raise BadRequest(
-                f"`{name}`: expected an integer from 1 to {highest}, found {value!r}"
-            )
+    given = ((name, body[name]) for name in names if body.get(name) is not None)
+    name, value = next(given, ("", default))
+    if type(value) is int and 1 <= value <= highest:
         return value
-    return default
+    raise BadRequest(
+        f"`{name}`: expected an integer from 1 to {highest}, found {value!r}"
+    )
 
 
 def _read_prompt(value: Any, name: str) -> str | list[int]:
@@ -105,6 +90,8 @@ def _read_prompt(value: Any, name: str) -> str | list[int]:
 def _build_query(
     prompt: str | list[int], body: Body, default_max_tokens: int, *limits: str
 ) -> Query:
+    if body.get("stream"):
+        raise BadRequest("`stream`: the simulated server does not stream")
     n = _read_int(body, ["n"], 1, MAX_CHOICES)
     return Query(prompt, n, _read_int(body, limits, default_max_tokens, MAX_TOKENS))
 
@@ -123,8 +110,7 @@ def _encode_logprob(token: int | str, logprob: float | None) -> bytes:
 def _read_vllm(body: Body, default: int) -> Query:
     prompt, name = body["prompt"], "prompt"
     if isinstance(prompt, dict):
-        name = "prompt.prompt_token_ids"
-        prompt = prompt.get("prompt_token_ids")
+        prompt, name = prompt.get("prompt_token_ids"), "prompt.prompt_token_ids"
     return _build_query(_read_prompt(prompt, name), body, default, "max_tokens")
 
 
@@ -180,14 +166,8 @@ def _shape_sglang(body: Body, answer: Answer) -> Any:
 # -- as a server of OpenAI's protocol, and as vLLM extends it --------------------------
 
 
-def _refuse_stream(body: Body) -> None:
-    if body.get("stream"):
-        raise BadRequest("`stream`: the simulated server does not stream")
-
-
 def _read_completion(body: Body, default: int) -> Query:
     prompt = _read_prompt(body.get("prompt"), "prompt")
-    _refuse_stream(body)
     return _build_query(prompt, body, default, "max_tokens")
 
 
@@ -196,7 +176,6 @@ def _read_chat(body: Body, default: int) -> Query:
     if not isinstance(messages, list) or not messages:
         raise BadRequest("`messages`: expected a list of messages, not empty")
     prompt = build_prompt([_read_message(message) for message in messages])
-    _refuse_stream(body)
     return _build_query(prompt, body, default, "max_completion_tokens", "max_tokens")
 
 
@@ -214,9 +193,8 @@ def _encode_as_token(token: int | str, logprob: float | None) -> bytes:
 
 def _shape_openai(kind: str, body: Body, answer: Answer, choices: list[Body]) -> Body:
     """Return a reply with what all choices of OpenAI's protocol have."""
-    made = answer.generations
     prompt_tokens = len(answer.prompt_ids)
-    completion_tokens = sum(generation.num_tokens for generation in made)
+    completion_tokens = sum(made.num_tokens for made in answer.generations)
     return {
         "id": "simulated",
         "object": kind,
@@ -227,12 +205,10 @@ def _shape_openai(kind: str, body: Body, answer: Answer, choices: list[Body]) ->
             {
                 "index": index,
                 "logprobs": None,
-                "finish_reason": generation.finish_reason,
+                "finish_reason": answer.generations[index].finish_reason,
                 **choice,
             }
-            for index, (generation, choice) in enumerate(
-                zip(made, choices, strict=True)
-            )
+            for index, choice in enumerate(choices)
         ],
         "usage": {
             "prompt_tokens": prompt_tokens,

@@ -12,6 +12,7 @@ at once and hands out the newest first. Its own count of batches is its step.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import math
 import time
@@ -34,10 +35,12 @@ LONGEST_WAIT_S = 1.0
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
 """Compressing batches takes the API a third of its CPU, and saves nothing here."""
 
-
 REFUSED_ADVICE = "see the log of the Atropos API for the reason"
 ABSENT_ADVICE = "start the Atropos API with `run-api`"
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
+
+Groups = Sequence[Mapping[str, Any]]
+"""As the API sends them, see `find_faults`."""
 
 
 class TrainerError(RunFailed):
@@ -50,23 +53,18 @@ class TrainerConfig:
 
     Attributes:
         api_url: Base URL of the Atropos API.
-        batch_size: Rollouts in a batch; a multiple of group_size, or no batch is ever
-            made.
+        batch_size: Rollouts in a batch; a multiple of group_size, or the API never
+            makes one.
         group_size: Rollouts in a group.
         max_token_len: Longest sequence in tokens; the host drops the whole group of a
             sequence that reaches it.
-        num_steps: What the envs are told as the length of the run.
+        num_steps, checkpoint_dir, save_checkpoint_interval, starting_step: What the
+            envs are told.
         step_time_s: Simulated time of one training step, at least 0.
         give_up_s: How long the API may be unreachable before an error.
         longest_wait_s: Longest pause between two requests for a batch.
         checked_groups: Groups of a batch that are checked, from its beginning; None
             for all. A benchmark has better use for the CPU.
-        checkpoint_dir: What the envs are told.
-        save_checkpoint_interval: In steps; what the envs are told.
-        starting_step: First step; what the envs are told.
-
-    Raises:
-        ValueError: A value outside its range.
     """
 
     api_url: str
@@ -82,15 +80,6 @@ class TrainerConfig:
     save_checkpoint_interval: int = 0
     starting_step: int = 0
 
-    def __post_init__(self) -> None:
-        if self.batch_size < 1 or self.group_size < 1:
-            raise ValueError("batch_size and group_size must be positive")
-        if self.batch_size % self.group_size:
-            raise ValueError(
-                f"batch_size {self.batch_size} is not a multiple of group_size"
-                f" {self.group_size}; the API would never make a batch"
-            )
-
 
 @dataclass
 class TrainerCounts:
@@ -101,34 +90,16 @@ class TrainerCounts:
         groups: Groups in them, invalid ones included.
         rollouts: Sequences in them.
         tokens: Tokens of all sequences, prompts included.
-        trained_tokens: Tokens that the masks leave unmasked, in the groups that were
-            checked.
-        invalid_groups: Groups with at least one fault, among those.
+        invalid_groups: Groups with at least one fault, among those that were checked.
         faults: How often each fault was found, by its name.
-        api_errors: Times the API failed or could not be reached.
     """
 
     steps: int = 0
     groups: int = 0
     rollouts: int = 0
     tokens: int = 0
-    trained_tokens: int = 0
     invalid_groups: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    api_errors: int = 0
-
-
-@dataclass(frozen=True)
-class TrainerStep:
-    """One step, as told to a progress callback.
-
-    Attributes:
-        number: Steps done so far, this one included.
-        groups: The groups of the batch, as the API sent them.
-    """
-
-    number: int
-    groups: Sequence[Mapping[str, Any]]
 
 
 def find_faults(
@@ -139,7 +110,7 @@ def find_faults(
     Args:
         group: What the API holds for one group. Expected are `tokens`, `masks` and
             `inference_logprobs` of shape (G, T_i), `scores` of shape (G,), `overrides`
-            null or G objects, `group_overrides` an object.
+            null or G objects.
         group_size: G.
         max_token_len: Every T_i is below it.
     """
@@ -181,23 +152,19 @@ def _find_score_faults(group: Mapping[str, Any], size: int) -> list[str]:
 
 
 def _all_finite(rows: Sequence[Sequence[Any]]) -> bool:
-    return all(
-        isinstance(value, int | float) and math.isfinite(value)
-        for row in rows
-        for value in row
-    )
+    values = itertools.chain.from_iterable(rows)
+    return all(isinstance(v, int | float) and math.isfinite(v) for v in values)
 
 
 def _masks_fit(tokens: Sequence[Sequence[int]], masks: Sequence[Sequence[int]]) -> bool:
     """Tell whether each mask repeats or masks its tokens, and leaves some to train."""
-    return all(
-        any(value != MASKED for value in mask)
-        and all(
-            value in (MASKED, token)
-            for value, token in zip(mask, sequence, strict=True)
-        )
-        for mask, sequence in zip(masks, tokens, strict=True)
-    )
+    for mask, sequence in zip(masks, tokens, strict=True):
+        both = zip(mask, sequence, strict=True)
+        if not all(value in (MASKED, token) for value, token in both):
+            return False
+        if all(value == MASKED for value in mask):
+            return False
+    return True
 
 
 class StandInTrainer:
@@ -205,13 +172,13 @@ class StandInTrainer:
 
     Args:
         config: Its settings.
-        on_step: Called after each step, in the event loop; it has to be quick.
+        on_step: Given the groups of each step, in the event loop; it has to be quick.
     """
 
     def __init__(
         self,
         config: TrainerConfig,
-        on_step: Callable[[TrainerStep], None] | None = None,
+        on_step: Callable[[Groups], object] = lambda groups: None,
     ) -> None:
         self._config = config
         self._on_step = on_step
@@ -242,11 +209,14 @@ class StandInTrainer:
         `/info` tells.
         """
         config = self._config
-        values = {
-            "wandb_group": "demo",
-            "wandb_project": "demo",
+        ours = {
             "batch_size": config.batch_size,
             "max_token_len": config.max_token_len,
+        }
+        values = {
+            **ours,
+            "wandb_group": "demo",
+            "wandb_project": "demo",
             "checkpoint_dir": config.checkpoint_dir,
             "save_checkpoint_interval": config.save_checkpoint_interval,
             "starting_step": config.starting_step,
@@ -254,7 +224,6 @@ class StandInTrainer:
         }
         await self._request(session, "POST", "/register", values)
         found = await self._request(session, "GET", "/info")
-        ours = {name: values[name] for name in ("batch_size", "max_token_len")}
         if found != ours:
             raise TrainerError(
                 f"the Atropos API at {config.api_url} holds {found} instead of {ours}:"
@@ -262,14 +231,12 @@ class StandInTrainer:
                 f" restart the API, or reset it with GET {config.api_url}/reset_data"
             )
 
-    async def _next_batch(
-        self, session: aiohttp.ClientSession
-    ) -> Sequence[Mapping[str, Any]]:
-        """Ask for a batch until there is one, less and less often."""
+    async def _next_batch(self, session: aiohttp.ClientSession) -> Groups:
+        """Request a batch until there is one, less and less often."""
         wait_s = FIRST_WAIT_S
         while True:
             answer = await self._request(session, "GET", "/batch")
-            groups: Sequence[Mapping[str, Any]] | None = answer.get("batch")
+            groups: Groups | None = answer.get("batch")
             if groups:
                 return groups
             # Said by an API that was started anew and knows no trainer.
@@ -298,36 +265,27 @@ class StandInTrainer:
                     answer: dict[str, Any] = orjson.loads(await response.read())
                     return answer
             except FAILURES as error:
-                self.counts.api_errors += 1
                 if time.monotonic() > deadline:
                     is_refused = isinstance(error, aiohttp.ClientResponseError)
+                    advice = REFUSED_ADVICE if is_refused else ABSENT_ADVICE
                     raise TrainerError(
                         f"{method} {url} failed for {self._config.give_up_s:g} s"
-                        f" ({type(error).__name__}: {error}); "
-                        + (REFUSED_ADVICE if is_refused else ABSENT_ADVICE)
+                        f" ({type(error).__name__}: {error}); {advice}"
                     ) from error
             await asyncio.sleep(wait_s)
             wait_s = min(LONGEST_WAIT_S, wait_s * 1.5)
 
-    def _record_step(self, groups: Sequence[Mapping[str, Any]]) -> None:
-        counts = self.counts
+    def _record_step(self, groups: Groups) -> None:
+        config, counts = self._config, self.counts
         counts.steps += 1
         counts.groups += len(groups)
         sequences = [row for group in groups for row in group.get("tokens") or []]
         counts.rollouts += len(sequences)
         counts.tokens += sum(map(len, sequences))
-        for group in groups[: self._config.checked_groups]:
-            self._check_group(group)
-        if len(sequences) != self._config.batch_size:
+        for group in groups[: config.checked_groups]:
+            faults = find_faults(group, config.group_size, config.max_token_len)
+            counts.invalid_groups += bool(faults)
+            counts.faults.update(faults)
+        if len(sequences) != config.batch_size:
             counts.faults["batch_size"] += 1
-        if self._on_step:
-            self._on_step(TrainerStep(counts.steps, groups))
-
-    def _check_group(self, group: Mapping[str, Any]) -> None:
-        config, counts = self._config, self.counts
-        faults = find_faults(group, config.group_size, config.max_token_len)
-        counts.invalid_groups += bool(faults)
-        counts.faults.update(faults)
-        counts.trained_tokens += sum(
-            value != MASKED for mask in group.get("masks") or [] for value in mask
-        )
+        self._on_step(groups)

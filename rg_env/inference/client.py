@@ -23,7 +23,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import Any, ClassVar, TypeVar
 
 import aiohttp
@@ -39,7 +39,6 @@ from rg_env.inference.request_failures import (
     MAX_COMPLETION_TOKENS,
     describe,
     refusal_behind,
-    wants_another_limit,
 )
 from rg_env.inference.request_settings import (
     CHAT,
@@ -88,14 +87,11 @@ class Client(APIServer):
     tokenizer: Any
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        """Build the framework's client; connects at the first request."""
         self.circuit = Circuit()
         super().__init__(config, reasoning_config=reasoning_config)
-        newest = config.rolling_buffer_length
-        self.request_timings: deque[float] = deque(maxlen=newest)
-        self.attempts_list: deque[int] = deque(maxlen=newest)
-        self.eval_request_timings: deque[float] = deque(maxlen=newest)
-        self.eval_attempts_list: deque[int] = deque(maxlen=newest)
+        newest = partial(deque[float], maxlen=config.rolling_buffer_length)
+        self.request_timings, self.attempts_list = newest(), newest()
+        self.eval_request_timings, self.eval_attempts_list = newest(), newest()
         self.connection = Connection(config, is_openai=self.chats)
         self.on_failure: Callable[[Client, Exception], None] = _pass
         self.has_answered = False
@@ -141,15 +137,11 @@ class Client(APIServer):
 
     async def _take_back(self) -> None:
         """Probe a server that was left out; it may have come back as another."""
-
-        async def probe() -> None:
+        passed = False
+        try:
             if self.config.health_check:
                 await self.connection.check_health()
             await self.probe()
-
-        passed = False
-        try:
-            await asyncio.wait_for(probe(), patience.PROBE_WITHIN_S)
             passed = True
         except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
             self.note_failure(error)
@@ -201,7 +193,6 @@ class Client(APIServer):
     async def _once(
         self, method: str, places: str, stat_dict: dict[str, Any], **fields: Any
     ) -> Any:
-        """Wait for a place and query once."""
         async with getattr(self, places):
             if not self.circuit.admits:
                 raise ServerLeftOutError(self.circuit.reason)
@@ -230,14 +221,13 @@ class Client(APIServer):
         Sent are the fields that say how it is sampled, and `n`, and more of the body.
         """
         model, extra = self.config.model_name, sampling_extra_of(self.config)
-        longest = len(prompt) + fields.get("max_tokens", UNLIMITED_TOKENS)
+        n, most = fields.get("n", 1), fields.get("max_tokens", UNLIMITED_TOKENS)
 
         def body(n: int) -> Body:
             named = {**fields, "n": n} if "n" in fields else fields
             return route.body(prompt, named, model, extra) | more
 
-        n = fields.get("n", 1)
-        return await self.connection.query(route.path, body, n, longest)
+        return await self.connection.query(route.path, body, n, len(prompt) + most)
 
     async def read_route(
         self, route: TokenRoute, replies: list[list[bytes]]
@@ -264,9 +254,9 @@ class Client(APIServer):
         fields.pop("model", None)
         if not self.is_probed:
             await self.probe()
-        route = self.route
-        if route is None:
+        if self.route is None:
             raise NoRouteError("it gives no token ids")
+        route = self.route
         try:
             replies = await self.query_route(route, prompt, fields)
         except aiohttp.ClientResponseError as error:
@@ -291,8 +281,9 @@ class Client(APIServer):
         try:
             reply = await self._chat(body, n)
         except aiohttp.ClientResponseError as error:
-            refused = wants_another_limit(refusal_behind(error))
-            if not refused or limit_name not in body:
+            refusal = refusal_behind(error)
+            wants_another = refusal is not None and refusal.wants_another_limit
+            if not wants_another or limit_name not in body:
                 raise
             self._limit_name = MAX_COMPLETION_TOKENS
             reply = await self._chat(body, n)
@@ -304,12 +295,12 @@ class Client(APIServer):
     _chat_completion_wrapper = query_chat
 
     async def _chat(self, given: Body, n: int) -> Any:
-        longest = given.get("max_tokens") or UNLIMITED_TOKENS
-        names = {"max_tokens": self._limit_name}
-        body = {names.get(name, name): value for name, value in given.items()}
-
+        most = given.get("max_tokens") or UNLIMITED_TOKENS
+        body = dict(given)
+        if "max_tokens" in body:
+            body[self._limit_name] = body.pop("max_tokens")
         replies = await self.connection.query(
-            CHAT, lambda n: body | {"n": n} if "n" in body else body, n, longest
+            CHAT, lambda n: body | {"n": n} if "n" in body else body, n, most
         )
         first, *others = [await read_reply(read_chat, blocks) for blocks in replies]
         for other in others:

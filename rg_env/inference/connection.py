@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import aiohttp
@@ -27,16 +28,13 @@ KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which our servers close an idle connection: what goes out
 while its connection is being closed is lost."""
 
-READ_BUFFER_BYTES = 2**20
-REFUSAL_BYTES = 2**14
-"""Read of a reply that refuses a request."""
-
-JSON_CONTENT = {"Content-Type": "application/json"}
 PAGE = aiohttp.ClientTimeout(total=10.0)
 
 MEBIBYTE = 2**20
-MOST_BYTES_OF_THE_API = 64 * MEBIBYTE
+REFUSAL_BYTES = 2**14
+"""Read of a reply that refuses a request."""
 
+MOST_BYTES_OF_THE_API = 64 * MEBIBYTE
 ANY_REPLY_BYTES = 16 * MEBIBYTE
 TOKEN_BYTES = 256
 """A completion's reply may have so many bytes, and so many for each token that it may
@@ -113,7 +111,7 @@ class Connection:
             self._session = aiohttp.ClientSession(
                 # The semaphores of the framework limit what is under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
-                read_bufsize=READ_BUFFER_BYTES,
+                read_bufsize=MEBIBYTE,
                 trust_env=self._is_openai,  # for its proxy, as openai's client does
             )
         return self._session
@@ -128,13 +126,14 @@ class Connection:
 
     def query_one_by_one(self) -> None:
         """Query as often as completions are wanted, from now on."""
-        if not self.ignores_n:
-            self.ignores_n = True
-            logger.warning(
-                "%s returns one completion whatever n is: it is queried as often as"
-                " there are rollouts",
-                self._config.base_url,
-            )
+        if self.ignores_n:
+            return
+        self.ignores_n = True
+        logger.warning(
+            "%s returns one completion whatever n is: it is queried as often as there"
+            " are rollouts",
+            self._config.base_url,
+        )
 
     async def query(
         self, path: str, body: Callable[[int], Body], n: int, most_tokens: int
@@ -143,13 +142,13 @@ class Connection:
 
         Args:
             path: Of the route.
-            body: From a number of completions to the request's.
+            body: Makes that of a request for so many completions.
             n: How many.
             most_tokens: Of each, the prompt's included.
 
         Raises:
-            BodyTooLongError: The reply is longer than what was wanted.
-            aiohttp.ClientError, asyncio.TimeoutError, OSError: There is none.
+            BodyTooLongError, aiohttp.ClientError, asyncio.TimeoutError, OSError: See
+                `read_bounded`, and what aiohttp raises.
         """
         times, at_once = (n, 1) if self.ignores_n else (1, n)
         most = most_bytes(at_once, most_tokens)
@@ -167,27 +166,27 @@ class Connection:
         async with self._opened().post(
             self._url(path),
             data=orjson.dumps(body),
-            headers=self._headers() | JSON_CONTENT,
+            headers=self._headers() | {"Content-Type": "application/json"},
             timeout=aiohttp.ClientTimeout(total=self._config.timeout),
         ) as reply:
             await _refuse_error(reply)
             return await read_bounded(reply.content.iter_any(), most)
 
+    def _page(self, path: str) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        url, headers = self._url(path), self._headers()
+        return self._opened().get(url, headers=headers, timeout=PAGE)
+
     async def check_health(self) -> None:
-        """Raise where the server's page of health fails; one without it is well."""
-        async with self._opened().get(
-            self._url("/health"), headers=self._headers(), timeout=PAGE
-        ) as reply:
+        """Raise where the server's page of health fails; one without it passes."""
+        async with self._page("/health") as reply:
             if reply.status >= FIRST_SERVER_FAULT:
                 reply.raise_for_status()
 
     async def model_names(self) -> list[str]:
         """Return the models that the server says it has; none where it does not say."""
         try:
-            async with self._opened().get(
-                self._url("/v1/models"), headers=self._headers(), timeout=PAGE
-            ) as reply:
-                listed = orjson.loads(await reply.content.read(READ_BUFFER_BYTES))
+            async with self._page("/v1/models") as reply:
+                listed = orjson.loads(await reply.content.read(MEBIBYTE))
                 return [str(row["id"]) for row in listed["data"]]
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, *NO_SUCH_FORM):
             return []

@@ -56,7 +56,6 @@ class OutageWatch:
         gave_up: Set once it is time to end.
         failures: Failed requests since the run began, those tried again included.
         kinds: The same by kind.
-        outages: Times that no server answered.
     """
 
     def __init__(self, servers: Sequence[Any]) -> None:
@@ -70,7 +69,6 @@ class OutageWatch:
         self.gave_up = asyncio.Event()
         self.failures = 0
         self.kinds: Counter[str] = Counter()
-        self.outages = 0
         for server in servers if len(servers) > 1 else ():
             if isinstance(server, Client):
                 server.circuit.on_change = partial(self._say_circuit, server)
@@ -126,12 +124,15 @@ class OutageWatch:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
-            reason = why_all_out(self._servers)
-            if reason is not None:
-                self._begin_failing()
-                if self._is_outage():
-                    self._say_down(reason)
+            if (reason := why_all_out(self._servers)) is not None:
+                self._note_failing(reason)
             self._check_patience()
+
+    def _note_failing(self, reason: str) -> None:
+        if self._failing_since is None:
+            self._failing_since = time.monotonic()
+        if self._is_outage():
+            self._say_down(why_all_out(self._servers) or reason)
 
     def _is_outage(self) -> bool:
         """Say whether nothing is answered for long, or no server is there to rest."""
@@ -173,19 +174,16 @@ class OutageWatch:
 
     def note_absence(self, reason: str) -> None:
         """No server is there, as is seen without a request."""
-        self._begin_failing()
+        self._failing_since = self._failing_since or time.monotonic()
         self._say_down(reason)
 
     async def note_failure(self, reason: str) -> None:
         """A request failed; wait a growing while before the caller tries again."""
+        kind = self.note_retry(reason)
         if self.gave_up.is_set():
-            self.note_retry(reason)
             return
-        self._begin_failing()
-        if self._is_outage():
-            self._say_down(why_all_out(self._servers) or reason)
-        self.note_retry(reason)
-        kind, count = kind_of(reason), self.kinds[kind_of(reason)]
+        self._note_failing(reason)
+        count = self.kinds[kind]
         if not self.is_down and count & (count - 1) == 0:  # 1, 2, 4, 8 ...
             logger.warning(
                 "an inference request failed (%s, %d so far): %.200s",
@@ -200,15 +198,13 @@ class OutageWatch:
             longest_s = patience.OUTAGE_LONGEST_PAUSE_S
             await asyncio.wait_for(self.gave_up.wait(), min(longest_s, pause_s))
 
-    def note_retry(self, reason: str) -> None:
-        """A request failed that is tried again; said of none, because most recover."""
+    def note_retry(self, reason: str) -> str:
+        """Count a request that failed and is tried again; return its kind."""
         self._newest_reason = reason
         self.failures += 1
-        self.kinds[kind_of(reason)] += 1
-
-    def _begin_failing(self) -> None:
-        if self._failing_since is None:
-            self._failing_since = time.monotonic()
+        kind = kind_of(reason)
+        self.kinds[kind] += 1
+        return kind
 
     def _failing_s(self) -> float:
         """Return for how long nothing but failures has come."""
@@ -218,9 +214,9 @@ class OutageWatch:
     def _say_down(self, reason: str) -> None:
         """Name the servers at the beginning of an outage, and once in a while."""
         now = time.monotonic()
-        if self._said_s is None:
-            self.outages += 1
-        elif now - self._said_s < patience.OUTAGE_SAY_AGAIN_S:
+        if self._said_s is not None and (
+            now - self._said_s < patience.OUTAGE_SAY_AGAIN_S
+        ):
             return
         self._said_s = now
         how_long = ""
@@ -254,7 +250,6 @@ class OutageWatch:
             return
         if self._failing_s() >= self._give_up_after_s and not self.gave_up.is_set():
             reason = why_all_out(self._servers) or self._newest_reason
-            self.outages += not self.is_down
             logger.error(
                 "inference at %s %s; giving up after %g s (env.give_up_after_s)",
                 self.urls,

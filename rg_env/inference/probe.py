@@ -13,14 +13,13 @@ the distance of the likeliest first tokens at two temperatures tells.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
 
-from rg_env.inference.completions import check_some_usable, end_of
+from rg_env.inference.completions import check_some_usable, end_of, why_unusable
 from rg_env.inference.connection import BodyTooLongError
 from rg_env.inference.replies import (
     LOGPROBS,
@@ -31,12 +30,7 @@ from rg_env.inference.replies import (
     MissingInReplyError,
     UnusableReplyError,
 )
-from rg_env.inference.request_failures import (
-    CONTEXT,
-    Refusal,
-    may_pass,
-    refusal_behind,
-)
+from rg_env.inference.request_failures import CONTEXT, Refusal, may_pass, refusal_behind
 from rg_env.inference.request_settings import CHAT, secrets_of
 from rg_env.inference.routes import NUM_LIKELIEST, TokenRoute, Told
 
@@ -45,17 +39,13 @@ logger = logging.getLogger(__name__)
 PROBE_TOKENS = 8
 """Of a completion: enough to see that its text is not of the ids."""
 
-HELLO = "hi"
-"""What a server is probed with when nobody has said what a run will send."""
-
 HIGHEST_LOGPROB = 0.01
 """Rounding puts the surest token a little above 0; a logit is far above it."""
 
 LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""
 
-NO_CHARACTER = "\ufffd"
-"""What half a character is decoded as."""
+TOKENIZER = "env.tokenizer_name"
 
 
 class ProbeRequest(NamedTuple):
@@ -74,8 +64,8 @@ class ProbeRequest(NamedTuple):
 
 def greeting(tokenizer: Any) -> ProbeRequest:
     """Return a request that does for any model."""
-    messages = [{"role": "user", "content": HELLO}]
-    return ProbeRequest(messages, tokenizer.encode(HELLO), {"n": 2})
+    messages = [{"role": "user", "content": "hi"}]
+    return ProbeRequest(messages, tokenizer.encode("hi"), {"n": 2})
 
 
 class NoRouteError(BadReplyError):
@@ -83,32 +73,20 @@ class NoRouteError(BadReplyError):
 
 
 class WrongSettingError(ValueError):
-    """A setting does not fit the server, whatever its routes; the text says why."""
+    """A setting (`field`) does not fit the server, whatever its routes."""
 
-    field: ClassVar[str]
-
-
-class WrongTokenizerError(WrongSettingError):
-    """The tokenizer is not the model's."""
-
-    field = "env.tokenizer_name"
-
-
-class WrongTemperatureError(WrongSettingError):
-    """The log-probabilities are of another temperature."""
-
-    field = "env.temperature"
-
-
-class _Fault(NamedTuple):
-    """Why a path is not queried: what the server answered there, and as an error."""
-
-    told: str
-    error: Exception
-    refusal: Refusal | None = None  # where the reply was no well one
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
 
 
 # -- the search ------------------------------------------------------------------------
+
+
+class _Fault(NamedTuple):
+    told: str
+    error: Exception
+    refusal: Refusal | None = None  # where the reply was no well one
 
 
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
@@ -128,8 +106,7 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         faults.append(fault)
     error = _telling_error(faults)
     # Some gateways answer 500 for ever to token ids, and a chat well.
-    is_final = isinstance(error, aiohttp.ClientResponseError) and error.status != 500
-    if not client.needs_tokens and not is_final:
+    if not client.needs_tokens and getattr(error, "status", 500) == 500:
         fault = await _fault_of(client, CHAT, _try_chat(client, request))
         # Some refuse a limit that is used up by thinking; a run's is higher.
         if fault is None or (fault.refusal and fault.refusal.setting == CONTEXT):
@@ -159,14 +136,10 @@ def _telling_error(faults: Sequence[_Fault]) -> Exception | None:
 
 
 async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> _Fault | None:
-    """Return why a path does not do, None where it does.
-
-    Raises:
-        Exception: What says nothing of the path.
-    """
+    """Return why a path does not do, None where it does; raises what may pass."""
     try:
         await trying
-    except (UnusableReplyError, BodyTooLongError):  # which may pass
+    except (UnusableReplyError, BodyTooLongError):
         raise
     except BadReplyError as error:
         return _Fault(f"{path}: {error}", error)
@@ -184,14 +157,12 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
     replies = await client.query_route(route, prompt, sampling)
     generated = await client.read_route(route, replies)
     told = route.told(orjson.loads(b"".join(replies[0])))
-    _check_reply(client.tokenizer, prompt, generated, told)
+    _check_reply(generated)
+    if told.prompt is not None and list(told.prompt) != prompt:
+        raise BadReplyError("it changes the tokens of the prompt")
+    _check_texts(client, generated, told)
     if len(generated.tokens) < sampling["n"]:
         client.connection.query_one_by_one()
-    if not any(told.texts):
-        logger.warning(
-            "%s returns no texts, by which env.tokenizer_name could be checked",
-            client.config.base_url,
-        )
     temperature = sampling.get("temperature", 1.0)
     if client.needs_tokens and temperature not in (0.0, 1.0):
         await _check_temperature(client, route, prompt, temperature)
@@ -210,44 +181,26 @@ async def _try_chat(client: Any, request: ProbeRequest) -> None:
 # -- what a trainer needs of a reply ---------------------------------------------------
 
 
-def _check_reply(
-    tokenizer: Any, prompt: Sequence[int], generated: Generated, told: Told
-) -> None:
-    """Refuse a reply from which a trainer could not learn.
-
-    Raises:
-        UnusableReplyError: Its completions are broken off, which may pass.
-        BadReplyError: It lacks what is needed; another route may have it.
-        WrongTokenizerError: The tokenizer is not the model's.
-    """
+def _check_reply(generated: Generated) -> None:
     if not any(generated.tokens):
         raise MissingInReplyError(TOKEN_IDS)
     for ids, logprobs in zip(generated.tokens, generated.logprobs, strict=False):
-        _check_logprobs(logprobs, len(ids))
+        if (ids or logprobs) and why_unusable(ids, logprobs, "stop"):
+            raise MissingInReplyError(LOGPROBS)
+        if max(logprobs, default=0.0) > HIGHEST_LOGPROB:
+            raise BadReplyError(
+                f"what it gives as a log-probability is above 0 ({max(logprobs):.3g}):"
+                " logits perhaps (--logprobs-mode of vLLM)"
+            )
     if all(end_of(reason) is None for reason in generated.finish_reasons):
         raise BadReplyError("its completions have no finish_reason")
     check_some_usable(generated)
-    if told.prompt is not None and list(told.prompt) != list(prompt):
-        raise BadReplyError("it changes the tokens of the prompt")
-    _check_texts(tokenizer, generated.tokens, told.texts)
-
-
-def _check_logprobs(logprobs: Sequence[float | None], count: int) -> None:
-    numbers = [value for value in logprobs if value is not None]
-    if len(numbers) < len(logprobs) or len(numbers) != count:
-        raise MissingInReplyError(LOGPROBS)
-    if not all(map(math.isfinite, numbers)):
-        raise BadReplyError("a log-probability is not finite")
-    if any(value > HIGHEST_LOGPROB for value in numbers):
-        raise BadReplyError(
-            f"what it gives as a log-probability is above 0 ({max(numbers):.3g}):"
-            " logits perhaps (--logprobs-mode of vLLM)"
-        )
 
 
 def _plain(text: str) -> str:
     """Return a text without what two decoders may do differently."""
-    return "".join(text.replace(NO_CHARACTER, "").split())
+    half_a_character = "\ufffd"
+    return "".join(text.replace(half_a_character, "").split())
 
 
 def _agree(ours: str, theirs: str) -> bool:
@@ -256,24 +209,29 @@ def _agree(ours: str, theirs: str) -> bool:
     return mine != "" and (mine.startswith(other) or other.startswith(mine))
 
 
-def _check_texts(
-    tokenizer: Any, tokens: Sequence[list[int]], texts: Sequence[Any]
-) -> None:
+def _check_texts(client: Any, generated: Generated, told: Told) -> None:
+    if not any(told.texts):
+        logger.warning(
+            "%s returns no texts, by which env.tokenizer_name could be checked",
+            client.config.base_url,
+        )
     both = [
         (ids, text)
-        for ids, text in zip(tokens, texts, strict=False)
+        for ids, text in zip(generated.tokens, told.texts, strict=False)
         if isinstance(text, str) and _plain(text)  # an end alone has no text
     ]
-    theirs = [text for _, text in both]
+    decode = client.tokenizer.decode
     try:
-        ours = [tokenizer.decode(ids, skip_special_tokens=True) for ids, _ in both]
+        pairs = [(decode(ids, skip_special_tokens=True), text) for ids, text in both]
     except Exception as error:  # as many kinds as tokenizers
         reason = "it returns token ids that this tokenizer does not have"
-        raise WrongTokenizerError(reason) from error
-    if both and not any(map(_agree, ours, theirs)):
-        raise WrongTokenizerError(
-            f"its token ids are {ours[0][:60]!r} to this tokenizer, and"
-            f" {theirs[0][:60]!r} to the server; name the tokenizer of its model"
+        raise WrongSettingError(TOKENIZER, reason) from error
+    if pairs and not any(_agree(*pair) for pair in pairs):
+        ours, theirs = pairs[0]
+        raise WrongSettingError(
+            TOKENIZER,
+            f"its token ids are {ours[:60]!r} to this tokenizer, and {theirs[:60]!r}"
+            " to the server; name the tokenizer of its model",
         )
 
 
@@ -301,9 +259,10 @@ async def _check_temperature(
         return
     at_one, at_own = spans
     if abs(at_own - at_one) < abs(at_own - at_one / temperature):
-        raise WrongTemperatureError(
+        raise WrongSettingError(
+            "env.temperature",
             f"{temperature:g} is sampled with, and it returns log-probabilities of 1;"
-            " start vLLM with --logprobs-mode processed_logprobs, or set 1.0"
+            " start vLLM with --logprobs-mode processed_logprobs, or set 1.0",
         )
 
 

@@ -63,7 +63,7 @@ class Prompts:
         template_kwargs: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._tokenizer = tokenizer
-        self._more = (template_kwargs,) if template_kwargs else ()
+        self._template_kwargs = template_kwargs
         self._newest: OrderedDict[str, Prompt] = OrderedDict()
 
     async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
@@ -71,11 +71,12 @@ class Prompts:
         plain: list[Any] = [dict(message) for message in messages]
         key = repr(plain)
         prompt = self._newest.pop(key, None)
+        how = (self._tokenizer, plain, self._template_kwargs)
         if prompt is None and len(key) <= SHORT_PROMPT_CHARS:
-            prompt = render_prompt(self._tokenizer, plain, *self._more)
+            prompt = render_prompt(*how)
             await asyncio.sleep(0)  # several in a row must not add up
         elif prompt is None:
-            prompt = await off_loop(render_prompt, self._tokenizer, plain, *self._more)
+            prompt = await off_loop(render_prompt, *how)
         self._newest[key] = prompt
         if len(self._newest) > MAX_PROMPTS:
             self._newest.popitem(last=False)

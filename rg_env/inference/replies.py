@@ -163,10 +163,8 @@ _TOKENS = msgspec.json.Decoder(list[str | None] | None)
 
 
 def _id_in(token: str | None) -> int:
-    """Return the id that a token is written as."""
     digits = (token or "").removeprefix(TOKEN_ID)
-    is_id = digits != token and digits.isdecimal() and len(digits) <= LONGEST_ID
-    if not is_id:
+    if digits == token or not digits.isdecimal() or len(digits) > LONGEST_ID:
         raise MissingInReplyError(TOKEN_IDS)
     return int(digits)
 

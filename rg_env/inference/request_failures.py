@@ -21,14 +21,11 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 FIRST_SERVER_FAULT, NOT_FOUND = 500, 404
 BUSY = frozenset({408, 425, 429})
-"""4xx of a server, or a proxy, that says nothing of the request."""
+"""Of a server, or a proxy, that says nothing of the request."""
 
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-"""Statuses that say nothing of the server."""
-
 OF_THE_KEY = frozenset({401, 402, 403})
-NO_ROUTE = frozenset({NOT_FOUND, 405, 410, 501})
-"""Statuses of a server that does not have what is queried."""
+OF_THE_PATH = frozenset({NOT_FOUND, 405, 410, 501})
 
 LONGEST_READ = 2**16
 """Of a reply that is searched for a sentence."""
@@ -65,7 +62,6 @@ SILENT = "it takes the connection and says nothing"
 NO_SUCH_HOST = "there is no host of that name"
 NO_TLS = "it does not speak TLS"
 BAD_CERTIFICATE = "its certificate is not trusted"
-PLAINER_THAN_AIOHTTP = frozenset({REFUSED, NO_SUCH_HOST, NO_TLS})
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -139,13 +135,7 @@ HINTS = {
 
 
 class Refusal(NamedTuple):
-    """A reply that is no completion.
-
-    Attributes:
-        status: Of HTTP.
-        said: What it says, a line for people.
-        parameter: The request's parameter that it names, "" for none.
-    """
+    """A reply that is no completion; it may name a parameter of the request."""
 
     status: int
     said: str
@@ -157,25 +147,26 @@ class Refusal(NamedTuple):
         return f"{self.status} {self.said}".rstrip()
 
     @property
-    def is_about_the_model(self) -> bool:
-        """Whether the model's name is the reason."""
-        is_told = self.parameter == "model" or _MODEL.search(self.said) is not None
-        return is_told and self.status in ABOUT_THE_REQUEST | {NOT_FOUND}
-
-    @property
-    def is_absence(self) -> bool:
-        """Whether the server does not have the path that was queried."""
-        return self.status in NO_ROUTE and not self.is_about_the_model
-
-    @property
     def setting(self) -> str | None:
         """The setting that is the reason; None where none is named."""
         if self.status in OF_THE_KEY:
             return KEY
-        if self.is_about_the_model:
+        if self.status not in ABOUT_THE_REQUEST | {NOT_FOUND}:
+            return None
+        if self.parameter == "model" or _MODEL.search(self.said):
             return MODEL
         is_context = _CONTEXT.search(f"{self.parameter} {self.said}")
-        return CONTEXT if is_context and self.status in ABOUT_THE_REQUEST else None
+        return CONTEXT if is_context and self.status != NOT_FOUND else None
+
+    @property
+    def is_absence(self) -> bool:
+        """Whether the server does not have the path that was queried."""
+        return self.status in OF_THE_PATH and self.setting is None
+
+    @property
+    def wants_another_limit(self) -> bool:
+        """Whether the model takes `max_completion_tokens` in place of `max_tokens`."""
+        return self.parameter == "max_tokens" and MAX_COMPLETION_TOKENS in self.said
 
 
 def _parsed(text: str) -> Any:
@@ -210,8 +201,8 @@ def said_in(text: str, *secrets: str) -> str:
 def read_refusal(status: int, text: str, *secrets: str) -> Refusal:
     """Read a reply that refuses a request; see `said_in`."""
     body = _parsed(text)
-    error = body.get("error") if isinstance(body, dict) else None
-    parts = [part for part in (error, body) if isinstance(part, dict)]
+    inner = body.get("error") if isinstance(body, dict) else None
+    parts = [part for part in (inner, body) if isinstance(part, dict)]
     named = [part["param"] for part in parts if isinstance(part.get("param"), str)]
     parameter = named[0].removeprefix("body.") if named else ""
     return Refusal(status, said_in(text, *secrets), parameter)
@@ -219,18 +210,11 @@ def read_refusal(status: int, text: str, *secrets: str) -> Refusal:
 
 def refusal_behind(error: BaseException, *secrets: str) -> Refusal | None:
     """Return the reply behind an error of aiohttp, None where there is none."""
-    is_http = not isinstance(error.__cause__, HttpProcessingError)
-    if isinstance(error, ClientResponseError) and is_http:
-        said = error.message or type(error).__name__
-        return read_refusal(error.status, said, *secrets)
-    return None
-
-
-def wants_another_limit(refusal: Refusal | None) -> bool:
-    """Say whether a model takes `max_completion_tokens` in place of `max_tokens`."""
-    return refusal is not None and (
-        refusal.parameter == "max_tokens" and MAX_COMPLETION_TOKENS in refusal.said
-    )
+    if not isinstance(error, ClientResponseError):
+        return None
+    if isinstance(error.__cause__, HttpProcessingError):  # it was no HTTP
+        return None
+    return read_refusal(error.status, error.message or type(error).__name__, *secrets)
 
 
 # -- for people ------------------------------------------------------------------------
@@ -239,11 +223,12 @@ def wants_another_limit(refusal: Refusal | None) -> bool:
 def describe(error: BaseException, *secrets: str) -> str:
     """Return an error's name and what it means, in the server's words or plainly."""
     refusal, fault = refusal_behind(error, *secrets), fault_of(error)
-    told = str(error)
-    if fault is not None and (fault in PLAINER_THAN_AIOHTTP or not told):
-        told = fault
-    words = _without_secrets(told, secrets) if refusal is None else refusal.words
-    return f"{type(error).__name__}: {words}"[:LONGEST_TOLD]
+    words = _without_secrets(str(error), secrets)
+    if refusal is not None:
+        words = refusal.words
+    elif fault in (REFUSED, NO_SUCH_HOST, NO_TLS):  # plainer than aiohttp's words
+        words = fault
+    return f"{type(error).__name__}: {words or fault or ''}"[:LONGEST_TOLD]
 
 
 def sentence(field: str, url: str, refusal: Refusal, models: Sequence[str] = ()) -> str:
@@ -251,9 +236,9 @@ def sentence(field: str, url: str, refusal: Refusal, models: Sequence[str] = ())
 
     Where it is the model's name, those that the server has are named.
     """
-    what_to_do = HINTS.get(field, "look at the server's own log")
+    advice = HINTS.get(field, "look at the server's own log")
     if models:
-        more = ", ..." if len(models) > MOST_MODELS else ""
-        what_to_do = f"it has: {', '.join(models[:MOST_MODELS])}{more}"
+        more = ["..."] if len(models) > MOST_MODELS else []
+        advice = f"it has: {', '.join([*models[:MOST_MODELS], *more])}"
     said = refusal.said or "nothing more"
-    return f"{field}: {url} says {refusal.status}: {said}; {what_to_do}"
+    return f"{field}: {url} says {refusal.status}: {said}; {advice}"

@@ -34,7 +34,6 @@ NEUTRAL = {
 """Sampling that changes nothing."""
 
 NUM_LIKELIEST = 5
-OTHER_NAMES_OF_THE_LIMIT = ("max_new_tokens", "max_completion_tokens")
 
 Body = dict[str, Any]
 SamplingFields = Mapping[str, Any]
@@ -79,7 +78,7 @@ class TokenRoute:
 def _with_max_tokens(sampling: SamplingFields) -> Body:
     """Return what is sampled with, the limit under vLLM's name."""
     named = dict(sampling)
-    for other in OTHER_NAMES_OF_THE_LIMIT:
+    for other in ("max_new_tokens", "max_completion_tokens"):
         if other in named:
             named["max_tokens"] = named.pop(other)
     return named

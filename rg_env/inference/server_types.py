@@ -23,13 +23,13 @@ from rg_env.inference.routes import ROUTES
 
 
 class VllmClient(Client, VLLMServer):
-    """The framework's client of vLLM: its example trainer's server, or a stock one."""
+    """A client of vLLM: the server of Atropos' example trainer, or a stock one."""
 
     routes = ROUTES["vllm"]
 
 
 class SglangClient(Client, SGLangServer):
-    """The framework's client of SGLang."""
+    """A client of SGLang."""
 
     routes = ROUTES["sglang"]
 
@@ -45,7 +45,6 @@ class OpenAiClient(Client):
     routes = ROUTES["openai"]
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        """Build the client."""
         self.openai = openai.AsyncClient(
             api_key=config.api_key,
             base_url=config.base_url,
@@ -59,12 +58,11 @@ class OpenAiClient(Client):
 
 
 class TrlClient(Client, TrlVllmServer):
-    """The framework's client of TRL's server, which is a stock vLLM since TRL 1.12."""
+    """A client of TRL's server, which is a stock vLLM since TRL 1.12."""
 
     routes = ROUTES["trl"]
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        """Build the client, with the tokenizer that the settings name."""
         # The framework's takes the model's name for its tokenizer's.
         named = config.model_copy(update={"model_name": config.tokenizer_name})
         super().__init__(named, reasoning_config=reasoning_config)

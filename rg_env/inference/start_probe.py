@@ -1,13 +1,9 @@
 """The probe of all servers of a run, and the end of a start that cannot succeed.
 
-    at the start      every server is probed, beside the setup; one that is not there
-                      yet is probed again until it is
-    until the first   a reply that cannot get better by waiting ends the start, with the
-    completion        setting at fault
-    from then on      the same reply is a failed request like any other: a run of days
-                      outlives a server that somebody sets up anew
-
-Only servers whose clients are ours are probed.
+Every server is probed beside the setup, again and again until it is there. Until one
+has given a completion, a reply that cannot get better by waiting ends the start with
+the setting at fault; from then on it is a failed request like any other, since a run of
+days outlives a server that somebody sets up anew. Only clients of ours probe.
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ class StartProbe:
         self._absent: set[Client] = set()
         self._end: Callable[[], object] | None = None
         self._refused = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Future[None]] = []
         self._refusal: SettingError | None = None
 
     async def unless_refused(
@@ -66,7 +62,8 @@ class StartProbe:
         self._end = this.cancel if this is not None else None
         for client in self._clients:
             client.on_failure = self._note_failure
-            self._begin(self._keep_probing(client, request))
+            probing = self._keep_probing(client, request)
+            self._tasks.append(asyncio.ensure_future(probing))
         try:
             await work
         except asyncio.CancelledError:
@@ -78,11 +75,6 @@ class StartProbe:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     @property
     def _is_over(self) -> bool:
@@ -144,12 +136,11 @@ class StartProbe:
     def _note_refusal(self, client: Client, url: str, refusal: Refusal) -> None:
         field = refusal.setting
         self._refused += field is None and not may_pass(refusal.status)
-        if self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
-            field = field or URL
         if field == MODEL:
-            self._begin(self._refuse_model(client, url, refusal))
-        elif field is not None:
-            self._refuse(sentence(field, url, refusal))
+            naming = self._refuse_model(client, url, refusal)
+            self._tasks.append(asyncio.ensure_future(naming))
+        elif field or self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
+            self._refuse(sentence(field or URL, url, refusal))
 
     async def _refuse_model(self, client: Client, url: str, refusal: Refusal) -> None:
         names = await client.connection.model_names()

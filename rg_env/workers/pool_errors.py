@@ -30,7 +30,7 @@ class PoolError(RunFailed):
 
 
 class DeadlineExceeded(PoolError):
-    """The job ran longer than its deadline; its worker was killed."""
+    """The job ran longer than its deadline."""
 
 
 class WorkerDied(PoolError):
@@ -40,13 +40,8 @@ class WorkerDied(PoolError):
 class RaisedElsewhere(PoolError):
     """An exception of another process, SystemExit and MemoryError included.
 
-    Holds text only: the exception itself stays where it was raised, so that nothing of
-    a job's making is rebuilt in the caller's process.
-
-    Attributes:
-        kind: Class name of the exception.
-        message: What `str` made of it, cut to a bounded length.
-        detail: The traceback's text, cut to a bounded length.
+    Holds text only, of bounded length: class name, message and traceback. Nothing of a
+    job's making is rebuilt in the caller's process.
     """
 
     def __init__(self, kind: str, message: str, detail: str = "") -> None:

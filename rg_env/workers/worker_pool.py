@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import collections
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -35,8 +35,14 @@ DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
 class WorkerPool:
     """A fixed number of worker processes; calls beyond it wait, first come first.
 
-    Nothing is started before the first call, which therefore waits for the
-    preloading; submit something trivial early to have that done in the background.
+    Nothing is started before the first call, which therefore waits for the preloading.
+
+    Args:
+        num_workers: How many calls run at once; positive.
+        memory_limit_bytes: Address space of a worker, the preloaded modules included;
+            None for no limit.
+        preload: Modules imported once, before any worker is forked; after a colon, a
+            function of the module that is called then.
     """
 
     def __init__(
@@ -46,26 +52,11 @@ class WorkerPool:
         memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
         preload: Sequence[str] = (),
     ) -> None:
-        """Create the pool.
-
-        Args:
-            num_workers: How many calls run at once; positive.
-            memory_limit_bytes: Address space of a worker, the preloaded modules
-                included; None for no limit.
-            preload: Modules imported once, before any worker is forked; after a colon,
-                a function of the module that is called then.
-
-        Raises:
-            ValueError: The number is not positive.
-        """
-        if num_workers < 1:
-            raise ValueError("num_workers has to be at least 1")
         self._fork_server = ForkServer(preload, memory_limit_bytes)
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below
         self._closed = False
-        self._waiting: collections.OrderedDict[Future[Any], Call]
-        self._waiting = collections.OrderedDict()
+        self._waiting: OrderedDict[Future[Any], Call] = OrderedDict()
         self._threads = [
             WorkerThread(self._fork_server, self._next_call) for _ in range(num_workers)
         ]
@@ -80,10 +71,7 @@ class WorkerPool:
 
     @property
     def sandbox_layers(self) -> tuple[str, ...]:
-        """The layers that protect from workers, () before there was one.
-
-        See hardening.py; a layer that is missing is in the log as well.
-        """
+        """The layers (hardening.py) that protect from workers; () before the first."""
         missing = self._fork_server.missing_layers
         return () if missing is None else hardening.layers_without(missing)
 
@@ -121,10 +109,7 @@ class WorkerPool:
         deadline_s: float,
         trust: Trust = BELIEVED,
     ) -> T:
-        """Wait for the result; cancelling kills the call.
-
-        Args and errors as `submit`.
-        """
+        """As `submit`, waiting for the result; cancelling kills the call."""
         call = self._enqueue(Call(job, args, deadline_s, trust))
         try:
             result: T = await asyncio.wrap_future(call.future)

@@ -61,10 +61,8 @@ class WorkerProcess:
 
         Raises:
             DeadlineExceeded: The job was not done in time; the worker is of no use.
-            WorkerDied: The worker ended under the job, or sent something else than
-                its answer.
-            NotStarted: The worker ended before the job began, or had something to say
-                of its own.
+            WorkerDied: It ended under the job, or sent something else than its answer.
+            NotStarted: It ended before the job began, or had something else to say.
         """
         number = secrets.randbits(64)
         patience_s = WARM_LIMIT_S if self._has_answered else START_LIMIT_S

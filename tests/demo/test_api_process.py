@@ -1,7 +1,6 @@
 """The real Atropos API as our child: it answers, it ends, it never outlives us."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -30,15 +29,15 @@ async def is_gone(url):
     return False
 
 
-def test_it_answers_inside_the_context_and_is_gone_after_it():
+def test_it_answers_inside_the_context_and_leaves_nothing_but_its_log(tmp_path):
     async def run():
-        async with running_api() as url:
+        async with running_api(log_path=tmp_path / "api.log") as url:
             inside = await get_json(f"{url}/status")
         return inside, await is_gone(url)
 
     inside, gone = asyncio.run(run())
     assert inside == {"current_step": 0, "queue_size": 0}
-    assert gone
+    assert gone and (tmp_path / "api.log").exists()
 
 
 def test_a_port_in_use_is_named_with_what_to_do():
@@ -65,15 +64,6 @@ def test_a_failed_start_shows_the_end_of_the_log(monkeypatch, tmp_path):
         asyncio.run(run())
 
 
-def test_the_log_is_written_where_it_was_asked_for(tmp_path):
-    async def run():
-        async with running_api(log_path=tmp_path / "api.log"):
-            pass
-
-    asyncio.run(run())
-    assert (tmp_path / "api.log").exists()
-
-
 def test_a_killed_owner_leaves_no_api_behind(repo_root):
     owner_code = textwrap.dedent("""
         import asyncio
@@ -86,13 +76,9 @@ def test_a_killed_owner_leaves_no_api_behind(repo_root):
 
         asyncio.run(run())
         """)
-    with subprocess.Popen(
-        [sys.executable, "-c", owner_code],
-        cwd=repo_root,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ,
-    ) as owner:
+    command = [sys.executable, "-c", owner_code]
+    pipe = {"stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=repo_root, **pipe) as owner:
         url = owner.stdout.readline().strip()
         owner.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 20

@@ -9,7 +9,6 @@ from rg_env.demo.chat_tokenizer import (
     TOKENIZER_FOLDER,
     build_prompt,
     extract_last_user_message,
-    load_tokenizer,
 )
 from tools.train_tokenizer import train, write_tokenizer
 
@@ -71,8 +70,3 @@ def test_training_twice_on_one_corpus_writes_the_same_files(tmp_path):
         write_tokenizer(train(iter(corpus)), folder)
         written.append([file.read_bytes() for file in sorted(folder.iterdir())])
     assert written[0] == written[1]
-
-
-def test_a_missing_tokenizer_is_named_with_the_command_that_makes_one(tmp_path):
-    with pytest.raises(FileNotFoundError, match="train_tokenizer --output"):
-        load_tokenizer(tmp_path)

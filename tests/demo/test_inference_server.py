@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import dataclasses
+import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -20,7 +20,6 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.chat_tokenizer import (
     TOKENIZER_FOLDER,
-    ChatTokenizer,
     build_prompt,
     load_tokenizer,
 )
@@ -31,7 +30,6 @@ from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.replies import MissingInReplyError, read_completions
 from tests.support.parts import run_main
-from tests.support.text_models import TextModel
 
 QUESTION = "What is 6 times 7?\nAnswer with a number."
 MESSAGES = [
@@ -101,25 +99,23 @@ def reason_name(reason):
     return reason["type"] if isinstance(reason, dict) else reason
 
 
-@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+NATIVE = pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+ALL = pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
+
+
+@NATIVE
 @pytest.mark.parametrize("n", [1, 3])
-def test_the_host_reads_tokens_and_logprobs_of_n_completions(kind, n):
-    prompt, tokens, logprobs, _ = ask_tokens(kind, n=n, max_tokens=500)
+def test_the_host_reads_n_completions_which_end_with_the_end_token(kind, n):
+    prompt, tokens, logprobs, reasons = ask_tokens(kind, n=n, max_tokens=2000)
     assert TOKENIZER.decode(prompt, skip_special_tokens=False) == PROMPT
+    assert [reason_name(reason) for reason in reasons] == ["stop"] * n
     assert len(tokens) == len(logprobs) == n
     for ids, values in zip(tokens, logprobs, strict=True):
-        assert len(ids) == len(values)
+        assert len(ids) == len(values) and ids.index(END_ID) == len(ids) - 1
         assert all(math.isfinite(value) and value <= 0 for value in values)
 
 
-@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
-def test_a_finished_completion_ends_with_the_end_token_and_stops(kind):
-    _, tokens, _, reasons = ask_tokens(kind, n=4, max_tokens=2000)
-    assert all(ids[-1] == END_ID and END_ID not in ids[:-1] for ids in tokens)
-    assert [reason_name(reason) for reason in reasons] == ["stop"] * 4
-
-
-@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+@NATIVE
 def test_a_long_completion_is_cut_at_the_limit_without_end_token(kind):
     _, tokens, _, reasons = ask_tokens(kind, NEVER_ENDS, n=2, max_tokens=700)
     assert [len(ids) for ids in tokens] == [700, 700]
@@ -133,7 +129,7 @@ def test_both_native_dialects_say_the_same():
     assert vllm[:3] == sglang[:3]
 
 
-@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
+@NATIVE
 def test_the_hosts_managed_server_keeps_masks_and_logprobs_apart(kind):
     async def run():
         async with serving() as url, host_client(kind, url) as client:
@@ -149,7 +145,7 @@ def test_the_hosts_managed_server_keeps_masks_and_logprobs_apart(kind):
         assert node.metadata["finish_reason"] == "stop"
 
 
-@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
+@ALL
 def test_the_host_reads_n_chat_completions(kind):
     async def run():
         async with serving() as url, host_client(kind, url) as client:
@@ -162,7 +158,7 @@ def test_the_host_reads_n_chat_completions(kind):
     assert all("<answer>42</answer>" in choice.message.content for choice in choices)
 
 
-@pytest.mark.parametrize("kind", [VLLMServer, SGLangServer, OpenAIServer])
+@ALL
 def test_the_host_reads_n_text_completions_cut_at_the_limit(kind):
     async def run():
         async with serving() as url, host_client(kind, url) as client:
@@ -184,18 +180,10 @@ def test_usage_counts_prompt_and_completion_tokens():
     }
 
 
-def test_the_same_seed_and_order_give_the_same_answers():
+def test_the_seed_and_the_order_decide_the_answers():
     body = {"json": {"prompt": PROMPT, "n": 4, "max_tokens": 400}}
-    assert ask("POST", "/generate", body, seed=1) == ask(
-        "POST", "/generate", body, seed=1
-    )
-
-
-def test_another_seed_gives_other_answers():
-    body = {"json": {"prompt": PROMPT, "n": 4, "max_tokens": 400}}
-    assert ask("POST", "/generate", body, seed=1) != ask(
-        "POST", "/generate", body, seed=2
-    )
+    one, again, other = (ask("POST", "/generate", body, seed=s) for s in (1, 1, 2))
+    assert one == again != other
 
 
 def test_asking_again_and_the_choices_among_themselves_differ():
@@ -243,10 +231,11 @@ def test_a_malformed_request_gets_400_and_the_reason(path, body, expected):
     assert expected in answer["error"]["message"]
 
 
-def test_health_and_models_answer():
+def test_health_models_and_version_answer():
     assert ask("GET", "/health")[0] == 200
     _, models = ask("GET", "/v1/models")
     assert [model["id"] for model in models["data"]] == ["simulated-policy"]
+    assert "simulated" in ask("GET", "/version")[1]["version"]
 
 
 def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
@@ -269,14 +258,8 @@ def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
 @pytest.mark.processes
 def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
     command = [sys.executable, "-m", "rg_env.demo.inference_server"]
-    with subprocess.Popen(
-        command,
-        cwd=repo_root,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ,
-    ) as server:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=repo_root, **pipes) as server:
         line = server.stdout.readline()
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
@@ -308,51 +291,29 @@ def test_the_server_that_draws_its_answers_refuses_a_curriculum(capsys):
 # -- questions that are none of an item ------------------------------------------------
 
 
-def generate_and_count(max_tokens):
-    """Ask a question that is not known; return the key and what the model counted."""
+@pytest.mark.parametrize(("max_tokens", "count"), [(1, 0), (PROBE_TOKENS, 0), (100, 1)])
+def test_an_unknown_question_is_counted_and_said_but_of_a_probe(
+    max_tokens, count, logged
+):
     key = AnswerKey(known=[ENTRY])
     model = PolicyModel(key)
     asyncio.run(model.generate("hi", 1, max_tokens))
-    return key, model.counts()
-
-
-@pytest.mark.parametrize("max_tokens", [1, PROBE_TOKENS])
-def test_a_trial_of_few_tokens_is_no_unknown_question(max_tokens, logged):
-    key, counts = generate_and_count(max_tokens)
-    assert (key.misses, counts["unknown_questions"]) == (0, 0)
-    assert logged.text == ""
-
-
-def test_a_question_that_is_not_known_is_counted_and_said(logged):
-    key, counts = generate_and_count(100)
-    assert (key.misses, counts["unknown_questions"]) == (1, 1)
-    assert "does not know a question" in logged.text
+    assert key.misses == model.counts()["unknown_questions"] == count
+    assert logged.text.count("does not know a question") == count
 
 
 # -- completions with token ids, as of vLLM -------------------------------------------
 
 
 def test_completions_hold_the_ids_and_logprobs_that_are_asked_for():
-    model = TextModel(lambda question, n: ["<answer>4</answer>"] * n)
-    asked = {"prompt": [5, 6], "n": 2, "max_tokens": 50, "logprobs": 0}
-    more = {"return_token_ids": True, "return_tokens_as_token_ids": True}
+    def completed(**more):
+        asked = {"prompt": PROMPT, "n": 2, "max_tokens": 500, **more}
+        _, reply = ask("POST", "/v1/completions", {"json": asked})
+        return read_completions(json.dumps(reply).encode())
 
-    async def run():
-        async with (
-            serve_app(build_app(InferenceServer(model))) as url,
-            aiohttp.ClientSession() as session,
-        ):
-            replies = []
-            for body in (asked | more, asked | {"logprobs": None}):
-                async with session.post(f"{url}/v1/completions", json=body) as reply:
-                    replies.append(await reply.read())
-            async with session.get(f"{url}/version") as reply:
-                return replies, await reply.json()
-
-    (whole, plain), version = asyncio.run(run())
-    tokens, logprobs, ends = read_completions(whole)
-    assert tokens[0][-1] == ChatTokenizer().end_id and ends == ["stop"] * 2
+    ids = {"return_token_ids": True, "return_tokens_as_token_ids": True}
+    tokens, logprobs, ends = completed(logprobs=0, **ids)
+    assert tokens[0][-1] == END_ID and ends == ["stop"] * 2
     assert [len(row) for row in logprobs] == [len(row) for row in tokens]
     with pytest.raises(MissingInReplyError):
-        read_completions(plain)
-    assert "simulated" in version["version"]
+        completed()

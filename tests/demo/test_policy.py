@@ -1,4 +1,4 @@
-"""The simulated policy: kinds, forms, chances and honest-looking wrong answers."""
+"""The simulated policy: kinds, forms, chances and wrong answers that look correct."""
 
 import dataclasses
 import random
@@ -35,44 +35,27 @@ def answers_outside_thinking(text):
     return text.split("</think>")[-1].count("<answer>")
 
 
-def test_a_right_completion_holds_the_gold_answer_once_after_the_thinking():
-    right = [c for c in sample_many(ENTRY, NO_FAULTS) if c.kind == "right"]
-    assert right
-    assert all(c.text.endswith("</think>\n<answer>12</answer>") for c in right)
+def test_a_right_completion_ends_with_the_gold_answer_and_a_wrong_one_has_another():
+    ends = {"right": set(), "wrong": set()}
+    for completion in sample_many(ENTRY, NO_FAULTS):
+        ends[completion.kind].add(completion.text.rpartition("</think>\n")[2])
+    gold = "<answer>12</answer>"
+    assert ends["right"] == {gold} and ends["wrong"] and gold not in ends["wrong"]
 
 
-def test_a_wrong_completion_holds_another_answer():
-    wrong = [c for c in sample_many(ENTRY, NO_FAULTS) if c.kind == "wrong"]
-    assert wrong
-    assert not any("<answer>12</answer>" in c.text for c in wrong)
+def test_a_hedged_completion_has_two_answers_in_a_tag_and_an_unfinished_one_no_end():
+    hedged, unfinished = (sample_many(ENTRY, ONLY[k]) for k in ("hedged", "unfinished"))
+    assert all("<answer>12 or " in completion.text for completion in hedged)
+    assert not any("</think>" in completion.text for completion in unfinished)
 
 
-def test_a_hedged_completion_holds_the_gold_answer_and_another_in_one_tag():
-    for completion in sample_many(ENTRY, ONLY["hedged"], 20):
-        assert "<answer>12 or " in completion.text
-
-
-def test_an_unfinished_completion_never_closes_its_thinking():
-    for completion in sample_many(ENTRY, ONLY["unfinished"], 20):
-        assert "</think>" not in completion.text
-
-
-def test_bad_formats_come_in_all_four_forms():
+def test_bad_formats_come_in_all_four_forms_of_which_none_is_one_closed_answer():
     texts = [c.text for c in sample_many(ENTRY, ONLY["bad_format"])]
     tags = {(t.count("<answer>"), t.count("</answer>")) for t in texts}
-    no_tags, two_answers, unclosed_answer, draft_in_thinking = (
-        (0, 0),
-        (2, 2),
-        (1, 0),
-        (1, 1),
-    )
-    assert tags == {no_tags, two_answers, unclosed_answer, draft_in_thinking}
-
-
-def test_no_bad_format_has_exactly_one_closed_answer_after_the_thinking():
-    for completion in sample_many(ENTRY, ONLY["bad_format"]):
-        closed = completion.text.endswith("</answer>")
-        assert not (closed and answers_outside_thinking(completion.text) == 1)
+    no_tags, two, unclosed, in_thinking = (0, 0), (2, 2), (1, 0), (1, 1)
+    assert tags == {no_tags, two, unclosed, in_thinking}
+    closed = [t for t in texts if t.endswith("</answer>")]
+    assert all(answers_outside_thinking(text) != 1 for text in closed)
 
 
 def test_an_unknown_question_is_answered_with_a_well_formed_guess():
@@ -97,15 +80,11 @@ def test_a_harder_level_never_helps(task, one, other):
     assert chance_right(profile, task, hard) <= chance_right(profile, task, easy)
 
 
-def test_skills_differ_between_tasks_and_stay_between_seeds():
+def test_skills_differ_between_tasks_and_are_the_same_in_every_process():
     names = [f"task_{number}" for number in range(50)]
     skills = [task_skill(PolicyProfile(), name) for name in names]
     assert all(0 < skill < 1 for skill in skills)
     assert max(skills) - min(skills) > 0.5
-    assert skills == [task_skill(PolicyProfile(), name) for name in names]
-
-
-def test_the_skill_of_a_task_is_the_same_in_every_process():
     assert task_skill(PolicyProfile(seed=3), "gcd") == pytest.approx(0.507168, abs=1e-6)
 
 
@@ -132,22 +111,6 @@ def test_a_spoiled_number_is_a_number_of_the_same_length(number, seed):
     spoiled = spoil_answer(str(number), random.Random(seed))
     assert len(spoiled) == len(str(int(spoiled)))
     assert len(spoiled) == len(str(number))
-
-
-@pytest.mark.parametrize(
-    ("fault", "named"),
-    [
-        ({"mean_skill": 0.0}, "mean_skill"),
-        ({"skill_spread": 0.6}, "skill_spread"),
-        ({"sharpness": 0.0}, "sharpness"),
-        ({"hedged": -0.1}, "chances"),
-        ({"bad_format": 0.6, "unfinished": 0.6}, "must not exceed 1"),
-        ({"thinking_words": 0}, "thinking_words"),
-    ],
-)
-def test_a_profile_outside_its_ranges_is_refused(fault, named):
-    with pytest.raises(ValueError, match=named):
-        dataclasses.replace(PolicyProfile(), **fault)
 
 
 def test_the_mean_length_of_the_thinking_can_be_chosen():

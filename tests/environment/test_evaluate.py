@@ -11,7 +11,7 @@ import reasoning_gym
 import yaml
 from aiohttp import web
 
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.demo.inference_server import serve_app
 from rg_env.evaluation import sample_rows
 from rg_env.evaluation.statistics import grouped
@@ -402,7 +402,7 @@ def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
 
 def question_of(body):
     tokens = body["prompt"]["prompt_token_ids"]
-    return load_tokenizer(TOKENIZER_FOLDER).decode(tokens, skip_special_tokens=False)
+    return load_tokenizer().decode(tokens, skip_special_tokens=False)
 
 
 async def evaluated(url, folder, **changes):

@@ -1,4 +1,4 @@
-"""When a server is left out, tried and taken back, on a clock that the test moves."""
+"""When a server is left out, probed and taken back, on a clock that the test moves."""
 
 from datetime import datetime, timezone
 
@@ -26,7 +26,7 @@ class Timed(Circuit):
             self.note_failure(f"failure {i}")
 
     def pause_s(self):
-        """Return how long it is until a trial is due, to a hundredth; take it."""
+        """Return how long it is until a probe is due, to a hundredth; take it."""
         began = self.now
         while not self.begin_probe():
             self.now += 0.01
@@ -58,7 +58,7 @@ def test_late_failures_and_answers_change_an_open_one_once():
     assert circuit.changes == [True, False]
 
 
-def test_one_trial_at_a_time_after_the_pause():
+def test_one_probe_at_a_time_after_the_pause():
     circuit = Timed()
     assert not circuit.begin_probe()
     circuit.fail()
@@ -86,7 +86,7 @@ def test_pauses_double_up_to_a_bound_and_have_jitter():
         assert pauses(chance) == pytest.approx([factor * s for s in want], abs=0.03)
 
 
-def test_as_many_failures_after_a_passed_trial_open_it_again_for_longer():
+def test_as_many_failures_after_a_passed_probe_open_it_again_for_longer():
     circuit = Timed()
     circuit.fail()
     first = circuit.pause_s()
@@ -97,7 +97,7 @@ def test_as_many_failures_after_a_passed_trial_open_it_again_for_longer():
     assert circuit.pause_s() == pytest.approx(2 * first, abs=0.03)
 
 
-def test_an_answer_after_a_passed_trial_forgets_all():
+def test_an_answer_after_a_passed_probe_forgets_all():
     circuit = Timed()
     circuit.fail()
     circuit.pause_s()
@@ -109,28 +109,23 @@ def test_an_answer_after_a_passed_trial_forgets_all():
     assert circuit.pause_s() == pytest.approx(FIRST_PAUSE_S, abs=0.03)
 
 
+LONGEST_REST_S = patience.BUSY_LONGEST_REST_S
+
+
 @pytest.mark.parametrize(
     ("asked_s", "kept_s"),
-    [
-        (5.0, 5.0),
-        (1e9, patience.BUSY_LONGEST_REST_S),
-        (float("inf"), patience.BUSY_LONGEST_REST_S),
-    ],
+    [(5.0, 5.0), (1e9, LONGEST_REST_S), (float("inf"), LONGEST_REST_S)],
 )
 def test_a_rest_is_kept_within_bounds_and_is_no_opening(asked_s, kept_s):
     circuit = Timed()
+    circuit.rest(-3.0, "429")  # over already, so none
+    assert circuit.admits
     circuit.rest(asked_s, "429")
     circuit.rest(0.0, "429")
     circuit.now = kept_s - 0.01
     assert not circuit.admits
     circuit.now = kept_s
     assert circuit.admits and circuit.changes == []
-
-
-def test_a_rest_that_is_over_already_is_none():
-    circuit = Timed()
-    circuit.rest(-3.0, "429")
-    assert circuit.admits
 
 
 def test_a_server_that_rests_is_not_tried():

@@ -4,11 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.inference.completions import (
-    check_some_usable,
-    whole_text,
-    why_unusable,
-)
+from rg_env.inference.completions import check_some_usable, whole_text, why_unusable
 from rg_env.inference.replies import UnusableReplyError
 from rg_env.scoring.extraction import extract_answer
 
@@ -21,13 +17,8 @@ def text_of(content, end="stop", *, thinking_open=False, **message):
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 def test_thinking_that_a_parser_took_out_is_put_back(name):
-    text = text_of("\n<answer>4</answer>", **{name: "2 + 2\nis 4"})
-    assert text == "<think>2 + 2\nis 4</think>\n<answer>4</answer>"
-    assert extract_answer(text, thinking_open=False).answer == "4"
-
-
-def test_an_answer_within_the_thinking_is_not_the_answer():
-    text = text_of("<answer>4</answer>", reasoning="perhaps <answer>5</answer>?")
+    text = text_of("\n<answer>4</answer>", **{name: "2 + 2\n<answer>5</answer>?"})
+    assert text == "<think>2 + 2\n<answer>5</answer>?</think>\n<answer>4</answer>"
     assert extract_answer(text, thinking_open=False).answer == "4"
 
 

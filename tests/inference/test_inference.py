@@ -11,13 +11,7 @@ from rg_env.inference.inference import MOST_ENDS, InferenceFailed
 from rg_env.inference.prompts import render_prompt
 from rg_env.inference.replies import BadReplyError
 from tests.support.odd_servers import openai_endpoint, serving
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    vllm_reply,
-    vllm_server,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, vllm_reply, vllm_server
 
 pytestmark = pytest.mark.slow
 
@@ -27,22 +21,41 @@ def hurried(monkeypatch):
     monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
 
 
-def completions(reply, n=2, max_tokens=50, kind="vllm"):
-    """Ask a server that answers as told for completions."""
+def sampled(server, kind="vllm", n=2, max_tokens=50, left=()):
+    """Sample from a server, as long as replies are left; return the newest, counts."""
 
     async def run():
-        async with vllm_server(reply) as url:
+        async with server as url:
             env = build_env(url, kind)
+            prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
+            sampling = Sampling(max_tokens, 1.0, 1.0, "train")
             try:
-                messages = env._requests.messages("2 + 2?")
-                prompt = render_prompt(env.tokenizer, messages)
-                sampling = Sampling(max_tokens, 1.0, 1.0, "train")
                 made = await env._inference.generate(prompt, n, sampling)
-                return prompt, made
+                while left:
+                    made = await env._inference.generate(prompt, n, sampling)
+                return prompt, made, env._events()
             finally:
                 await env.close()
 
     return asyncio.run(run())
+
+
+def completions(reply, **how):
+    """Sample once from a server that answers as told."""
+    return sampled(vllm_server(reply), **how)[:2]
+
+
+def made_with(*replies):
+    """Sample until all replies were given; return what the environment counted."""
+    left = list(replies)
+    return sampled(vllm_server(lambda body: left.pop(0)), left=left)[2]
+
+
+def chatted(*replies, n=2):
+    """Sample once from an endpoint that chats."""
+    odd = openai_endpoint(lambda body: left.pop(0))
+    left = list(replies)
+    return sampled(serving(odd), "openai", n)
 
 
 def test_completions_carry_tokens_masks_and_logprobs_of_one_length():
@@ -68,12 +81,12 @@ def test_the_prompt_is_what_the_server_is_sent():
     assert (bodies[0]["n"], bodies[0]["max_tokens"]) == (2, 50)
 
 
-def test_missing_choices_are_asked_for_again():
+def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
     wanted = []
 
     def reply(body):
         wanted.append(body["n"])
-        return vllm_reply([RIGHT])
+        return vllm_reply([RIGHT] * (1 if len(wanted) < 3 else 5))
 
     _, made = completions(reply, n=3)
     assert len(made) == 3 and wanted == [3, 2, 1]
@@ -88,18 +101,6 @@ def test_a_token_that_is_no_whole_number_is_not_made_one(ids):
 def test_too_few_choices_again_and_again_are_a_failure():
     with pytest.raises(InferenceFailed, match="3 of 4"):
         completions(lambda body: vllm_reply([RIGHT]), n=4)
-
-
-def test_surplus_choices_are_left_out():
-    _, made = completions(lambda body: vllm_reply([RIGHT] * 5))
-    assert len(made) == 2
-
-
-@pytest.mark.parametrize("logprob", [float("nan"), float("-inf")])
-def test_a_completion_with_a_logprob_that_is_no_number_is_not_used(logprob):
-    replies = [vllm_reply([RIGHT] * 2), vllm_reply([WRONG] * 2, logprob=logprob)]
-    _, made = completions(lambda body: replies.pop())
-    assert [c.text for c in made] == [RIGHT, RIGHT]
 
 
 def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
@@ -119,24 +120,6 @@ def test_a_reply_that_cannot_be_used_is_a_failed_request(reply):
 
 
 # -- why completions ended -------------------------------------------------------------
-
-
-def made_with(*replies):
-    """Ask once for each reply; return the environment's count of ends."""
-
-    async def run():
-        left = list(replies)
-        async with vllm_server(lambda body: left.pop(0)) as url:
-            env = build_env(url)
-            prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
-            while left:
-                sampling = Sampling(50, 1.0, 1.0, "train")
-                await env._inference.generate(prompt, 2, sampling)
-            events = env._events()
-            await env.close()
-            return events
-
-    return asyncio.run(run())
 
 
 def test_an_end_that_nobody_knows_is_used_counted_and_named_once(logged):
@@ -197,25 +180,6 @@ def test_a_template_that_opens_the_thinking_is_noticed():
 
 
 # -- chats -----------------------------------------------------------------------------
-
-
-def chatted(*replies, n=2, **how):
-    """Ask an endpoint for two completions; return the prompt and them."""
-    odd = openai_endpoint(lambda body: left.pop(0))
-    left = list(replies)
-
-    async def run():
-        async with serving(odd) as url:
-            env = build_env(url, "openai")
-            try:
-                prompt = render_prompt(env.tokenizer, env._requests.messages("?"))
-                sampling = Sampling(50, 1.0, 1.0, "train")
-                made = await env._inference.generate(prompt, n, sampling)
-                return prompt, made, env._events()
-            finally:
-                await env.close()
-
-    return asyncio.run(run())
 
 
 def choices(*messages, end="stop"):

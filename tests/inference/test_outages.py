@@ -7,10 +7,7 @@ import pytest
 from rg_env import patience
 from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.outages import OutageWatch, kind_of
-from tests.support.parts import (
-    NOWHERE,
-    server_config,
-)
+from tests.support.parts import NOWHERE, server_config
 
 pytestmark = pytest.mark.slow
 
@@ -30,42 +27,53 @@ async def watched(healthy, give_up_after_s, wait_s):
     return watched
 
 
+def begun(logged):
+    """Return the lines that say that an outage has begun."""
+    return [line for line in logged.messages if "does not answer" in line]
+
+
 def test_unhealthy_servers_are_named_once_and_given_up_in_time(logged):
     found = asyncio.run(watched(False, 0.5, 2.6))
-    assert found.gave_up.is_set() and found.outages == 1
-    downs = [r for r in logged.records if "does not answer" in r.getMessage()]
-    assert len(downs) == 1 and NOWHERE in downs[0].getMessage()
+    (line,) = begun(logged)
+    assert found.gave_up.is_set() and NOWHERE in line
 
 
 def test_without_a_bound_it_never_gives_up():
     assert not asyncio.run(watched(False, None, 1.2)).gave_up.is_set()
 
 
-def test_healthy_servers_are_no_episode():
-    assert asyncio.run(watched(True, 0.1, 1.2)).outages == 0
+def test_healthy_servers_are_no_outage(logged):
+    asyncio.run(watched(True, 0.1, 1.2))
+    assert logged.messages == []
 
 
-async def failing(monkeypatch, *reasons):
-    """Let requests fail without an answer between them, after an episode's length."""
-    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
-    watched = OutageWatch([Server(True)])
+async def failing(watch, *reasons, answers=True):
+    """Let requests fail, with or without an answer after each."""
     for reason in reasons:
-        await watched.note_failure(reason)
-    return watched
+        await watch.note_failure(reason)
+        if answers:
+            watch.note_answer()
+    return watch
 
 
-def test_an_answer_ends_an_episode(logged, monkeypatch):
-    async def run():
-        watched = await failing(monkeypatch, "500")
-        watched.note_answer()
-        await watched.note_failure("500")
-        watched.note_answer()
-        return watched
-
-    watched = asyncio.run(run())
-    assert (watched.failures, watched.outages) == (2, 2)
+def test_an_answer_ends_an_outage(logged, monkeypatch):
+    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
+    watch = asyncio.run(failing(OutageWatch([Server(True)]), "500", "500"))
+    assert watch.failures == len(begun(logged)) == 2
     first, again = (line for line in logged.messages if "inference answers" in line)
     assert "answers after" in first and "answers again after" in again
+
+
+def test_an_outage_is_one_line(logged, monkeypatch):
+    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
+    kinds = ("500", "502", "503")
+    asyncio.run(failing(OutageWatch([Server(True)]), *kinds, answers=False))
+    assert len(begun(logged)) == 1
+
+
+def test_a_failed_request_among_answered_ones_is_no_outage(logged):
+    watch = asyncio.run(failing(OutageWatch([Server(True)]), *["500"] * 3))
+    assert watch.failures == 3 and begun(logged) == []
 
 
 def test_a_server_that_is_there_has_not_answered_yet(logged):
@@ -78,25 +86,6 @@ def test_a_server_that_is_there_has_not_answered_yet(logged):
         "inference is there",
         "inference answers",
     ]
-
-
-def test_an_episode_is_one_line(logged, monkeypatch):
-    watched = asyncio.run(failing(monkeypatch, "500", "502", "503"))
-    downs = [r for r in logged.records if "does not answer" in r.getMessage()]
-    assert watched.outages == len(downs) == 1
-
-
-def test_a_failed_request_among_answered_ones_is_no_episode(logged):
-    async def run():
-        watched = OutageWatch([Server(True)])
-        for _ in range(3):
-            await watched.note_failure("500")
-            watched.note_answer()
-        return watched
-
-    watched = asyncio.run(run())
-    assert (watched.failures, watched.outages) == (3, 0)
-    assert "does not answer" not in logged.text
 
 
 @pytest.mark.parametrize(

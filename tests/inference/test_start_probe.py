@@ -9,7 +9,6 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Sampling
 from rg_env.inference.server_types import VllmClient
 from tests.support.odd_servers import (
     MODEL,
@@ -17,7 +16,6 @@ from tests.support.odd_servers import (
     atropos_api,
     atropos_vllm,
     chat,
-    completions,
     hanging,
     moved,
     openai_endpoint,
@@ -26,6 +24,7 @@ from tests.support.odd_servers import (
     serving_tls,
     stock_vllm,
     web_page,
+    with_changes,
 )
 from tests.support.parts import (
     ENTRY_OF_FOUR,
@@ -48,8 +47,13 @@ pytestmark = pytest.mark.slow
 KEY = "sk-right-key"
 
 
+SETTINGS = {"ensure_scores_are_not_same": False}
+
+
 @pytest.fixture(autouse=True)
-def hurried(monkeypatch):
+def hurried(monkeypatch, tmp_path):
+    rows = str(tmp_path / "rows.jsonl")
+    monkeypatch.setitem(SETTINGS, "data_path_to_save_groups", rows)
     monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr(patience, "CIRCUIT_LONGEST_PAUSE_S", 0.02)
     monkeypatch.setattr(patience, "PROBE_SILENT_AFTER_S", 0.5)
@@ -73,12 +77,9 @@ class Bare(ReasoningGymEnv):
         return self._requests.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
 
 
-def bare(*urls, kind="vllm", model=MODEL, key="x", cls=Bare, folder=None, **changes):
+def bare(*urls, kind="vllm", model=MODEL, key="x", cls=Bare, **changes):
     servers = [server_config(url, kind, model_name=model, api_key=key) for url in urls]
-    settings = {"ensure_scores_are_not_same": False, **changes}
-    if folder is not None:
-        settings["data_path_to_save_groups"] = str(folder / "rows.jsonl")
-    env = cls(env_config(**settings), servers)
+    env = cls(env_config(**SETTINGS | changes), servers)
     env.n_groups_to_process, env.group_size_to_process = 2, 4
     return env
 
@@ -94,12 +95,12 @@ async def ended(env, command="process_manager"):
     return 0
 
 
-def end_at(odd, *, folder=None, path="", command="process_manager", **settings):
+def end_at(odd, *, command="process_manager", **settings):
     """Run a command at an odd server; return how it ended, the address as U."""
 
     async def run():
         async with serving(odd) as url:
-            end = await ended(bare(url + path, folder=folder, **settings), command)
+            end = await ended(bare(url, **settings), command)
             return end.replace(url, "U") if isinstance(end, str) else end
 
     return asyncio.run(run())
@@ -114,11 +115,6 @@ def serve_at(odd, **settings):
 # -- what the probe finds --------------------------------------------------------------
 
 
-def with_changes(name="ids", **changes):
-    return stock_vllm(complete=lambda body: completions(body, name, **changes))
-
-
-ROUTES = "; /generate: 404 Not Found; see docs/servers.md"
 KINDS = pytest.mark.parametrize("kind", ["vllm", "sglang", "openai", "trl"])
 
 
@@ -138,17 +134,6 @@ def test_serve_names_the_tokenizer_where_it_is_another_whatever_other_routes_say
     assert "POST /v1/chat/completions" not in odd.asked
 
 
-def test_serve_names_the_temperature_of_log_probabilities():
-    def raw(body):
-        if body["logprobs"] == 0:
-            return completions(body)
-        tops = {f"token_id:{i}": -1.0 - i for i in range(5)}
-        return {"choices": [{"logprobs": {"top_logprobs": [tops]}}]}
-
-    end = serve_at(stock_vllm(complete=raw), temperature=0.5)
-    assert end.startswith("env.temperature: U/v1: 0.5 is sampled with, and")
-
-
 def elsewhere():
     odd = moved("/there")
     odd.replies["GET /there"] = (404, "nothing")
@@ -165,19 +150,19 @@ NO_SERVERS = {
 
 
 @pytest.mark.parametrize("case", NO_SERVERS)
-def test_what_is_no_inference_server_is_said_in_its_own_words(case, tmp_path):
+def test_what_is_no_inference_server_is_said_in_its_own_words(case):
     odd, said = NO_SERVERS[case]
     for kind in ("vllm", "openai"):
-        end = end_at(odd(), kind=kind, folder=tmp_path)
+        end = end_at(odd(), kind=kind)
         assert end.startswith("openai.base_url: U/v1 cannot be queried: ")
         assert said.replace("/v1/completions", "completions") in end
 
 
-def test_one_wrong_server_of_several_is_named(tmp_path):
+def test_one_wrong_server_of_several_is_named():
     async def run():
         right = atropos_vllm(vllm_reply([RIGHT, WRONG, RIGHT, WRONG]))
         async with serving(right) as one, serving(web_page()) as other:
-            end = await ended(bare(one, other, folder=tmp_path))
+            end = await ended(bare(one, other))
             return end.replace(other, "OTHER")
 
     assert asyncio.run(run()).startswith("openai.base_url: OTHER/v1 cannot be queried")
@@ -186,11 +171,11 @@ def test_one_wrong_server_of_several_is_named(tmp_path):
 # -- connections -----------------------------------------------------------------------
 
 
-def test_tls_where_there_is_none_is_said_with_the_address_to_write(tmp_path):
+def test_tls_where_there_is_none_is_said_with_the_address_to_write():
     async def run():
         async with serving(stock_vllm()) as url:
             host = url.removeprefix("http://")
-            return await ended(bare(f"https://{host}/v1", folder=tmp_path)), host
+            return await ended(bare(f"https://{host}/v1")), host
 
     end, host = asyncio.run(run())
     assert end.startswith("openai.base_url: https://")
@@ -199,24 +184,24 @@ def test_tls_where_there_is_none_is_said_with_the_address_to_write(tmp_path):
 
 @pytest.mark.processes
 @pytest.mark.parametrize("kind", ["vllm", "openai"])
-def test_a_certificate_that_nobody_trusts_is_said(tmp_path, kind):
+def test_a_certificate_that_nobody_trusts_is_said(kind):
     async def run():
         async with serving_tls(stock_vllm()) as host:
-            return await ended(bare(f"https://{host}/v1", kind=kind, folder=tmp_path))
+            return await ended(bare(f"https://{host}/v1", kind=kind))
 
     end = asyncio.run(run())
     assert "certificate is not trusted" in end and "SSL_CERT_FILE" in end
 
 
-def test_a_host_that_does_not_exist_is_said_to(tmp_path):
-    end = asyncio.run(ended(bare("http://no-such-host.invalid/v1", folder=tmp_path)))
+def test_a_host_that_does_not_exist_is_said_to():
+    end = asyncio.run(ended(bare("http://no-such-host.invalid/v1")))
     assert "there is no host of that name" in end and "'no-such-host.invalid'" in end
 
 
-def test_a_proxy_that_finds_the_host_is_left_to_find_it(monkeypatch, tmp_path):
+def test_a_proxy_that_finds_the_host_is_left_to_find_it(monkeypatch):
     monkeypatch.setenv("http_proxy", NOWHERE.removesuffix("/v1"))
     url, more = "http://no-such-host.invalid/v1", {"give_up_after_s": 0.3}
-    end = asyncio.run(ended(bare(url, kind="openai", folder=tmp_path, **more)))
+    end = asyncio.run(ended(bare(url, kind="openai", **more)))
     assert end == 1
 
 
@@ -228,12 +213,6 @@ def always(status, body):
     return lambda asked: (status, body)
 
 
-UNSUPPORTED = refusal(
-    "Unsupported parameter: 'max_tokens' is not supported with this model. Use"
-    " 'max_completion_tokens' instead.",
-    "unsupported_parameter",
-    "max_tokens",
-)
 NO_MODEL = {"object": "error", "message": "The model `m` does not exist.", "code": 404}
 REFUSED = {
     "no model": (404, NO_MODEL, "openai.model_name: "),
@@ -247,36 +226,32 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "openai"])
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_request_that_is_refused_for_good_ends_the_start(
-    case, kind, tmp_path, logged
-):
+def test_a_request_that_is_refused_for_good_ends_the_start(case, kind, logged):
     status, body, begin = REFUSED[case]
     odd = Odd({"GET /v1/models": {"data": [{"id": "other"}]}}, otherwise=(status, body))
-    end = end_at(odd, folder=tmp_path, kind=kind)
+    end = end_at(odd, kind=kind)
     assert end.startswith(begin) and "U/v1" in end and str(status) in end
     assert "does not answer" not in logged.text
 
 
-def test_a_model_that_is_refused_is_told_with_the_one_that_is_there(tmp_path):
+def test_a_model_that_is_refused_is_told_with_the_one_that_is_there():
     odd = openai_endpoint(always(404, NO_MODEL), "qwen3-8b")
-    end = end_at(odd, kind="openai", model="qwen3-8", folder=tmp_path)
+    end = end_at(odd, kind="openai", model="qwen3-8")
     assert end.endswith("; it has: qwen3-8b")
 
 
-def test_a_key_that_is_refused_is_not_printed(tmp_path):
+def test_a_key_that_is_refused_is_not_printed():
     odd = openai_endpoint(key=KEY)
-    end = end_at(odd, kind="openai", key="sk-wrong-key", folder=tmp_path)
+    end = end_at(odd, kind="openai", key="sk-wrong-key")
     assert end.startswith("openai.api_key: U/v1 says 401: Incorrect API key")
     assert "sk-wrong-key" not in end
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 @pytest.mark.parametrize("kind", ["openai", "vllm"])
-def test_what_may_get_better_is_tried_again_until_it_is_time(
-    status, kind, tmp_path, logged
-):
+def test_what_may_get_better_is_tried_again_until_it_is_time(status, kind, logged):
     odd = Odd({}, otherwise=(status, refusal("no quota left")))
-    assert end_at(odd, kind=kind, give_up_after_s=0.3, folder=tmp_path) == 1
+    assert end_at(odd, kind=kind, give_up_after_s=0.3) == 1
     assert "answers with an error" in logged.text and "no quota left" in logged.text
 
 
@@ -287,20 +262,16 @@ def test_what_may_get_better_is_tried_again_until_it_is_time(
         ("maximum context length", "env.max_token_length: U/v1 says 400: maximum con"),
     ],
 )
-def test_requests_that_are_refused_after_a_good_probe_end_the_start(
-    said, end, tmp_path
-):
+def test_requests_that_are_refused_after_a_good_probe_end_the_start(said, end):
     def reply(body):
         is_probe = body["max_tokens"] < 100
         return chat(body) if is_probe else (400, refusal(said))
 
-    found = end_at(openai_endpoint(reply), kind="openai", folder=tmp_path)
+    found = end_at(openai_endpoint(reply), kind="openai")
     assert found.startswith(end)
 
 
-def test_after_the_first_completion_the_same_reply_is_counted_and_logged(
-    tmp_path, logged
-):
+def test_after_the_first_completion_the_same_reply_is_counted_and_logged(logged):
     left = [chat, chat]  # to the probe, and to a group
 
     def reply(body):
@@ -317,7 +288,7 @@ def test_after_the_first_completion_the_same_reply_is_counted_and_logged(
         nonlocal env
         async with serving(odd) as url:
             settings = {"kind": "openai", "give_up_after_s": 0.3, "cls": Scored}
-            env = bare(url, folder=tmp_path, max_num_workers=1, **settings)
+            env = bare(url, max_num_workers=1, **settings)
             return await ended(env)
 
     assert asyncio.run(run()) == 1
@@ -327,13 +298,11 @@ def test_after_the_first_completion_the_same_reply_is_counted_and_logged(
 # -- servers that come later -----------------------------------------------------------
 
 
-def test_a_wrong_server_that_is_started_later_is_refused_then(tmp_path, logged):
+def test_a_wrong_server_that_is_started_later_is_refused_then(logged):
     port = free_port()
 
     async def run():
-        running = asyncio.ensure_future(
-            ended(bare(f"http://127.0.0.1:{port}", folder=tmp_path))
-        )
+        running = asyncio.ensure_future(ended(bare(f"http://127.0.0.1:{port}")))
         await until(lambda: "does not answer yet" in logged.text, "it is waited for")
         async with serving(web_page(), port):
             return await running
@@ -342,10 +311,8 @@ def test_a_wrong_server_that_is_started_later_is_refused_then(tmp_path, logged):
     assert [r for r in logged.records if r.levelno >= logging.ERROR] == []
 
 
-def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(
-    tmp_path, logged
-):
-    end = asyncio.run(ended(bare(NOWHERE, folder=tmp_path, give_up_after_s=0.4)))
+def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(logged):
+    end = asyncio.run(ended(bare(NOWHERE, give_up_after_s=0.4)))
     lines = [r for r in logged.records if NOWHERE in r.getMessage()]
     assert end == 1 and lines[0].levelno == logging.WARNING
     assert "nothing listens there" in lines[0].getMessage()
@@ -353,19 +320,19 @@ def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(
     assert sum("does not answer" in line.getMessage() for line in lines) == 1
 
 
-def test_a_server_that_hangs_is_given_up_in_time(tmp_path, logged):
+def test_a_server_that_hangs_is_given_up_in_time(logged):
     async def run():
         async with hanging() as url:
             settings = {"kind": "openai", "give_up_after_s": 0.4}
-            return await ended(bare(url, folder=tmp_path, **settings))
+            return await ended(bare(url, **settings))
 
     assert asyncio.run(run()) == 1
     assert "takes the connection and says nothing" in logged.text
 
 
-def test_an_outage_is_said_again_once_in_a_while(tmp_path, logged, monkeypatch):
+def test_an_outage_is_said_again_once_in_a_while(logged, monkeypatch):
     monkeypatch.setattr(patience, "OUTAGE_SAY_AGAIN_S", 0.1)
-    asyncio.run(ended(bare(NOWHERE, folder=tmp_path, give_up_after_s=0.6)))
+    asyncio.run(ended(bare(NOWHERE, give_up_after_s=0.6)))
     assert logged.text.count("does not answer yet") > 1
 
 
@@ -383,12 +350,12 @@ class OwnClient(Bare):
     server_cls = OwnServer
 
 
-def test_a_client_of_a_subclass_is_left_to_itself(tmp_path):
+def test_a_client_of_a_subclass_is_left_to_itself():
     odd = Odd({"POST /generate": lambda body: vllm_reply([RIGHT, WRONG] * 2)})
 
     async def run():
         async with serving(odd) as url:
-            env = bare(url, cls=OwnClient, folder=tmp_path)
+            env = bare(url, cls=OwnClient)
 
             await probe_only(env)
 
@@ -421,68 +388,17 @@ def test_an_environment_that_is_used_from_python_asks_nothing_by_itself():
 # -- the commands ----------------------------------------------------------------------
 
 
-def sentence_of(command, odd, folder, capsys, kind="vllm", **changes):
-    """Run a command line at an odd server; return its status and what it said."""
-
-    async def run():
-        async with serving(odd) as url:
-            argv = options_of(
-                url,
-                kind,
-                data_path_to_save_groups=folder / "rows.jsonl",
-                data_dir_to_save_evals=folder / "evals",
-                **changes,
-            )
-            return await asyncio.to_thread(run_main, [command, *argv])
-
-    status = asyncio.run(run())
-    return status, capsys.readouterr().err
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize("command", ["serve", "process", "evaluate"])
 def test_a_command_at_another_program_ends_with_one_sentence(command, tmp_path, capsys):
-    status, said = sentence_of(command, web_page(), tmp_path, capsys)
+    async def run():
+        async with serving(web_page()) as url:
+            rows, evals = tmp_path / "rows.jsonl", tmp_path / "evals"
+            files = {"data_path_to_save_groups": rows, "data_dir_to_save_evals": evals}
+            argv = [command, *options_of(url, **files)]
+            return await asyncio.to_thread(run_main, argv)
+
+    status, said = asyncio.run(run()), capsys.readouterr().err
     assert status == 2 and said.count("error: ") == 1
     assert "error: openai.base_url: " in said and "Welcome" in said
     assert "Traceback" not in said and "does not answer" not in said
-
-
-def test_a_model_that_takes_another_limit_is_asked_with_that(tmp_path):
-    def reply(body):
-        return (400, UNSUPPORTED) if "max_tokens" in body else chat(body)
-
-    odd = openai_endpoint(reply)
-
-    async def run():
-        async with serving(odd) as url:
-            env = bare(url, kind="openai", folder=tmp_path)
-            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-            made = [
-                await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
-                for _ in range(2)
-            ]
-            await env.close()
-            return made
-
-    made = asyncio.run(run())
-    assert [len(group) for group in made] == [2, 2]
-    limits = ["max_completion_tokens" in body for body in odd.bodies]
-    assert limits == [False, True, True]
-
-
-@pytest.mark.processes
-def test_serve_ends_where_a_web_page_is_in_the_place_of_the_api(tmp_path, capsys):
-    async def run():
-        right = atropos_vllm()
-        async with serving(right) as url, serving(web_page()) as page:
-            argv = options_of(url, rollout_server_url=page)
-            status = await asyncio.to_thread(run_main, ["serve", *argv])
-            return status, page
-
-    status, page = asyncio.run(run())
-    said = capsys.readouterr().err
-    assert status == 2 and said.count("error: ") == 1
-    assert (
-        f"error: env.rollout_server_url: what is at {page}/ answers 200 Welcome" in said
-    )

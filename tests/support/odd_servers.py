@@ -151,6 +151,11 @@ def stock_vllm(answer=chat, complete=completions, **more):
     return Odd(pages, **more)
 
 
+def with_changes(name="ids", **changes):
+    """Return a stock vLLM whose choices are changed."""
+    return stock_vllm(complete=lambda body: completions(body, name, **changes))
+
+
 def openai_endpoint(answer=chat, *names, **more):
     pages = {
         "GET /v1/models": models("openai", *names),

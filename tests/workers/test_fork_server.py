@@ -58,9 +58,10 @@ def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
 
 
 def test_main_script_is_not_imported_again(tmp_path):
+    imports = tmp_path / "imports"
     source = (
         "import math, os\n"
-        "open('imports', 'a').write(f'{__name__}\\n')\n"
+        f"open({str(imports)!r}, 'a').write(f'{{__name__}}\\n')\n"
         "from rg_env.workers.worker_pool import WorkerPool\n"
         "if __name__ == '__main__':\n"
         f"    os.chdir({str(tmp_path)!r})\n"
@@ -68,9 +69,8 @@ def test_main_script_is_not_imported_again(tmp_path):
         "    print(pool.call(math.sqrt, 4.0, deadline_s=60))\n"
         "    pool.close()\n"
     )
-    source = source.replace("'imports'", repr(str(tmp_path / "imports")))
     assert run_script(tmp_path, source) == "2.0\n"
-    assert (tmp_path / "imports").read_text() == "__main__\n"
+    assert imports.read_text() == "__main__\n"
 
 
 def test_killed_owner_leaves_no_process(tmp_path):
@@ -126,8 +126,10 @@ def test_hash_seed_is_zero_whatever_the_owner_has(tmp_path):
         assert run_script(tmp_path, source, PYTHONHASHSEED=seed) == zero
 
 
-def test_working_folder_is_private_and_goes_with_the_pool():
+def test_worker_has_a_private_folder_that_goes_with_the_pool_and_no_key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with contextlib.closing(WorkerPool(1)) as pool:
+        assert "secret" not in evaluate(pool, "str(__import__('os').environ)")
         folder = Path(pool.call(os.getcwd, deadline_s=LONG_S))
         execute(pool, "open('litter', 'w').write('x')")
         assert folder.is_dir()
@@ -135,19 +137,6 @@ def test_working_folder_is_private_and_goes_with_the_pool():
         assert folder.parent.stat().st_mode & 0o077 == 0
         assert not Path("litter").exists()
     assert not folder.parent.exists()
-
-
-def test_keys_of_the_run_are_not_in_the_environment(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    with contextlib.closing(WorkerPool(1)) as pool:
-        assert "secret" not in evaluate(pool, "str(__import__('os').environ)")
-
-
-def test_workers_have_the_paths_of_the_owner(tmp_path, monkeypatch):
-    (tmp_path / "module_by_path.py").write_text("")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with contextlib.closing(WorkerPool(1, preload=["module_by_path"])) as pool:
-        execute(pool, "import module_by_path")
 
 
 def test_fork_server_has_one_thread_with_numpy_loaded():

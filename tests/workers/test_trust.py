@@ -34,14 +34,6 @@ RIGHT = (1.0, "right", False, 1.0, None)
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("times", [1, 2])
-def test_frame_that_was_sent_ahead_answers_no_call(single, times):
-    with pytest.raises(WorkerDied):
-        execute(single, CHANNEL + times * OF_NOBODY)
-    assert evaluate(single, "'honest'") == "honest"
-
-
-@pytest.mark.processes
 def test_worker_that_says_more_than_its_answer_is_replaced(single):
     before = evaluate(single, "__import__('os').getpid()")
     source = (
@@ -53,24 +45,28 @@ def test_worker_that_says_more_than_its_answer_is_replaced(single):
     assert evaluate(single, "__import__('os').getpid()") != before
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("kind", ["READY", "CALL", "STARTED", "DEATH"])
-def test_frame_with_the_number_of_the_call_is_no_answer_if_it_is_of_another_kind(
-    single, kind
-):
-    source = f"channel.send(Frame.{kind}, pack('forged'), number=number)\n"
-    with pytest.raises(WorkerDied):
-        execute(single, CHANNEL + NUMBER + source)
-    assert evaluate(single, "'honest'") == "honest"
+def sent(frame, body):
+    return f"{NUMBER}channel.send(Frame.{frame}, {body}, number=number)\n"
+
+
+NO_ANSWERS = {
+    "sent ahead": OF_NOBODY,
+    "sent ahead twice": 2 * OF_NOBODY,
+    **{kind: sent(kind, "pack('forged')") for kind in ("READY", "CALL", "STARTED")},
+    "the fork server's word": sent("DEATH", "pack('forged')"),
+    "a failure of no JSON": sent("FAILURE", "b'no JSON'"),
+    "a failure of a text": sent("FAILURE", "pack('two')"),
+    "a failure of numbers": sent("FAILURE", "pack((1, 2, 3))"),
+}
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("body", ["b'no JSON'", "pack('two')", "pack((1, 2, 3))"])
-def test_failure_that_is_not_three_texts_is_the_end_of_its_worker(single, body):
-    source = f"channel.send(Frame.FAILURE, {body}, number=number)\n"
-    with pytest.raises(WorkerDied, match="what cannot be"):
-        execute(single, CHANNEL + NUMBER + source)
-    assert evaluate(single, "'honest'") == "honest"
+@pytest.mark.parametrize("case", NO_ANSWERS)
+def test_frame_that_is_no_answer_of_the_call_is_the_end_of_its_worker(single, case):
+    said = "what cannot be" if "failure" in case else None
+    with pytest.raises(WorkerDied, match=said):
+        execute(single, CHANNEL + NO_ANSWERS[case])
+    assert evaluate(single, "'right'") == "right"
 
 
 @pytest.mark.processes

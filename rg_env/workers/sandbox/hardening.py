@@ -63,23 +63,12 @@ UNPROTECTED = {
 _ROOT = Path(__file__).resolve().parents[3]
 _OF_THE_PROJECT = ("rg_env", "reasoning-gym")
 _OF_THE_SYSTEM = (
-    # shared libraries
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/etc/ld.so.cache",
-    # time zones, languages, fonts
-    "/etc/localtime",
-    "/usr/share/fonts",
-    "/usr/share/i18n",
-    "/usr/share/locale",
-    "/usr/share/zoneinfo",
-    "/usr/local/share/pyfiglet",
-    # random numbers
-    "/dev/random",
-    "/dev/urandom",
+    # Shared libraries; time zones, languages and fonts; random numbers.
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo"),
+    *("/usr/share/i18n", "/usr/share/locale"),
+    *("/usr/share/fonts", "/usr/local/share/pyfiglet"),
+    *("/dev/random", "/dev/urandom"),
 )
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 

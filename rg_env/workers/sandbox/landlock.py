@@ -44,17 +44,9 @@ class Right(IntFlag):
 
 
 READ = Right.READ_FILE | Right.READ_DIR
-OWN = (
-    READ
-    | Right.WRITE_FILE
-    | Right.REMOVE_DIR
-    | Right.REMOVE_FILE
-    | Right.MAKE_DIR
-    | Right.MAKE_REG
-    | Right.MAKE_SYM
-    | Right.REFER
-    | Right.TRUNCATE
-)
+OWN = READ | Right.WRITE_FILE | Right.REFER | Right.TRUNCATE
+OWN |= Right.REMOVE_DIR | Right.REMOVE_FILE
+OWN |= Right.MAKE_DIR | Right.MAKE_REG | Right.MAKE_SYM
 _OF_A_FILE = Right.EXECUTE | Right.WRITE_FILE | Right.READ_FILE | Right.TRUNCATE
 
 _NUM_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
