@@ -57,6 +57,11 @@ PUBLISHED = {"size": 50, "seed": 45}
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
 KEPT += ["level", "formats", "normalized", "reward", "changes", "reason"]
 KEPT += ["prompt_tokens", "completion_tokens"]
+OF_ROWS = {"score": "scores", "outcome": "outcomes", "answer": "answers"}
+OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
+OF_ROWS |= {"completion_tokens": "completion_tokens"}
+"""What is said of a rollout to the column of it in a row of `process`."""
+
 Row = dict[str, Any]
 
 
@@ -137,13 +142,11 @@ def _of_group(group: Row) -> Iterator[Row]:
     """Yield the rollouts of a dumped group, or of a row of `process`."""
     rollouts = group.get("rollouts")
     if rollouts is None:
-        names = ("score", "outcome", "answer", "conversation")
-        # Rewards, which are the scores where nothing was taken off.
-        lists = [group[f"{name}s"] for name in names[:3]]
-        lists.append(group.get("messages") or [None] * len(lists[0]))
-        rollouts = [
-            dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)
-        ]
+        columns = {one: group[of] for one, of in OF_ROWS.items() if group.get(of)}
+        if "task_scores" in group:  # beside which `scores` are the rewards
+            columns |= {"score": group["task_scores"], "reward": group["scores"]}
+        rows = zip(*columns.values(), strict=True)
+        rollouts = [dict(zip(columns, row, strict=True)) for row in rows]
     for number, rollout in enumerate(rollouts):
         yield {
             **_origin(group),

@@ -489,7 +489,7 @@ const REPORT = (() => {
 
   function about() {
     const runs = data.runs.length === 1 ? "1 run" : `${whole(data.runs.length)} runs`;
-    byId("about").append(visible(`${whole(data.samples)} rollouts of ${runs} in ${whole(data.files)} files of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
+    byId("about").append(visible(`${whole(data.samples)} rollouts of ${runs} in ${data.files === 1 ? "1 file" : `${whole(data.files)} files`} of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
     const folded = data.settings.map(([name, values]) => el("details", {}, el("summary", {}, `Settings of ${name}`), el("pre", {}, Object.entries(values).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n"))));
     byId("about").after(...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, said)), ...folded);
     byId("alarms").parentElement.hidden = !data.alarms.length;

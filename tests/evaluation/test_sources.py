@@ -81,6 +81,14 @@ def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
     assert all(sample.is_truncated for sample in samples)
 
 
+def test_a_row_of_process_has_score_reward_length_and_truncation(tmp_path):
+    more = {"task_scores": [0.25], "outcomes": ["partial"]}
+    more |= {"finish_reasons": ["length"], "completion_tokens": [12]}
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", ROW | more))
+    assert (sample.score, sample.row["reward"]) == (0.25, 0.5)
+    assert sample.is_truncated and sample.row["completion_tokens"] == 12
+
+
 def test_a_line_of_the_original_names_its_task_as_the_item(tmp_path):
     line = {"item_id": "sums", "rollouts": [{"conversation": TALK, "score": 1.0}]}
     (sample,), _ = read(lines(tmp_path / "x.jsonl", line))
