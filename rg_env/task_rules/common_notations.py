@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
-from rg_env.task_rules.reading.lists import WORD, list_of
-from rg_env.task_rules.reading.moves import nodes
+from rg_env.task_rules.reading.lists import WORD, list_of, nodes
 from rg_env.task_rules.reading.numbers import (
     as_angle,
     as_fraction,

@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -35,6 +35,12 @@ class JsonLines(Sequence[Any]):
     def __getitem__(self, place: Any) -> Any:
         """Return the value at a place."""
         return msgspec.json.decode(self._lines[place])
+
+
+def begin_dataset(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    """Do what every dataset of the library begins with, given its module's names."""
+    begin = library["ProceduralDataset"].__init__
+    begin(dataset, config=config, seed=config.seed, size=config.size)
 
 
 def source_digest(function: Any) -> str:

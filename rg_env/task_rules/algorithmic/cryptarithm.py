@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.base_scorer import READABLE
 from rg_env.task_rules.reading.lists import read_pairs
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
-
-READABLE = 0.01
-"""The library's score of a wrong answer that it can read."""
 
 _LETTER_AND_DIGIT = re.compile(
     r"([A-Z])\s*(?:=|:|\u2192|\bis\b)\s*([0-9])(?!\w|\.[0-9])"
@@ -16,7 +14,6 @@ _LETTER_AND_DIGIT = re.compile(
 
 
 def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score cryptarithm: of two digits for a letter, the library takes the last."""
     letters = [pair.partition("=")[0].strip() for pair in answer.split(",")]
     value = library(answer)
     return value if len(set(letters)) == len(letters) else min(READABLE, value)
@@ -43,7 +40,6 @@ RULES = TaskRules(
         scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
         fault="Of two digits for one letter, takes the last.",
         proof=_other_digits_first,
-        proof_scores=1.0,
         score=_each_letter_once,
     ),
 )

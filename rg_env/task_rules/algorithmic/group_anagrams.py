@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines
+from rg_env.task_rules.faster_functions import JsonLines, begin_dataset
 from rg_env.task_rules.reading.grids import read_any_rows
 from rg_env.task_rules.rules import Entry, FasterFunction, OtherScore, TaskRules
 
@@ -31,7 +31,7 @@ class _Group(msgspec.Struct):
     words: msgspec.Raw
 
 
-def make_init(own: Any) -> Callable[..., None]:
+def _make_init(own: Any) -> Callable[..., None]:
     """Return GroupAnagramsDataset's `__init__`; the library's parses 2 MB a level."""
     library = own.__globals__
 
@@ -43,12 +43,13 @@ def make_init(own: Any) -> Callable[..., None]:
         return JsonLines(bytes(decode(line).words) for line in lines)
 
     def init(dataset: Any, config: Any) -> None:
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
+        begin_dataset(library, dataset, config)
         dataset.anagrams = groups()
 
     return init
 
+
+BARE_LISTS = OtherScore("the right lists without the brackets around them", "nothing")
 
 RULES = TaskRules(
     "group_anagrams",
@@ -58,14 +59,8 @@ RULES = TaskRules(
             "reasoning_gym.algorithmic.group_anagrams",
             "GroupAnagramsDataset.__init__",
             "63cdcae81b4d8e91",
-            make_init,
+            _make_init,
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "the right lists without the brackets around them",
-            "nothing",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(BARE_LISTS,),
 )

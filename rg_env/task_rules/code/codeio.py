@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -11,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines
+from rg_env.task_rules.faster_functions import JsonLines, begin_dataset
 from rg_env.task_rules.reading.talk import is_talk, is_wrapper
-from rg_env.task_rules.reading.values import read_value
+from rg_env.task_rules.reading.values import once_each, read_value
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -30,19 +31,12 @@ MAX_WORK = 2_000_000
 MAX_DEPTH = 8
 USUAL_GOLD_WEIGHT = 1_000
 _WEIGHT_OF_A_NODE = 8
-_OPENING, _CLOSING = frozenset("[{"), frozenset("]}")
 
 
 def _depth(text: str) -> int:
     """Return the deepest nesting of brackets, those inside strings included."""
-    depth = deepest = 0
-    for char in text:
-        if char in _OPENING:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char in _CLOSING:
-            depth -= 1
-    return deepest
+    steps = ((char in "[{") - (char in "]}") for char in text)
+    return max(itertools.accumulate(steps, initial=0))
 
 
 def _weight(text: str) -> int:
@@ -106,14 +100,6 @@ Behind twice the length (and a little) nothing is similar, and the comparison is
 _FENCE = re.compile(r"```(?:json|python)?")
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a JSON object of which no name is given twice."""
-    built = dict(pairs)
-    if len(built) != len(pairs):
-        raise ValueError("a name is given twice")
-    return built
-
-
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
     """Yield the numbers of a JSON value with the path to each."""
     if isinstance(value, dict):
@@ -135,7 +121,7 @@ def _share_of_right_signs(value: Any, gold: Any) -> float:
 
 
 def _object_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score codeio: one object, each name once, nothing but talk around it.
+    """Score one object, each name once, with nothing but talk around it.
 
     The library's similarity compares numbers without their signs, so it is scored in
     proportion to the numbers with the right sign.
@@ -149,7 +135,7 @@ def _object_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
     if too_long or not is_talk(around):
         return 0.0
     try:
-        value = json.loads(answer[start:end], object_pairs_hook=_once_each)
+        value = json.loads(answer[start:end], object_pairs_hook=once_each)
         share = _share_of_right_signs(value, json.loads(gold))
     except (ValueError, RecursionError):
         return library(answer) if is_wrapper(answer, gold) else 0.0
@@ -169,7 +155,7 @@ class _Program(msgspec.Struct):
     difficulty: Any = -1
 
 
-def make_init(own: Any) -> Callable[..., None]:
+def _make_init(own: Any) -> Callable[..., None]:
     """Return CodeIODataset's `__init__`; the library's parses all programs a level."""
     library = own.__globals__
 
@@ -179,14 +165,11 @@ def make_init(own: Any) -> Callable[..., None]:
         return gzip.decompress(path.read_bytes()).splitlines()
 
     def init(dataset: Any, config: Any) -> None:
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
+        begin_dataset(library, dataset, config)
         decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
-        of_level = [
-            line
-            for line in programs()
-            if wanted is None or decode(line).difficulty == wanted
-        ]
+        of_level = programs()
+        if wanted is not None:
+            of_level = [line for line in of_level if decode(line).difficulty == wanted]
         if not of_level:
             raise ValueError(f"no program of the file has the difficulty {wanted}")
         type(dataset)._jsonl_data = JsonLines(of_level)
@@ -208,15 +191,13 @@ RULES = TaskRules(
             "reasoning_gym.code.codeio",
             "CodeIODataset.__init__",
             "fe84df45919155cd",
-            make_init,
+            _make_init,
         ),
     ),
     fix=ScorerFix(
         scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
-        fault=(
-            "Scores a right object with another one beside it or with every name"
-            " given twice, and for numbers with the wrong sign."
-        ),
+        fault="Scores a right object with another one beside it or with every name"
+        " given twice, and for numbers with the wrong sign.",
         proof=_other_then_gold,
         proof_scores=0.7,
         score=_object_alone,

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rg_env.task_rules.faster_functions import begin_dataset
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -18,7 +19,7 @@ from rg_env.task_rules.rules import (
 
 
 def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score figlet_font: one word, spaced out or not, and no longer than the right one.
+    """Score one word, spaced out or not, and no longer than the right one.
 
     Letters behind the right word cost what they would be of the whole.
     """
@@ -33,7 +34,7 @@ class _Group(msgspec.Struct):
     words: list[str]
 
 
-def make_init(own: Any) -> Callable[..., None]:
+def _make_init(own: Any) -> Callable[..., None]:
     """Return FigletFontDataset's `__init__`; the library's parses 2 MB a level."""
     library = own.__globals__
 
@@ -54,8 +55,7 @@ def make_init(own: Any) -> Callable[..., None]:
             "What word does this say?\n\n{figlet_render}",
             "Please read the following figlet font:\n\n{figlet_render}",
         ]
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
+        begin_dataset(library, dataset, config)
 
     return init
 
@@ -74,7 +74,7 @@ RULES = TaskRules(
             "reasoning_gym.cognition.figlet_fonts",
             "FigletFontDataset.__init__",
             "e632e55cd4484594",
-            make_init,
+            _make_init,
         ),
     ),
 )

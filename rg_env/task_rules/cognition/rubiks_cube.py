@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.moves import moves_of, repetitions
+from rg_env.task_rules.reading.lists import list_of, repetitions
 from rg_env.task_rules.rules import (
+    NO_ANSWER,
     Entry,
     Guard,
     LevelRepair,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -41,7 +41,7 @@ def _turn(move: re.Match[str]) -> str:
     return both if wide else f"{both} {face}{back}"
 
 
-MAX_TURNS = 2_000
+_MAX_TURNS = 2_000
 _REPEATED = re.compile(r"([^\d]*)(\d*)")
 
 
@@ -52,14 +52,13 @@ def _too_many_turns(answer: str, gold: str | None) -> str | None:
     turns = repetitions(numbers, max_digits=2)
     if turns is None:
         return "a move is repeated too often"
-    return f"more than {MAX_TURNS} moves" if turns > MAX_TURNS else None
+    return f"more than {_MAX_TURNS} moves" if turns > _MAX_TURNS else None
 
 
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 
 
 def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score rubiks_cube if the library makes every turn: nothing is passed over."""
     return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
 
 
@@ -83,14 +82,9 @@ def _undone(move: str) -> list[str] | None:
 
 
 def unscramble(moves: str) -> str | None:
-    """Return the answer that undoes a scramble.
+    """Return the answer that undoes a scramble such as "R 2U' Lw".
 
-    Args:
-        moves: In Singmaster notation with spaces between, e.g. "R 2U' Lw".
-
-    Returns:
-        An answer of the same form without leading numbers; None where a move turns a
-        layer deeper than the second.
+    It has no leading numbers; None where a move turns a layer deeper than the second.
     """
     undone: list[str] = []
     for move in reversed(moves.split()):
@@ -114,12 +108,11 @@ RULES = TaskRules(
         "moves in words; the solver's own solutions have up to 200",
         _too_many_turns,
     ),
-    notation=moves_of(_WRITTEN_TURN, _turn, " ".join, _BETWEEN_TURNS),
+    notation=list_of(_WRITTEN_TURN, " ".join, _BETWEEN_TURNS, _turn),
     fix=ScorerFix(
         scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",
         fault="Passes over numbers that stand alone and turns like `2R` and `U2'`.",
         proof=lambda entry: f"{entry['metadata']['example_correct_answer']} 42",
-        proof_scores=1.0,
         score=_every_turn,
     ),
     level_repair=LevelRepair(
@@ -129,11 +122,5 @@ RULES = TaskRules(
         " task takes 6 at most",
     ),
     solution=_of_cube,
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

@@ -13,38 +13,21 @@ from operator import add, floordiv, mul, sub, truediv
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.reading.expressions import ExpressionBounds, why_not_expression
-from rg_env.task_rules.reading.sums import as_sum, read_sum
+from rg_env.task_rules.base_scorer import READABLE
+from rg_env.task_rules.reading.expressions import expression_guard
+from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, read_sum
 from rg_env.task_rules.rules import (
+    NO_ANSWER,
     Entry,
     FasterFunction,
     FixedScore,
-    Guard,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
 
-# The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
-_BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
-
-
-def sum_guard(admitted: str) -> Guard:
-    """Return the guard of sums in the four operations."""
-    return Guard(
-        "calls sympy's parse_expr on it, which is eval; computes constants exactly",
-        admitted,
-        lambda answer, gold: why_not_expression(answer, _BOUNDS),
-        evaluates=True,
-    )
-
-
-READABLE = 0.05
-"""The most the library gives for a sum that is wrong."""
-
-UNREADABLE = 0.01
-"""What the library gives for a text that is no sum."""
+MOST_FOR_A_WRONG_SUM = 0.05
+"""What the library gives."""
 
 
 def score_of_sum(target_of: Callable[[Entry], int]) -> FixedScore:
@@ -53,10 +36,10 @@ def score_of_sum(target_of: Callable[[Entry], int]) -> FixedScore:
     def score(answer: str, entry: Entry, library: LibraryScore) -> float:
         found = read_sum(answer)
         if found is None:
-            return UNREADABLE
+            return READABLE
         used_right = found.numbers == sorted(entry["metadata"]["numbers"])
         solved = used_right and found.value == target_of(entry)
-        return library(answer) if solved else min(READABLE, library(answer))
+        return library(answer) if solved else min(MOST_FOR_A_WRONG_SUM, library(answer))
 
     return score
 
@@ -73,12 +56,8 @@ def _numbers_in_comment(entry: Entry) -> str:
 MAX_TRIES = 100
 """Expressions of countdown that the library draws before it gives up."""
 
-_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": add,
-    "-": sub,
-    "*": mul,
-    "/": truediv,
-}
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]]
+_OPERATIONS = {"+": add, "-": sub, "*": mul, "/": truediv}
 
 
 class Expression:
@@ -125,7 +104,7 @@ class Expression:
         return formula
 
 
-def make_generate_expression(own: Any) -> Callable[..., tuple[str, list[int], int]]:
+def _make_generate_expression(own: Any) -> Callable[..., tuple[str, list[int], int]]:
     """Return countdown's `_generate_expression`."""
     symbols = symbols_named("x_0:{}")
 
@@ -156,13 +135,14 @@ _LIBRARY = "reasoning_gym.games.countdown"
 _DRAW = f"{_LIBRARY}:CountdownDataset._generate_candidate_expression"
 RULES = TaskRules(
     "countdown",
-    guard=sum_guard("whole numbers, + - * / ( ); up to 84 characters and 15 numbers"),
+    guard=expression_guard(
+        SUM_BOUNDS, "whole numbers, + - * / ( ); up to 84 characters and 15 numbers"
+    ),
     notation=as_sum,
     fix=ScorerFix(
         scorer_sha256="5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
         fault="Finds the numbers also in a comment, in a decimal and behind a letter.",
         proof=_numbers_in_comment,
-        proof_scores=1.0,
         score=score_of_sum(lambda entry: entry["metadata"]["target"]),
     ),
     faster=(
@@ -170,15 +150,9 @@ RULES = TaskRules(
             _LIBRARY,
             "CountdownDataset._generate_expression",
             "055d9935e2756578",
-            make_generate_expression,
+            _make_generate_expression,
             {_DRAW: "e15d0363f37087c3"},
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

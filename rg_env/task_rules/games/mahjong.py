@@ -40,9 +40,6 @@ RULES = TaskRules(
     "mahjong_puzzle",
     notation=in_any_case,
     item_checks=(
-        ItemCheck(
-            "answer is not the result of its last round",
-            _is_another_round,
-        ),
+        ItemCheck("answer is not the result of its last round", _is_another_round),
     ),
 )

@@ -6,19 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.games.countdown import (
-    Expression,
-    score_of_sum,
-    sum_guard,
-    symbols_named,
-)
-from rg_env.task_rules.reading.sums import as_sum
-from rg_env.task_rules.rules import (
-    FasterFunction,
-    OtherScore,
-    ScorerFix,
-    TaskRules,
-)
+from rg_env.task_rules.games.countdown import Expression, score_of_sum, symbols_named
+from rg_env.task_rules.reading.expressions import expression_guard
+from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum
+from rg_env.task_rules.rules import NO_ANSWER, FasterFunction, ScorerFix, TaskRules
 
 
 class _Candidate:
@@ -35,7 +26,7 @@ class _Candidate:
         return str(self._expression.formula(self._symbols))
 
 
-def make_generate_candidate_expression(own: Any) -> Callable[..., tuple[Any, ...]]:
+def _make_generate_candidate(own: Any) -> Callable[..., tuple[Any, ...]]:
     """Return puzzle24's `_generate_candidate_expression`."""
     symbols = symbols_named("x:{}")
 
@@ -50,13 +41,12 @@ def make_generate_candidate_expression(own: Any) -> Callable[..., tuple[Any, ...
 _LIBRARY = "reasoning_gym.games.puzzle24"
 RULES = TaskRules(
     "puzzle24",
-    guard=sum_guard("four whole numbers, + - * / ( )"),
+    guard=expression_guard(SUM_BOUNDS, "four whole numbers, + - * / ( )"),
     notation=as_sum,
     fix=ScorerFix(
         scorer_sha256="85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
         fault="Never compares the numbers used with those given, and drops fractions.",
         proof=lambda entry: "1*2*3*4",
-        proof_scores=1.0,
         score=score_of_sum(lambda entry: 24),
     ),
     faster=(
@@ -64,15 +54,9 @@ RULES = TaskRules(
             _LIBRARY,
             "Puzzle24Dataset._generate_candidate_expression",
             "585d662564f5cdb9",
-            make_generate_candidate_expression,
+            _make_generate_candidate,
             {f"{_LIBRARY}:Puzzle24Dataset.__getitem__": "46c45afc635fb582"},
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

@@ -20,7 +20,6 @@ Matrix = list[list[int]]
 
 
 def _read(answer: str) -> Matrix:
-    """Return the numbers of each line that holds any, as the library reads them."""
     rows = (
         [int(word) for word in line.split() if _SHORT_NUMBER.fullmatch(word)]
         for line in answer.split("\n")
@@ -63,7 +62,6 @@ RULES = TaskRules(
         fault="Passes over all but whole numbers, also another answer, and scores"
         " one filling where several have the right sums.",
         proof=lambda entry: f"{entry['answer']} or 7.5",
-        proof_scores=1.0,
         score=score_filled_matrix,
     ),
     level_repair=LevelRepair(
