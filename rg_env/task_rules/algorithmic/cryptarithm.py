@@ -26,7 +26,6 @@ def _other_digits_first(entry: Entry) -> str:
 
 
 def _in_pairs(answer: str, entry: Entry) -> str:
-    """Write what each letter stands for as `A=1,B=2`."""
     pairs = read_pairs(answer, _LETTER_AND_DIGIT, numbered=True)
     if pairs is None:
         return answer

@@ -14,7 +14,6 @@ _LETTERS = re.compile(r"[A-E]+")
 
 
 def _as_one_string(answer: str, entry: Entry) -> str:
-    """Write a list of letters as one string."""
     text = plain(answer)
     listed = read_list(text)
     if listed is not None and all(_LETTER.fullmatch(each) for each in listed):

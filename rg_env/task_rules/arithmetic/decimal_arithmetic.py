@@ -39,7 +39,6 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _in_the_fourth_place(entry: Entry) -> str:
-    """Return a number that is off by less than the library's tolerance."""
     return str(decimal.Decimal(entry["answer"]) + decimal.Decimal("0.0009"))
 
 

@@ -7,12 +7,13 @@ import gzip
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines, begin_dataset
+from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.talk import is_talk, is_wrapper
 from rg_env.task_rules.reading.values import once_each, read_value
 from rg_env.task_rules.rules import (
@@ -101,7 +102,6 @@ _FENCE = re.compile(r"```(?:json|python)?")
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a JSON value with the path to each."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _numbers(part, f"{path}/{name}")
@@ -113,7 +113,6 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _share_of_right_signs(value: Any, gold: Any) -> float:
-    """Return the share of the numbers of `value` that have the sign of the gold one."""
     signs = {path: number < 0 for path, number in _numbers(gold)}
     found = [(path, number < 0) for path, number in _numbers(value)]
     right = sum(signs.get(path, sign) == sign for path, sign in found)
@@ -155,26 +154,20 @@ class _Program(msgspec.Struct):
     difficulty: Any = -1
 
 
-def _make_init(own: Any) -> Callable[..., None]:
-    """Return CodeIODataset's `__init__`; the library's parses all programs a level."""
-    library = own.__globals__
+@functools.cache
+def _programs(path: Path) -> list[bytes]:
+    return gzip.decompress(path.read_bytes()).splitlines()
 
-    @functools.cache
-    def programs() -> list[bytes]:
-        path = library["get_data_file_path"]("codeio.jsonl.gz")
-        return gzip.decompress(path.read_bytes()).splitlines()
 
-    def init(dataset: Any, config: Any) -> None:
-        begin_dataset(library, dataset, config)
-        decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
-        of_level = programs()
-        if wanted is not None:
-            of_level = [line for line in of_level if decode(line).difficulty == wanted]
-        if not of_level:
-            raise ValueError(f"no program of the file has the difficulty {wanted}")
-        type(dataset)._jsonl_data = JsonLines(of_level)
-
-    return init
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    """Fill a dataset as the library's `__init__`, which parses all programs a level."""
+    decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
+    of_level = _programs(library["get_data_file_path"]("codeio.jsonl.gz"))
+    if wanted is not None:
+        of_level = [line for line in of_level if decode(line).difficulty == wanted]
+    if not of_level:
+        raise ValueError(f"no program of the file has the difficulty {wanted}")
+    type(dataset)._jsonl_data = JsonLines(of_level)
 
 
 RULES = TaskRules(
@@ -191,7 +184,7 @@ RULES = TaskRules(
             "reasoning_gym.code.codeio",
             "CodeIODataset.__init__",
             "fe84df45919155cd",
-            _make_init,
+            init_that(_fill),
         ),
     ),
     fix=ScorerFix(

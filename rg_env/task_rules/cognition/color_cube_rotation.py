@@ -37,10 +37,7 @@ def possible_colors(
 ) -> set[str]:
     """Return the colors that a side can have in the end.
 
-    Args:
-        colors: Side to its color in the beginning.
-        to_the_top: The side that each turn brings to the top, in order.
-        side: The side that is asked for.
+    Each turn brings a side to the top; `colors` are those of the beginning.
     """
     cubes = {tuple(colors[place] for place in SIDES)}
     for brought in to_the_top:
@@ -50,11 +47,8 @@ def possible_colors(
 
 
 def _turns_either_way(entry: Entry) -> bool:
-    metadata = entry["metadata"]
-    colors = possible_colors(
-        metadata["initial_state"], metadata["rotations"], metadata["target_side"]
-    )
-    return len(colors) > 1
+    names = ("initial_state", "rotations", "target_side")
+    return len(possible_colors(*(entry["metadata"][name] for name in names))) > 1
 
 
 RULES = TaskRules(

@@ -24,21 +24,25 @@ _WRITTEN_TURN = re.compile(
     r"[0-9]*[LRUDBFMESXYZxyz]w?[0-9]?(?:['\u2018\u2019\u2032`\u00b4])?[0-9]?"
 )
 _PRIMES = re.compile("[\u2018\u2019\u2032`\u00b4]")
-_TURN_OF_LAYERS = re.compile(r"([12])([LRUDBF])(w?)('?)")
+_TURN_OF_LAYERS = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
 _BETWEEN_TURNS = re.compile(r"(?:[\s,;()\u2192\"\u201c\u201d]|\.(?=\s|$))*")
 
 
+def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
+    """Write a turn of the first or second layer without a number in front."""
+    if layer == 1:
+        return [f"{face}{prime}"]
+    both, back = f"{face}w{prime}", "" if prime else "'"
+    return [both] if wide else [both, f"{face}{back}"]
+
+
 def _turn(move: re.Match[str]) -> str:
-    """Write a turn without a number in front: `2R` is `Rw R'`."""
+    """Write a turn: `2R` is `Rw R'`."""
     turn = _PRIMES.sub("'", move[0])
     match = _TURN_OF_LAYERS.fullmatch(turn)
-    if match is None:
+    if match is None or match[1] not in ("1", "2"):
         return turn.upper() if turn[0] in "xyz" else turn
-    layer, face, wide, prime = match.groups()
-    if layer == "1":
-        return f"{face}{prime}"
-    both, back = f"{face}w{prime}", "" if prime else "'"
-    return both if wide else f"{both} {face}{back}"
+    return " ".join(_without_number(int(match[1]), *match.group(2, 3, 4)))
 
 
 _MAX_TURNS = 2_000
@@ -62,23 +66,15 @@ def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
 
 
-_MOVE = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
-
-
 def _undone(move: str) -> list[str] | None:
     """Return the moves that undo one, None where no numberless move reaches it."""
-    match = _MOVE.fullmatch(move)
+    match = _TURN_OF_LAYERS.fullmatch(move)
     if match is None:
         return None
     number, face, wide, prime = match.groups()
     layer = int(number) if number else 1 + bool(wide)
-    back, forth = ("", "'") if prime else ("'", "")
-    if layer == 1:
-        return [face + back]
-    if layer == 2:
-        both = f"{face}w{back}"
-        return [both] if wide else [both, face + forth]
-    return None
+    back = "" if prime else "'"
+    return _without_number(layer, face, wide, back) if layer in (1, 2) else None
 
 
 def unscramble(moves: str) -> str | None:

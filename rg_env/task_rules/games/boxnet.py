@@ -39,7 +39,6 @@ _MOVE = re.compile(r"move\(([^,()]*),\s([^()]*)\)\s*")
 
 
 def _place(text: str) -> tuple[float, float] | None:
-    """Return the two coordinates in a text, None where there are not two."""
     found = _COORDINATE.findall(text)
     return (float(found[0]), float(found[1])) if len(found) == 2 else None
 

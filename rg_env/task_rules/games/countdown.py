@@ -105,7 +105,6 @@ class Expression:
 
 
 def _make_generate_expression(own: Any) -> Callable[..., tuple[str, list[int], int]]:
-    """Return countdown's `_generate_expression`."""
     symbols = symbols_named("x_0:{}")
 
     def generate(dataset: Any, rng: Random) -> tuple[str, list[int], int]:

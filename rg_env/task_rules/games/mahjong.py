@@ -15,9 +15,7 @@ _SEQUENCES = ((-2, -1), (-1, 1), (1, 2))
 def result_of_last_round(rounds: Sequence[Mapping[str, str]]) -> str:
     """Return "Peng", "Chi" or "Pass".
 
-    Args:
-        rounds: Of each the card added (`add`), the card removed (`remove`) and the
-            cards in hand afterwards (`cards`); at least one.
+    A round says what was added and removed, and the cards in hand afterwards.
     """
     last = rounds[-1]
     added = last["add"]

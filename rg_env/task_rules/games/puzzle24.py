@@ -27,7 +27,6 @@ class _Candidate:
 
 
 def _make_generate_candidate(own: Any) -> Callable[..., tuple[Any, ...]]:
-    """Return puzzle24's `_generate_candidate_expression`."""
     symbols = symbols_named("x:{}")
 
     def generate(dataset: Any, rng: Random, num_terms: int) -> tuple[Any, ...]:

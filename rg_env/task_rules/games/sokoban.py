@@ -26,17 +26,15 @@ from rg_env.task_rules.rules import (
 MAX_WALKS = 100
 """A correct answer is one walk, perhaps in lines of some dozen letters."""
 
-_MOVES_AND_ARROWS = re.compile(r"\b[LRUD]+\b|->|→")
 _MOVES = re.compile(r"\b[LRUD]+\b")
+_MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")
 _PARTING = frozenset("\n,;>→-[](){}")
 
 
 def walks_of(moves: Sequence[str], between: Sequence[str]) -> list[str]:
-    """Return the walks that moves make, each as its letters.
+    """Return the walks that moves make, given the text between each two of them.
 
-    Args:
-        moves: One letter each, or pieces of several; at least one.
-        between: The text between each two of them.
+    Moves are letters, or pieces of several; at least one.
     """
     if any(len(move) > 1 for move in moves):
         return list(moves)

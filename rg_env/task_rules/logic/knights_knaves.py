@@ -79,7 +79,6 @@ def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _half_of_the_roles_wrong(entry: Entry) -> str:
-    """Give every second person the other role."""
     metadata = entry["metadata"]
     terms = metadata["knight_knave_terms"]
     people = zip(metadata["names"], metadata["solution"], strict=True)

@@ -14,8 +14,7 @@ Here a conclusion that follows is scored in full if a part of it, split at ∧, 
 
 The library gives 0.25 for every single letter, also for one that took an inference;
 such a letter is strong. Whatever else follows is scored less than the library's trivial
-answers. A formula is known by its rows in the truth table, one bit each; nothing is
-evaluated.
+answers.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-MAX_CHARS = 1_000
-MAX_OPERATORS = 100
-MAX_DEPTH = 50
+_MAX_CHARS = 1_000
+_MAX_OPERATORS = 100
+_MAX_DEPTH = 50
 
 
 def _too_costly(answer: str, gold: str | None) -> str | None:
@@ -58,10 +57,10 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     operand is one capital letter. Its own check of the letters then bounds their
     number. Its parser is quadratic in the operators and recursive in the depth.
     """
-    if len(answer) > MAX_CHARS:
-        return f"longer than {MAX_CHARS} characters"
-    if sum(map(answer.count, BINDING)) > MAX_OPERATORS:
-        return f"more than {MAX_OPERATORS} operators"
+    if len(answer) > _MAX_CHARS:
+        return f"longer than {_MAX_CHARS} characters"
+    if sum(map(answer.count, BINDING)) > _MAX_OPERATORS:
+        return f"more than {_MAX_OPERATORS} operators"
     depth, operand_next = 0, True
     for char in answer:
         if char in " \t\r\n":
@@ -69,7 +68,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
         if operand_next:
             if char in string.ascii_uppercase:
                 operand_next = False
-            elif char == "(" and depth < MAX_DEPTH:
+            elif char == "(" and depth < _MAX_DEPTH:
                 depth += 1
             elif char != "¬":
                 return f"{char!r} where a letter was expected"
