@@ -19,12 +19,6 @@ from rg_env.task_rules.rules import Entry, FixedScore, LibraryScore, ScorerFix
 BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
 """Digest of the source of `ProceduralDataset.score_answer`."""
 
-READABLE = 0.01
-"""What many scorers give for a wrong answer that they can read."""
-
-NEARLY = 0.4
-"""Score of a number that a library's tolerance takes for the right one."""
-
 WITHOUT_UNITS = frozenset({"arc_1d", "list_functions", "modulo_grid"})
 """Tasks whose gold answer is a list or a grid, behind which no unit stands."""
 

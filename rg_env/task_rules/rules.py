@@ -27,6 +27,12 @@ LibraryScore = Callable[[str], float]
 FixedScore = Callable[[str, Entry, LibraryScore], float]
 """(answer, entry, library's score) to the corrected score in [0, 1]."""
 
+READABLE = 0.01
+"""What many of the library's scorers give for a wrong answer that they can read."""
+
+NEARLY = 0.4
+"""Score of a number that the library's tolerance takes for the right one."""
+
 Notation = Callable[[str, Entry], str]
 """(answer without formatting, entry) to the answer as the task's scorer reads it.
 

@@ -72,9 +72,8 @@ def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
     Args:
         task: The registered task; for a mixture, the task that made the entry.
         answer: Any text; its length should be limited before.
-        gold: The entry's gold answer where it has one. An answer equal to it is
-            the library's own text and is admitted: one in ten golds of
-            intermediate_integration holds an `Integral(...)`.
+        gold: The entry's gold answer where it has one. It is the library's own text
+            and admitted: in intermediate_integration one in ten holds an `Integral`.
 
     Returns:
         The reason in a few words, or None where it is admitted.
@@ -88,8 +87,7 @@ def fault_of(
 ) -> str | None:
     """Return what is wrong with an entry, None where nothing was found.
 
-    A check that cannot read an entry, because the library is another version, finds
-    nothing.
+    Nothing is found in one that cannot be read, because the library is another version.
 
     Args:
         task: The registered task that made it.

@@ -1,7 +1,5 @@
 """Repaired levels, scales that change nothing, and tasks without a scale."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

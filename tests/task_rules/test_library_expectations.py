@@ -1,7 +1,5 @@
 """What the library's own tests expect of its scorers, asked of ours."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

@@ -1,9 +1,7 @@
 """polynomial_multiplication: a product as a sum.
 
-The scorer is given only what an answer by hand can contain: nothing left to multiply,
-no function that makes the computer algebra system do the work, no comment and no second
-expression behind `or`. That is about what an answer scores; keeping text away from the
-parser is the guard's work.
+The fix is about what an answer by hand can contain; keeping text away from the parser
+is the guard's work.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.base_scorer import READABLE
 from rg_env.task_rules.reading.lists import read_pairs
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix, TaskRules
 
 _LETTER_AND_DIGIT = re.compile(
     r"([A-Z])\s*(?:=|:|\u2192|\bis\b)\s*([0-9])(?!\w|\.[0-9])"

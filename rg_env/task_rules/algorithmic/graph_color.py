@@ -6,10 +6,10 @@ import json
 import re
 from math import comb
 
-from rg_env.task_rules.base_scorer import READABLE
 from rg_env.task_rules.reading.lists import read_pairs
 from rg_env.task_rules.reading.values import once_each
 from rg_env.task_rules.rules import (
+    READABLE,
     Entry,
     ItemCheck,
     LevelRepair,

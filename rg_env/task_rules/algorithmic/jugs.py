@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from rg_env.task_rules.base_scorer import READABLE
 from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of
 from rg_env.task_rules.rules import (
+    READABLE,
     Entry,
     ItemCheck,
     LevelRepair,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import decimal
 import re
 
-from rg_env.task_rules.base_scorer import NEARLY
 from rg_env.task_rules.reading.numbers import same_number, written_plainly
 from rg_env.task_rules.reading.sums import exact_value
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import NEARLY, Entry, LibraryScore, ScorerFix, TaskRules
 
 _DIGITS_ASKED_FOR = re.compile(r"maximum of (\d{1,2}) significant digits")
 

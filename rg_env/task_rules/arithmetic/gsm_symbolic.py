@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import as_number, read_number
+from rg_env.task_rules.reading.numbers import with_unit
 from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
 _PERCENT = re.compile("%|percent")
 _DOLLARS = re.compile(r"^\\?\$\s?(?=[\d.])|(?<=\d)\s*(?:dollars?|USD)$")
-
-
-def _as_money(answer: str, entry: Entry) -> str:
-    """Write the right number, also of dollars, as the right answer."""
-    bare = _DOLLARS.sub("", answer)
-    return as_number(bare if read_number(bare) else answer, entry)
 
 
 def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -37,7 +30,7 @@ def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 RULES = TaskRules(
     "gsm_symbolic",
-    notation=of_short_text(_as_money),
+    notation=with_unit(_DOLLARS),
     fix=ScorerFix(
         scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
         fault="It takes the first number without its sign and ignores what follows.",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import decimal
 
-from rg_env.task_rules.base_scorer import NEARLY
 from rg_env.task_rules.reading.numbers import written_plainly
 from rg_env.task_rules.rules import (
+    NEARLY,
     Entry,
     ItemCheck,
     LevelRepair,

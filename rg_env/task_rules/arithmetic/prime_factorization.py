@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.reading.sums import without_side
 from rg_env.task_rules.rules import (
     NO_ANSWER,
     Entry,
@@ -49,12 +50,8 @@ def _one_by_one(answer: str, entry: Entry) -> str:
     if len(answer) > MAX_CHARS:
         return answer
     text = _POWERS_ABOVE.sub(lambda found: "^" + found[0].translate(_RAISED), answer)
-    text = text.replace("**", "^")
-    sides = [side.strip() for side in text.split("=")]
     number = str(entry.get("metadata", {}).get("number", ""))
-    if len(sides) == 2 and number in sides:
-        text = sides[sides[0] == number]
-    text = text.strip("[](){} \n")
+    text = without_side(text.replace("**", "^"), number).strip("[](){} \n")
     if "^" in text and not text.endswith(tuple("0123456789")):
         text += "}"
     factors: list[str] = []

@@ -28,34 +28,29 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-READABLE = 0.05
+NOTHING_CARRIED = 0.05
 """What the library gives for a plan that brings no box to its target."""
 
-Squares = dict[str, list[str]]
-"""Name of a square ("0.5_1.5") to the boxes and targets in it."""
+Place = tuple[float, float]
+Squares = dict[Place | None, list[str]]
+"""The boxes and targets of each square."""
 
 _COORDINATE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _MOVE = re.compile(r"move\(([^,()]*),\s([^()]*)\)\s*")
 
 
-def _place(text: str) -> tuple[float, float] | None:
+def _place(text: str) -> Place | None:
     found = _COORDINATE.findall(text)
     return (float(found[0]), float(found[1])) if len(found) == 2 else None
 
 
-def _square_name(place: tuple[float, float]) -> str:
-    return f"{place[0]}_{place[1]}"
-
-
-def _move_box(
-    squares: Squares, place: tuple[float, float], box: str, to: tuple[float, float]
-) -> bool:
+def _move_box(squares: Squares, place: Place, box: str, to: Place) -> bool:
     """Carry a box to an adjacent square; return whether that was possible."""
     distances = sorted((abs(place[0] - to[0]), abs(place[1] - to[1])))
-    if distances != [0.0, 1.0] or _square_name(to) not in squares:
+    if distances != [0.0, 1.0] or to not in squares:
         return False
-    squares[_square_name(place)].remove(box)
-    squares[_square_name(to)].append(box)
+    squares[place].remove(box)
+    squares[to].append(box)
     return True
 
 
@@ -68,7 +63,7 @@ def _act(squares: Squares, agent: str, action: Any) -> bool:
     place, move = _place(agent), isinstance(action, str) and _MOVE.fullmatch(action)
     if place is None or not move:
         return False
-    here, (box, goal) = squares.get(_square_name(place), []), move.groups()
+    here, (box, goal) = squares.get(place, []), move.groups()
     if box not in here or not box.startswith("box_"):
         return False
     if "square" in goal:
@@ -111,7 +106,7 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not isinstance(plan, list):
         return 0.0
     initial = entry["metadata"]["initial_state"]
-    squares = {name: list(things) for name, things in initial.items()}
+    squares = {_place(name): list(things) for name, things in initial.items()}
     possible = [
         action is not None and _act(squares, *action) for action in _actions(plan)
     ]
@@ -123,10 +118,10 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     )
     share = sum(possible) / len(possible) if possible else 0.0
     carried = (to_carry - left) / max(1, to_carry) if left else 1.0
-    return max(READABLE, carried * share)
+    return max(NOTHING_CARRIED, carried * share)
 
 
-def agent_at(place: tuple[float, float]) -> str:
+def agent_at(place: Place) -> str:
     """Return the name that the question gives to the agent of a square."""
     return f"Agent[{place[0]}, {place[1]}]"
 

@@ -13,35 +13,15 @@ from operator import add, floordiv, mul, sub, truediv
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.base_scorer import READABLE
 from rg_env.task_rules.reading.expressions import expression_guard
-from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, read_sum
+from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, score_sum
 from rg_env.task_rules.rules import (
     NO_ANSWER,
     Entry,
     FasterFunction,
-    FixedScore,
-    LibraryScore,
     ScorerFix,
     TaskRules,
 )
-
-MOST_FOR_A_WRONG_SUM = 0.05
-"""What the library gives."""
-
-
-def score_of_sum(target_of: Callable[[Entry], int]) -> FixedScore:
-    """Return the score of a sum that must use the entry's numbers, each once."""
-
-    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
-        found = read_sum(answer)
-        if found is None:
-            return READABLE
-        used_right = found.numbers == sorted(entry["metadata"]["numbers"])
-        solved = used_right and found.value == target_of(entry)
-        return library(answer) if solved else min(MOST_FOR_A_WRONG_SUM, library(answer))
-
-    return score
 
 
 def _numbers_in_comment(entry: Entry) -> str:
@@ -104,30 +84,24 @@ class Expression:
         return formula
 
 
-def _make_generate_expression(own: Any) -> Callable[..., tuple[str, list[int], int]]:
-    symbols = symbols_named("x_0:{}")
-
-    def generate(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
-        config = dataset.config
-        count = rng.randint(config.min_numbers, config.max_numbers)
-        for _ in range(MAX_TRIES):
-            expression = Expression(rng, config, count)
-            if config.min_target <= expression.value <= config.max_target:
-                named, numbers = symbols(count), expression.numbers
-                text = str(expression.formula(named))
-                # From the last on, so that x_1 is not found in x_10.
-                for symbol, number in reversed(list(zip(named, numbers, strict=True))):
-                    text = text.replace(str(symbol), str(number))
-                return text, numbers, expression.value
-        raise ValueError(f"{MAX_TRIES} expressions have values out of bounds")
-
-    return generate
+def symbols(pattern: str, count: int) -> Any:
+    """Return so many symbols of sympy's with names in a pattern."""
+    return importlib.import_module("sympy").symbols(pattern.format(count))
 
 
-def symbols_named(names: str) -> Callable[[int], Sequence[Any]]:
-    """Return what makes so many symbols with names in a pattern of sympy's."""
-    sympy = importlib.import_module("sympy")
-    return lambda count: sympy.symbols(names.format(count))
+def _generate_expression(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
+    config = dataset.config
+    count = rng.randint(config.min_numbers, config.max_numbers)
+    for _ in range(MAX_TRIES):
+        expression = Expression(rng, config, count)
+        if config.min_target <= expression.value <= config.max_target:
+            named, numbers = symbols("x_0:{}", count), expression.numbers
+            text = str(expression.formula(named))
+            # From the last on, so that x_1 is not found in x_10.
+            for symbol, number in reversed(list(zip(named, numbers, strict=True))):
+                text = text.replace(str(symbol), str(number))
+            return text, numbers, expression.value
+    raise ValueError(f"{MAX_TRIES} expressions have values out of bounds")
 
 
 _LIBRARY = "reasoning_gym.games.countdown"
@@ -142,14 +116,14 @@ RULES = TaskRules(
         scorer_sha256="5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
         fault="Finds the numbers also in a comment, in a decimal and behind a letter.",
         proof=_numbers_in_comment,
-        score=score_of_sum(lambda entry: entry["metadata"]["target"]),
+        score=score_sum,
     ),
     faster=(
         FasterFunction(
             _LIBRARY,
             "CountdownDataset._generate_expression",
             "055d9935e2756578",
-            _make_generate_expression,
+            lambda own: _generate_expression,
             {_DRAW: "e15d0363f37087c3"},
         ),
     ),

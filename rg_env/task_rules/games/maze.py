@@ -9,8 +9,6 @@ from rg_env.task_rules.rules import TaskRules
 RULES = TaskRules(
     "maze",
     notation=as_number,
-    item_checks=(
-        # The shortest distance that is asked for, 42 of 100 at the defaults.
-        seldom_answered({"5": 2}),
-    ),
+    # The shortest distance that is asked for, 42 of 100 at the defaults.
+    item_checks=(seldom_answered({"5": 2}),),
 )

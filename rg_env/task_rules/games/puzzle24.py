@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.games.countdown import Expression, score_of_sum, symbols_named
+from rg_env.task_rules.games.countdown import Expression, symbols
 from rg_env.task_rules.reading.expressions import expression_guard
-from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum
+from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, score_sum
 from rg_env.task_rules.rules import NO_ANSWER, FasterFunction, ScorerFix, TaskRules
 
 
@@ -26,15 +26,10 @@ class _Candidate:
         return str(self._expression.formula(self._symbols))
 
 
-def _make_generate_candidate(own: Any) -> Callable[..., tuple[Any, ...]]:
-    symbols = symbols_named("x:{}")
-
-    def generate(dataset: Any, rng: Random, num_terms: int) -> tuple[Any, ...]:
-        expression = Expression(rng, dataset.config, num_terms)
-        named = symbols(num_terms)
-        return _Candidate(expression, named), expression.numbers, named
-
-    return generate
+def _generate_candidate(dataset: Any, rng: Random, count: int) -> tuple[Any, ...]:
+    expression = Expression(rng, dataset.config, count)
+    named = symbols("x:{}", count)
+    return _Candidate(expression, named), expression.numbers, named
 
 
 _LIBRARY = "reasoning_gym.games.puzzle24"
@@ -46,14 +41,14 @@ RULES = TaskRules(
         scorer_sha256="85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
         fault="Never compares the numbers used with those given, and drops fractions.",
         proof=lambda entry: "1*2*3*4",
-        score=score_of_sum(lambda entry: 24),
+        score=score_sum,
     ),
     faster=(
         FasterFunction(
             _LIBRARY,
             "Puzzle24Dataset._generate_candidate_expression",
             "585d662564f5cdb9",
-            _make_generate_candidate,
+            lambda own: _generate_candidate,
             {f"{_LIBRARY}:Puzzle24Dataset.__getitem__": "46c45afc635fb582"},
         ),
     ),

@@ -14,11 +14,11 @@ import random
 import re
 import string
 
-from rg_env.task_rules.base_scorer import READABLE
 from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of, repetitions
 from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import (
     NO_ANSWER,
+    READABLE,
     Entry,
     Guard,
     LibraryScore,

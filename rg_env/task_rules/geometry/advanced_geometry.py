@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.base_scorer import READABLE
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.reading.numbers import DEGREES, read_number
+from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix, TaskRules
 
 _WRITTEN_POINT = re.compile(
     r"(?:(?:[A-Z]|[Oo]rthocenter|\(x,\s*y\))\s*(?:=|:|\u2248|\\approx)?\s*)?"
@@ -18,7 +17,6 @@ _COORDINATES = re.compile(
     r"x\s*=\s*(?P<x>[^,;=]{1,60}?)\s*(?:,|;|and|, and)\s*y\s*=\s*(?P<y>[^,;=]{1,60})"
 )
 _LENGTH = re.compile(r"\s*units?$")
-_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _ANGLE_NAME = re.compile(
     r"(?:\u2220|\\angle|angle)?\s*[A-Z]{1,3}\s*(?:=|\u2248|\\approx)\s*"
 )
@@ -39,7 +37,7 @@ def _as_figure(answer: str, entry: Entry) -> str:
     kind = entry.get("metadata", {}).get("task_type")
     if kind == "orthocenter":
         return _as_point(answer)
-    shorter = _DEGREES if kind == "angle_measure" else _LENGTH
+    shorter = DEGREES if kind == "angle_measure" else _LENGTH
     bare = _ANGLE_NAME.sub("", answer) if kind == "angle_measure" else answer
     number = read_number(shorter.sub("", bare))
     if number is None or number.bottom is not None:

@@ -31,10 +31,8 @@ def _directions(answer: str, entry: Entry) -> str:
 RULES = TaskRules(
     "shortest_path",
     notation=_directions,
-    item_checks=(
-        # 38 of 100 at the defaults.
-        seldom_answered({"infeasible": 3}),
-    ),
+    # 38 of 100 at the defaults.
+    item_checks=(seldom_answered({"infeasible": 3}),),
     level_repair=LevelRepair(
         {level: {"p_blocked": 0.3} for level in range(4)},
         "with the default's two blocked cells in five there is no path in 51 to 72 of"

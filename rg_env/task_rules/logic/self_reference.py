@@ -9,9 +9,7 @@ from rg_env.task_rules.rules import TaskRules
 RULES = TaskRules(
     "self_reference",
     notation=as_number,
-    item_checks=(
-        # 35 to 53 of 100 have 2 at every level.
-        seldom_answered({"2": 2}),
-    ),
+    # 35 to 53 of 100 have 2 at every level.
+    item_checks=(seldom_answered({"2": 2}),),
     fixed_level="its generator takes the difficulty and does not use it",
 )

@@ -10,8 +10,8 @@ read, each part gets an upper bound for the size of its numerator and denominato
 for its degree. Names count as 1, for they can only cancel. `9**9**9` would have 370
 million digits.
 
-Nothing is evaluated here. Time is linear in the text. Not covered: how long sympy takes
-to simplify what is admitted, which has no useful bound; that is the deadline's to end.
+Not covered: how long sympy takes to simplify what is admitted, which has no useful
+bound; that is the deadline's to end.
 """
 
 from __future__ import annotations

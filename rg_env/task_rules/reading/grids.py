@@ -5,8 +5,6 @@ r"""Grids as people write them: rows of cells, tables, lists of lists, LaTeX.
 
 are one grid, and so are lines drawn between its rows. Each row has as many cells as the
 first, and each cell is what the task's cells are; otherwise the text is no grid.
-
-Time is linear in the text.
 """
 
 from __future__ import annotations

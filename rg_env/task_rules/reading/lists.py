@@ -4,8 +4,6 @@ r"""Lists, sequences and moves as people write them: marks, arrows, commas, line
 What stands between its elements says nothing, so it may be any of that; what is neither
 an element nor known to say nothing makes the text unreadable, and with it any second
 answer, a choice or a denial.
-
-Time is linear in the text: it is read once from left to right.
 """
 
 from __future__ import annotations
@@ -122,10 +120,14 @@ def list_of(
     joined: Callable[[list[str]], str],
     between: re.Pattern[str] = BETWEEN,
     written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
+    *,
+    may_be_empty: bool = False,
 ) -> Notation:
     """Return the notation of a list, of what the pattern reads or as it is written."""
 
     def notation(answer: str, entry: Entry) -> str:
+        if may_be_empty and "".join(answer.split()) in ("[]", "()"):
+            return "[]"
         found = read_sequence(plain(answer), element, between)
         return answer if found is None else joined([written(each) for each in found])
 
@@ -147,17 +149,6 @@ def in_brackets(elements: list[str]) -> str:
 def in_quotes(elements: list[str]) -> str:
     """Write a list of strings as Python does."""
     return in_brackets([f"'{element}'" for element in elements])
-
-
-def or_empty(notation: Notation) -> Notation:
-    """Return a notation that knows the empty list as well."""
-
-    def with_empty(answer: str, entry: Entry) -> str:
-        if "".join(answer.split()) in ("[]", "()"):
-            return "[]"
-        return notation(answer, entry)
-
-    return with_empty
 
 
 def read_pairs(

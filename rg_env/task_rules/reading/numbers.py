@@ -21,7 +21,7 @@ from math import gcd
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.reading.talk import is_talk, words_of_numbers
-from rg_env.task_rules.rules import Entry
+from rg_env.task_rules.rules import Entry, Notation
 
 MAX_DIGITS = 1_000
 MAX_EXPONENT = 400
@@ -129,7 +129,7 @@ _CHOICE = re.compile(r"\s/|/\s")
 _NUMBER_IN_TEXT = re.compile(
     r"(?<![\w.,/^%-])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
 )
-_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
+DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
 _OF_SUMS = str.maketrans({"\u2212": "-", "\u00d7": "*", "\u00f7": "/"})
 MAX_SIDES = 8
@@ -186,11 +186,15 @@ def as_number(answer: str, entry: Entry) -> str:
     return str(gold)
 
 
-@of_short_text
-def as_angle(answer: str, entry: Entry) -> str:
-    """Write the right angle, with its unit or without, as the right answer."""
-    bare = _DEGREES.sub("", answer)
-    return as_number(bare if read_number(bare) else answer, entry)
+def with_unit(unit: re.Pattern[str]) -> Notation:
+    """Return the notation of the right number, with its unit or without."""
+
+    @of_short_text
+    def notation(answer: str, entry: Entry) -> str:
+        bare = unit.sub("", answer)
+        return as_number(bare if read_number(bare) else answer, entry)
+
+    return notation
 
 
 @of_short_text

@@ -9,8 +9,6 @@ make another answer of it, and so may any sign that is no formatting.
 
 Scorers that search a text for what they can read take a right answer with a different
 one beside it. A fix that keeps such a reader allows for talk beside what is read.
-
-Text is compared and none evaluated; time is linear in it.
 """
 
 from __future__ import annotations

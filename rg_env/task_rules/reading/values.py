@@ -4,9 +4,6 @@ Where a question asks for JSON, language models also write what Python prints: s
 quotes, `True`, tuples, a comma behind the last element, numbers as keys. All of that
 has one meaning, and it is read here. Anything else (a set, a call, a comment, a name
 twice in one object, a second value) is unreadable.
-
-Time is linear in the text: each piece of it is looked at once, then handed to the
-parser of JSON.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What the fixes of the tasks of algebra score."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.table import rejection

@@ -1,7 +1,5 @@
 """What the fixes of the tasks of algorithmic score."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What the fixes of the tasks of arithmetic score."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.arithmetic.prime_factorization import TIMES

@@ -1,7 +1,5 @@
 """Moves of sokoban: one walk in pieces, or several."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.games.sokoban import MAX_WALKS, walks_of

@@ -1,7 +1,5 @@
 """coin_flip: near probabilities."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.fixed_scores import both_scores, fixed_score

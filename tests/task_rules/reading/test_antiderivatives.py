@@ -1,7 +1,5 @@
 """A wrong slope is seen before the library simplifies anything."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
