@@ -41,24 +41,20 @@ POOLED = {
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "fixed"),
     [
-        "4.67 0.12\n9.0 1.0",
-        "4.67 0.13\n9 1",
-        "4.6666667 0.125\n9.00 1.00\n",
-        "4.667 0.12\n9.0 1.0",
+        ("4.67 0.12\n9.0 1.0", 1.0),
+        ("4.67 0.13\n9 1", 1.0),
+        ("4.6666667 0.125\n9.00 1.00\n", 1.0),
+        ("4.667 0.12\n9.0 1.0", 1.0),
+        ("4.68 0.12\n9.0 1.0", 0.1),
+        ("4.66 0.12\n9.0 1.0", 0.1),
+        ("4.67 0.12\n9.01 1.0", 0.1),
+        ("5 0\n9 1", 0.1),
     ],
 )
-def test_a_pooled_matrix_is_right_to_two_decimals(answer):
-    assert fixed_score("pool_matrix", POOLED, answer) == 1.0
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["4.68 0.12\n9.0 1.0", "4.66 0.12\n9.0 1.0", "4.67 0.12\n9.01 1.0", "5 0\n9 1"],
-)
-def test_a_pooled_matrix_that_is_wrong_in_the_second_decimal_is_wrong(answer):
-    assert fixed_score("pool_matrix", POOLED, answer) == 0.1
+def test_a_pooled_matrix_is_right_to_two_decimals(answer, fixed):
+    assert fixed_score("pool_matrix", POOLED, answer) == fixed
 
 
 def test_a_crowded_board_as_it_was_earns_little_for_what_comes_of_it():
