@@ -84,24 +84,15 @@ def _faster_evolve2d(own: Any) -> Callable[..., Any]:
     life_rule = importlib.import_module("cellpylib").game_of_life_rule
 
     def evolve2d(
-        cellular_automaton: Any,
-        timesteps: Any,
-        apply_rule: Any,
-        r: int = 1,
-        neighbourhood: str = "Moore",
-        memoize: bool | str = False,
+        boards: Any, timesteps: Any, apply_rule: Any, *more: Any, **options: Any
     ) -> Any:
-        is_life = apply_rule is life_rule and (r, neighbourhood) == (1, "Moore")
-        if not is_life or callable(timesteps):
-            return own(
-                cellular_automaton, timesteps, apply_rule, r, neighbourhood, memoize
-            )
-        boards = [cellular_automaton]
-        board = cellular_automaton[-1]
+        of_life = apply_rule is life_rule and not more and options.keys() <= {"memoize"}
+        if not of_life or callable(timesteps):
+            return own(boards, timesteps, apply_rule, *more, **options)
+        made = [boards]
         for _ in range(1, timesteps):
-            board = _next_board(board)
-            boards.append(board[np.newaxis])
-        return np.concatenate(boards, axis=0)
+            made.append(_next_board(made[-1][-1])[np.newaxis])
+        return np.concatenate(made, axis=0)
 
     return evolve2d
 
