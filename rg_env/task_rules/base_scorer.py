@@ -14,7 +14,7 @@ each task that inherits the scorer, so that a new task has it as well.
 from __future__ import annotations
 
 from rg_env.task_rules.reading.talk import is_wrapper
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.rules import Entry, FixedScore, LibraryScore, ScorerFix
 
 BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
 """Digest of the source of `ProceduralDataset.score_answer`."""
@@ -23,21 +23,17 @@ WITHOUT_UNITS = frozenset({"arc_1d", "list_functions", "modulo_grid"})
 """Tasks whose gold answer is a list or a grid, behind which no unit stands."""
 
 
-def score_wrapper(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score by the base scorer: credit for the gold answer and for wrappers only."""
-    gold = entry["answer"]
-    if not isinstance(gold, str) or answer == gold:
-        return library(answer)
-    talk = is_wrapper(answer, gold, entry.get("question", ""))
-    return library(answer) if talk else 0.0
+def _wrapper_score(has_units: bool) -> FixedScore:
+    """Return the score of the gold answer and of wrappers."""
 
+    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
+        gold = entry["answer"]
+        if not isinstance(gold, str) or answer == gold:
+            return library(answer)
+        question = entry.get("question", "") if has_units else ""
+        return library(answer) if is_wrapper(answer, gold, question) else 0.0
 
-def score_wrapper_without_units(
-    answer: str, entry: Entry, library: LibraryScore
-) -> float:
-    """Score by the base scorer where a unit is a fault."""
-    talk = is_wrapper(answer, entry["answer"])
-    return library(answer) if talk else 0.0
+    return score
 
 
 def digit_behind(entry: Entry) -> str:
@@ -49,8 +45,8 @@ def base_fix(task: str) -> ScorerFix:
     """Return the fix of a task that inherits the library's base scorer."""
     return ScorerFix(
         scorer_sha256=BASE_SCORER_SHA256,
-        fault="Scores any text that contains the right answer, by its length.",
+        fault="Pays by its length for any text that contains the right answer.",
         proof=digit_behind,
         proof_scores=0.5,
-        score=score_wrapper_without_units if task in WITHOUT_UNITS else score_wrapper,
+        score=_wrapper_score(has_units=task not in WITHOUT_UNITS),
     )

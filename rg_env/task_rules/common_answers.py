@@ -16,7 +16,6 @@ from rg_env.task_rules.rules import Entry, ItemCheck
 
 
 def _is_kept(entry: Entry, one_in: int) -> bool:
-    """Say whether an entry is among the one in so many that are asked."""
     text = entry["question"].encode(errors="surrogatepass")
     hashed = hashlib.blake2b(text, digest_size=8).digest()
     return int.from_bytes(hashed, "big") % one_in == 0

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
-from rg_env.task_rules.reading.lists import WORD, list_of
-from rg_env.task_rules.reading.moves import nodes
+from rg_env.task_rules.reading.lists import WORD, list_of, nodes
 from rg_env.task_rules.reading.numbers import (
-    as_angle,
+    DEGREES,
     as_fraction,
     as_number,
+    with_unit,
     written_plainly,
 )
 from rg_env.task_rules.reading.words import as_verdict, but_for_its_ends
@@ -34,7 +34,7 @@ COMMON_NOTATIONS: Mapping[str, Notation] = {
     "emoji_mystery": but_for_its_ends,
     "path_star": nodes,
     "power_function": written_plainly,
-    "simple_geometry": as_angle,
+    "simple_geometry": with_unit(DEGREES),
     "word_sequence_reversal": list_of(WORD, ", ".join),
 }
 """Task to how its answers are written as its scorer reads them."""

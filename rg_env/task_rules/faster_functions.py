@@ -7,11 +7,9 @@ under any other version of it the library's own stays, which is right and slower
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,11 +18,7 @@ from rg_env.task_rules.rules import FasterFunction
 
 
 class JsonLines(Sequence[Any]):
-    """Values that are read from their JSON when they are sampled, and not kept.
-
-    Args:
-        lines: One JSON value each.
-    """
+    """Values, a line of JSON each, that are read when they are sampled."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines = list(lines)
@@ -33,8 +27,27 @@ class JsonLines(Sequence[Any]):
         return len(self._lines)
 
     def __getitem__(self, place: Any) -> Any:
-        """Return the value at a place."""
         return msgspec.json.decode(self._lines[place])
+
+
+def init_that(
+    fill: Callable[[Mapping[str, Any], Any, Any], None],
+) -> Callable[[Any], Callable[[Any, Any], None]]:
+    """Return what makes the `__init__` of a dataset.
+
+    It does what every dataset begins with, and calls `fill` with the names of the
+    library's module, the dataset and its config.
+    """
+
+    def make(own: Any) -> Callable[[Any, Any], None]:
+        def init(dataset: Any, config: Any) -> None:
+            begin = own.__globals__["ProceduralDataset"].__init__
+            begin(dataset, config=config, seed=config.seed, size=config.size)
+            fill(own.__globals__, dataset, config)
+
+        return init
+
+    return make
 
 
 def source_digest(function: Any) -> str:
@@ -54,12 +67,10 @@ def replace(functions: Iterable[FasterFunction]) -> list[str]:
     """
     replaced = []
     for function in functions:
-        *holders, name = function.name.split(".")
+        holder, _, name = function.name.rpartition(".")
         try:
-            place = importlib.import_module(function.module)
-            for holder in holders:
-                place = getattr(place, holder)
-            own = attrgetter(name)(place)
+            place = pkgutil.resolve_name(f"{function.module}:{holder}")
+            own = getattr(place, name)
             is_known = source_digest(own) == function.digest and all(
                 source_digest(pkgutil.resolve_name(name)) == digest
                 for name, digest in function.stands_on.items()
@@ -68,9 +79,8 @@ def replace(functions: Iterable[FasterFunction]) -> list[str]:
             continue
         if not is_known:
             continue
-        kept = inspect.getattr_static(place, name)
         faster = function.make(own)
-        is_static = isinstance(kept, staticmethod)
+        is_static = isinstance(inspect.getattr_static(place, name), staticmethod)
         setattr(place, name, staticmethod(faster) if is_static else faster)
         replaced.append(f"{function.module}.{function.name}")
     return replaced

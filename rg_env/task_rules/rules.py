@@ -27,6 +27,12 @@ LibraryScore = Callable[[str], float]
 FixedScore = Callable[[str, Entry, LibraryScore], float]
 """(answer, entry, library's score) to the corrected score in [0, 1]."""
 
+READABLE = 0.01
+"""What many of the library's scorers give for a wrong answer that they can read."""
+
+NEARLY = 0.4
+"""Score of a number that the library's tolerance takes for the right one."""
+
 Notation = Callable[[str, Entry], str]
 """(answer without formatting, entry) to the answer as the task's scorer reads it.
 
@@ -45,9 +51,9 @@ class Guard:
 
     Nine scorers execute the text of an answer, and a few characters make several more
     run for hours. What is rejected scores 0; the library would give it no more than its
-    floor, or would have to run it to know. All other scorers were read as well: each is
-    linear or close to it in at most 20,000 characters, so their tasks have no guard.
-    Not covered: how long `sympy.simplify` takes for an ordinary wrong integral.
+    floor, or would have to run it to know. All other scorers are linear or close to it
+    in at most 20,000 characters, so their tasks have no guard. Not covered: how long
+    `sympy.simplify` takes for an ordinary wrong integral.
 
     Attributes:
         danger: What the scorer does with text.
@@ -74,15 +80,15 @@ class ScorerFix:
         scorer_sha256: Digest of the source of the faulty `score_answer`.
         fault: What it does wrong, as one sentence.
         proof: Entry to an answer that is wrong and that the faulty scorer scores.
-        proof_scores: What the faulty scorer gives for it at least, in (0, 1].
         score: The corrected score.
+        proof_scores: What the faulty scorer gives for the proof at least, in (0, 1].
     """
 
     scorer_sha256: str
     fault: str
     proof: Callable[[Entry], str]
-    proof_scores: float
     score: FixedScore
+    proof_scores: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +163,15 @@ class OtherScore:
 
     answer: str
     expected: str
-    reason: str
+    reason: str = "It is right once it is normalized."
+
+
+A_LIST = OtherScore("the right answer as a Python list", "a part")
+NO_ANSWER = OtherScore(
+    "nothing, or a text that is no answer to the task",
+    "0.01",
+    "What cannot be read, or is rejected by a guard, scores 0.",
+)
 
 
 @dataclasses.dataclass(frozen=True)

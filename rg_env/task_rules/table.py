@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import pkgutil
@@ -11,7 +12,7 @@ from types import ModuleType
 import rg_env.task_rules as package
 from rg_env.task_rules import composite
 from rg_env.task_rules.common_notations import COMMON_NOTATIONS
-from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
+from rg_env.task_rules.rules import Entry, TaskRules
 
 CATEGORIES = (
     *("algebra", "algorithmic", "arc", "arithmetic", "code", "cognition", "games"),
@@ -30,8 +31,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _collected() -> dict[str, TaskRules]:
-    common = (TaskRules(task, notation=n) for task, n in COMMON_NOTATIONS.items())
-    rows = {rules.task: rules for rules in common}
+    rows = {task: TaskRules(task, notation=n) for task, n in COMMON_NOTATIONS.items()}
     for module in _modules():
         rules: TaskRules = module.RULES
         if rules.task in rows:
@@ -43,12 +43,10 @@ def _collected() -> dict[str, TaskRules]:
 TABLE: Mapping[str, TaskRules] = _collected()
 """Task to its rules; a task that nothing is known of has no row."""
 
-_NOTHING_KNOWN = TaskRules("")
-
 
 def rules_of(task: str) -> TaskRules:
     """Return the rules of a task; empty ones where nothing is known of it."""
-    return TABLE.get(task, _NOTHING_KNOWN)
+    return TABLE.get(task, TaskRules(""))
 
 
 def source_task(task: str, entry: Entry) -> str:
@@ -74,9 +72,8 @@ def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
     Args:
         task: The registered task; for a mixture, the task that made the entry.
         answer: Any text; its length should be limited before.
-        gold: The entry's gold answer where it has one. An answer equal to it is
-            the library's own text and is admitted: one in ten golds of
-            intermediate_integration holds an `Integral(...)`.
+        gold: The entry's gold answer where it has one. It is the library's own text
+            and admitted: in intermediate_integration one in ten holds an `Integral`.
 
     Returns:
         The reason in a few words, or None where it is admitted.
@@ -90,8 +87,7 @@ def fault_of(
 ) -> str | None:
     """Return what is wrong with an entry, None where nothing was found.
 
-    A check that cannot read an entry, because the library is another version, finds
-    nothing.
+    Nothing is found in one that cannot be read, because the library is another version.
 
     Args:
         task: The registered task that made it.
@@ -103,16 +99,10 @@ def fault_of(
     for check in rules_of(task).item_checks:
         if not (checked or check.always) or (published and check.answer_stands):
             continue
-        if _has_fault(check, entry):
-            return check.fault
+        with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
+            if check.is_faulty(entry):
+                return check.fault
     return None
-
-
-def _has_fault(check: ItemCheck, entry: Entry) -> bool:
-    try:
-        return check.is_faulty(entry)
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return False
 
 
 def solution(task: str, entry: Entry) -> str | None:
@@ -127,6 +117,5 @@ def solution(task: str, entry: Entry) -> str | None:
 
 def no_scale_reason(task: str) -> str:
     """Return why a task has no scale."""
-    return (
-        rules_of(task).fixed_level or "the installed library has no curriculum for it"
-    )
+    reason = rules_of(task).fixed_level
+    return reason or "the installed library has no curriculum for it"

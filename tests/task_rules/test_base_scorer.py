@@ -39,14 +39,14 @@ SECOND_ANSWERS: Mapping[str, str] = {
 """Task to a wrong answer that contains the right one, as a model could write it."""
 
 
-def test_the_base_scorer_is_that_of_the_listed_tasks_alone() -> None:
+def test_the_base_scorer_is_that_of_the_listed_tasks_alone():
     tasks = library.describe().tasks
     assert list(BASE_TASKS) == [task for task in tasks if library.has_base_scorer(task)]
     assert set(BASE_TASKS) >= WITHOUT_UNITS
 
 
 @pytest.mark.parametrize("task", BASE_TASKS)
-def test_a_wrong_answer_that_contains_the_right_one_is_not_paid(task: str) -> None:
+def test_a_wrong_answer_that_contains_the_right_one_is_not_paid(task):
     for entry in entries(task):
         answer = SECOND_ANSWERS[task].format(gold=entry["answer"])
         installed, fixed = both_scores(task, entry, answer)
@@ -54,17 +54,15 @@ def test_a_wrong_answer_that_contains_the_right_one_is_not_paid(task: str) -> No
         assert fixed == 0.0
 
 
-@pytest.mark.parametrize("task", ["gcd", "isomorphic_strings", "arc_1d"])
-def test_a_wrapper_keeps_the_credit_of_the_library(task: str) -> None:
+@pytest.mark.parametrize("task", ["gcd", "isomorphic_strings", "arc_1d", "chain_sum"])
+def test_a_wrapper_keeps_the_credit_of_the_library(task):
     entry = entry_of(task, 7000)
     answer = f"The answer is {entry['answer']}"
     installed, fixed = both_scores(task, entry, answer)
     assert 0.0 < installed == fixed < 1.0
 
 
-def test_a_unit_behind_a_number_keeps_the_credit_and_one_behind_a_list_does_not() -> (
-    None
-):
+def test_a_unit_behind_a_number_keeps_the_credit_and_one_behind_a_list_does_not():
     entry = entry_of("maze", 7000)
     installed, fixed = both_scores("maze", entry, f"{entry['answer']} steps")
     assert 0.0 < installed == fixed < 1.0
@@ -73,7 +71,7 @@ def test_a_unit_behind_a_number_keeps_the_credit_and_one_behind_a_list_does_not(
         assert fixed_score(task, entry, f"{entry['answer']} steps") == 0.0
 
 
-def test_a_task_that_nobody_knows_has_the_fix_as_well() -> None:
+def test_a_task_that_nobody_knows_has_the_fix_as_well():
     fix = base_fix("of_a_later_version")
     entry = {"answer": "5"}
     assert fix.score("The answer is 5", entry, lambda answer: 0.06) == 0.06

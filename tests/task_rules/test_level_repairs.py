@@ -1,7 +1,5 @@
 """Repaired levels, scales that change nothing, and tasks without a scale."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +11,6 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import TABLE, no_scale_reason, solution
 from rg_env.tasks import library_levels
 from rg_env.tasks.scales import load_shipped
-from rg_env.workers.worker_pool import WorkerPool
 
 MakeEntry = Callable[..., dict[str, Any]]
 
@@ -31,14 +28,12 @@ FIXED = {
 """Task to the reason why its scale changes nothing."""
 
 
-def test_a_task_that_nobody_knows_has_no_scale_for_a_reason() -> None:
+def test_a_task_that_nobody_knows_has_no_scale_for_a_reason():
     assert "no curriculum" in no_scale_reason("of_a_later_version")
 
 
 @pytest.mark.parametrize("task", FIXED)
-def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(
-    make_asked_entry: MakeEntry, task: str
-) -> None:
+def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(make_asked_entry, task):
     scale = SHIPPED.scales[task]
     assert scale.is_dead
     assert FIXED[task] in scale.note
@@ -50,7 +45,7 @@ def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(
 
 
 @pytest.mark.parametrize("task", ["caesar_cipher", "knight_swap", "survo"])
-def test_the_library_refuses_the_levels_that_are_repaired(task: str) -> None:
+def test_the_library_refuses_the_levels_that_are_repaired(task):
     plain = library_levels.curriculum_levels(task)
     refused = {n for n, level in enumerate(plain) if level.refusal is not None}
     assert refused == set(REPAIRS[task].overrides)
@@ -58,8 +53,8 @@ def test_the_library_refuses_the_levels_that_are_repaired(task: str) -> None:
 
 @pytest.mark.parametrize("task", REPAIRS)
 def test_a_repaired_level_is_on_the_scale_and_its_gold_answers_are_right(
-    pool: WorkerPool, make_asked_entry: MakeEntry, task: str
-) -> None:
+    pool, make_asked_entry, task
+):
     scale = SHIPPED.scales[task]
     assert REPAIRS[task].reason in scale.note
     assert not scale.skipped
@@ -71,9 +66,7 @@ def test_a_repaired_level_is_on_the_scale_and_its_gold_answers_are_right(
                 assert asyncio.run(judged) is None
 
 
-def test_a_grid_that_is_filled_with_the_commoner_sign_is_seldom_right(
-    make_asked_entry: MakeEntry,
-) -> None:
+def test_a_grid_that_is_filled_with_the_commoner_sign_is_seldom_right(make_asked_entry):
     for step in SHIPPED.scales["modulo_grid"].steps:
         paid = 0
         for seed in range(30):

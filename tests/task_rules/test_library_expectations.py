@@ -1,7 +1,5 @@
 """What the library's own tests expect of its scorers, asked of ours."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any
@@ -16,14 +14,12 @@ from rg_env.tasks import library
 EXACT = ScoringRules(normalize_answers=False)
 
 
-def paid(
-    task: str, entry: dict[str, Any], answer: str, rules: ScoringRules = EXACT
-) -> float:
+def paid(task, entry, answer, rules=EXACT):
     """Score as in a run, guards and corrections included."""
     return worker_jobs.score_answers(task, {}, entry, [answer], rules)[0][0]
 
 
-def entry_of(task: str, **params: Any) -> dict[str, Any]:
+def entry_of(task, **params: Any):
     return next(library.usable_entries(task, params, itertools.count(42)))
 
 
@@ -50,8 +46,8 @@ def entry_of(task: str, **params: Any) -> dict[str, Any]:
     ],
 )
 def test_an_antiderivative_is_paid_as_the_library_expects(
-    task: str, answer: str, variable: str, integrand: str, expected: float
-) -> None:
+    task, answer, variable, integrand, expected
+):
     entry = {"metadata": {"variable": variable, "integrand": integrand}}
     assert paid(task, entry, answer) == expected
 
@@ -112,9 +108,7 @@ WORDS = {"metadata": {"sorted_words": ["apple", "banana", "cherry"]}}
         ("word_sorting", WORDS, "gibberish", 0.0),
     ],
 )
-def test_an_answer_is_paid_as_the_library_expects(
-    task: str, entry: dict[str, Any], answer: str, expected: float
-) -> None:
+def test_an_answer_is_paid_as_the_library_expects(task, entry, answer, expected):
     assert paid(task, entry, answer) == pytest.approx(expected)
 
 
@@ -129,13 +123,13 @@ def test_an_answer_is_paid_as_the_library_expects(
     ],
 )
 def test_a_complex_number_is_paid_by_its_distance_as_the_library_expects(
-    answer: str, least: float, most: float
-) -> None:
+    answer, least, most
+):
     entry = {"metadata": {"result": (3.0, 2.0)}}
     assert least <= paid("complex_arithmetic", entry, answer) <= most
 
 
-def test_what_is_not_right_in_a_made_entry_is_paid_as_the_library_expects() -> None:
+def test_what_is_not_right_in_a_made_entry_is_paid_as_the_library_expects():
     assert paid("codeio", entry_of("codeio"), "{}") == 0.01
     assert paid("rearc", entry_of("rearc"), "[[invalid") == 0.0
     assert paid("rush_hour", entry_of("rush_hour"), "A+1 B-2") == 0.01
@@ -159,12 +153,12 @@ RIGHT_WHEN_NORMALIZED = [
 ]
 
 
-def _futoshiki() -> tuple[dict[str, Any], str]:
+def _futoshiki():
     entry = entry_of("futoshiki", min_board_size=4, max_board_size=4)
     return entry, f"This is the board {entry['answer']}\nwith words around it."
 
 
-def _otherwise() -> dict[str, list[tuple[dict[str, Any], str]]]:
+def _otherwise():
     """Return the answers of the library's tests that are not paid as they expect."""
     board, talk = _futoshiki()
     numbers = {"direction": "ascending", "sorted_numbers": ["-97.8", "-92.8"]}
@@ -186,7 +180,7 @@ def _otherwise() -> dict[str, list[tuple[dict[str, Any], str]]]:
     }
 
 
-def test_the_answers_of_the_table_of_other_scores_earn_nothing() -> None:
+def test_the_answers_of_the_table_of_other_scores_earn_nothing():
     asked = _otherwise()
     named = {task for task, rules in TABLE.items() if rules.other_scores}
     assert asked.keys() | {task for task, _, _ in RIGHT_WHEN_NORMALIZED} == named
@@ -195,9 +189,7 @@ def test_the_answers_of_the_table_of_other_scores_earn_nothing() -> None:
 
 
 @pytest.mark.parametrize(("task", "entry", "answer"), RIGHT_WHEN_NORMALIZED)
-def test_an_answer_is_right_once_it_is_normalized(
-    task: str, entry: dict[str, Any], answer: str
-) -> None:
+def test_an_answer_is_right_once_it_is_normalized(task, entry, answer):
     assert rules_of(task).other_scores
     assert paid(task, entry, answer) < 1.0
     assert paid(task, entry, answer, ScoringRules()) == 1.0

@@ -17,22 +17,11 @@ LONG = 20_000
 
 PARTS = st.sampled_from(
     [
-        *(
-            *("A+1", "UP", "U", "A", "R'", "A=1", "3", "-4.5"),
-            "Move disk 1 from Peg 1 to Peg 2",
-        ),
-        *(
-            *("cat", "Q", "_", "[", "]", "(", ")", "{", "}", "|", "---", "'", '"', "`"),
-            "**",
-        ),
-        *(
-            *(",", ";", ":", "->", "\u2192", "\n", " ", ".", "1. ", "- ", "or", "not"),
-            "Moves:",
-        ),
-        *(
-            *("fill A", "pour A->B", "w,A1,B3", "True", "\u274c", "\\to", "\\text{"),
-            "Row 1:",
-        ),
+        *("A+1", "UP", "U", "A", "R'", "A=1", "3", "-4.5"),
+        *("Move disk 1 from Peg 1 to Peg 2", "cat", "Q", "_", "[", "]", "(", ")", "{"),
+        *("}", "|", "---", "'", '"', "`", "**", ",", ";", ":", "->", "\u2192", "\n"),
+        *(" ", ".", "1. ", "- ", "or", "not", "Moves:", "fill A", "pour A->B"),
+        *("w,A1,B3", "True", "\u274c", "\\to", "\\text{", "Row 1:"),
     ]
 )
 """What answers are made of."""
@@ -98,17 +87,11 @@ def test_no_text_keeps_it_long(task, end):
 
 
 AWKWARD = (
-    *(
-        "x" + " " * LONG + "x",
-        " " * LONG,
-        "\n" * LONG,
-        " " * 399 + "1",
-        "9" * LONG,
-        "1 " * (LONG // 2),
-    ),
-    *("1,111" * (LONG // 5), "\\frac " + " " * LONG, "(" * LONG, "~" * LONG),
-    *("a = 1, " * (LONG // 7), "2^2 * " * (LONG // 6), "Yes, " + "it " * (LONG // 3)),
-    *("-" * LONG + ">", "constant of " * 30, "is a " * (LONG // 5), "P(" * (LONG // 2)),
+    *("x" + " " * LONG + "x", " " * LONG, "\n" * LONG, " " * 399 + "1", "9" * LONG),
+    *("1 " * (LONG // 2), "1,111" * (LONG // 5), "\\frac " + " " * LONG, "(" * LONG),
+    *("~" * LONG, "a = 1, " * (LONG // 7), "2^2 * " * (LONG // 6)),
+    *("Yes, " + "it " * (LONG // 3), "-" * LONG + ">", "constant of " * 30),
+    *("is a " * (LONG // 5), "P(" * (LONG // 2)),
 )
 
 

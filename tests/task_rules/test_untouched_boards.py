@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from rg_env.task_rules.cognition.modulo_grid import is_filled_by_one_sign
 from rg_env.task_rules.table import fault_of
 
 
-def boxes(*squares: list[str]) -> dict[str, Any]:
+def boxes(*squares: list[str]):
     state = {str(number): things for number, things in enumerate(squares)}
     return {"metadata": {"initial_state": state}}
 
@@ -25,9 +23,7 @@ def boxes(*squares: list[str]) -> dict[str, Any]:
         ([["box_red", "box_red", "target_red", "target_red"], ["box_red"]], True),
     ],
 )
-def test_boxes_at_their_targets_are_counted(
-    squares: list[list[str]], is_faulty: bool
-) -> None:
+def test_boxes_at_their_targets_are_counted(squares, is_faulty):
     assert bool(fault_of("boxnet", boxes(*squares))) == is_faulty
 
 
@@ -39,15 +35,13 @@ def test_boxes_at_their_targets_are_counted(
         ("[[0,1],\n [1,0]]", "[[0,1],[0,0]]", False),
     ],
 )
-def test_a_last_board_that_is_empty_or_the_first_is_found(
-    first: str, last: str, is_faulty: bool
-) -> None:
+def test_a_last_board_that_is_empty_or_the_first_is_found(first, last, is_faulty):
     entry = {"question": f"What becomes of it?\n\n{first}.", "answer": last}
     assert bool(fault_of("game_of_life", entry)) == is_faulty
 
 
 @pytest.mark.parametrize(("edges", "is_faulty"), [(0, True), (4, True), (6, False)])
-def test_a_graph_of_few_edges_is_colored_by_chance(edges: int, is_faulty: bool) -> None:
+def test_a_graph_of_few_edges_is_colored_by_chance(edges, is_faulty):
     puzzle = {
         "vertices": list(range(10)),
         "edges": [(0, n + 1) for n in range(edges)],
@@ -59,8 +53,6 @@ def test_a_graph_of_few_edges_is_colored_by_chance(edges: int, is_faulty: bool) 
 @pytest.mark.parametrize(
     ("answer", "is_faulty"), [("✅✅\n✅❌", True), ("✅❌\n✅❌", False)]
 )
-def test_a_grid_whose_blanks_hold_its_commoner_sign_is_found(
-    answer: str, is_faulty: bool
-) -> None:
+def test_a_grid_whose_blanks_hold_its_commoner_sign_is_found(answer, is_faulty):
     entry = {"question": "Fill it:\n\n✅❔\n✅❌", "answer": answer}
     assert is_filled_by_one_sign(entry) == is_faulty

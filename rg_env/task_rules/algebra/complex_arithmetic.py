@@ -9,13 +9,8 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
 _TERM = re.compile(
-    rf"\s*(?P<sign>\+\s*-|[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))"
+    rf"\s*(?P<sign>\+\s*-|[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))\s*"
 )
-
-
-def _number_in_complex(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score complex_arithmetic: NaN is at no distance from anything."""
-    return 0.0 if "nan" in answer.lower().replace(" ", "") else library(answer)
 
 
 def _without_calculation(answer: str, entry: Entry) -> str:
@@ -44,14 +39,16 @@ def _real_part_first(answer: str, entry: Entry) -> str:
         digits = (match["number"] or "1").replace(",", "")
         parts[imaginary] = (match["sign"] or "+")[-1] + digits
         at = match.end()
-        while at < len(text) and text[at].isspace():
-            at += 1
     if not parts:
         return answer
     real, other = parts.get(False, "").removeprefix("+"), parts.get(True, "")
     if not other:
         return real
     return f"{real} {other[0]} {other[1:]}i" if real else f"{other.removeprefix('+')}i"
+
+
+def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
+    return 0.0 if "nan" in answer.lower().replace(" ", "") else library(answer)
 
 
 RULES = TaskRules(
@@ -61,7 +58,6 @@ RULES = TaskRules(
         scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
         fault="`nan` scores 1.0, because min(1.0, NaN) is 1.0.",
         proof=lambda entry: "nan",
-        proof_scores=1.0,
-        score=_number_in_complex,
+        score=_finite_number,
     ),
 )

@@ -20,7 +20,7 @@ NO_SOLUTION = frozenset(_NO_SOLUTION.split())
 _DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
 _EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
 _NAME = re.compile(r"[^\W\d]\w*")
-MAX_CHARS = 2_000
+_MAX_CHARS = 2_000
 _BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)\s*")
 _NAMED = re.compile(
     r"(?:[A-Za-z](?:_?\{?\d{1,2}\}?|[\u2080-\u2089])?\s*(?:=|\u2248|\\approx)\s*"
@@ -38,10 +38,7 @@ def _is_number(piece: str) -> bool:
 
 
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score polynomial_equations: numbers, and nothing but talk beside them.
-
-    Where there is no solution, the answer says so.
-    """
+    """Score numbers with nothing but talk beside them, or that there is no solution."""
     if entry["answer"] == "":
         words = {word.lower() for word in _NAME.findall(answer)}
         words -= {str(entry.get("metadata", {}).get("variable", "")).lower()}
@@ -51,10 +48,6 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
         return library(answer) if (says_so or is_empty) and not has_digit else 0.0
     unread = " ".join(piece for piece in answer.split(",") if not _is_number(piece))
     return library(answer) if is_talk(unread) else 0.0
-
-
-def _more_solutions(entry: Entry) -> str:
-    return f"{entry['answer']}, or 4, or 5"
 
 
 def _without_brackets(text: str) -> str:
@@ -68,7 +61,7 @@ def _without_brackets(text: str) -> str:
 
 def _joined_by_commas(answer: str, entry: Entry) -> str:
     """Write the solutions of an equation as numbers that are joined by commas."""
-    if len(answer) > MAX_CHARS or not any(map(str.isdigit, answer)):
+    if len(answer) > _MAX_CHARS or not any(map(str.isdigit, answer)):
         return answer
     variable = str(entry.get("metadata", {}).get("variable", ""))
     text = answer.replace("$", "").strip()
@@ -90,25 +83,21 @@ def _joined_by_commas(answer: str, entry: Entry) -> str:
     return ", ".join(solutions)
 
 
-def _has_a_root_of_zero(entry: Entry) -> bool:
-    return 0.0 in entry["metadata"]["real_solutions"]
-
-
 RULES = TaskRules(
     "polynomial_equations",
     notation=_joined_by_commas,
     fix=ScorerFix(
         scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
-        fault="Ignores pieces that are no number: `3.0, or 4.0` scores 1.0, and"
-        " any text where there is no solution.",
-        proof=_more_solutions,
+        fault="Ignores pieces that are no number: `3.0, or 4.0` scores 1.0,"
+        " and any text where there is no solution.",
+        proof=lambda entry: f"{entry['answer']}, or 4, or 5",
         proof_scores=0.9,
         score=_solutions,
     ),
     item_checks=(
         seldom(
             "equation has the root 0",
-            _has_a_root_of_zero,
+            lambda entry: 0.0 in entry["metadata"]["real_solutions"],
             one_in=8,  # `0` scored 0.30 to 0.69
         ),
     ),

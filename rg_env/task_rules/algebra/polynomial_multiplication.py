@@ -1,14 +1,13 @@
 """polynomial_multiplication: a product as a sum.
 
-The scorer is given only what an answer by hand can contain: nothing left to multiply,
-no function that makes the computer algebra system do the work, no comment and no second
-expression behind `or`. That is about what an answer scores; keeping text away from the
-parser is the guard's work.
+The fix is about what an answer by hand can contain; keeping text away from the parser
+is the guard's work.
 """
 
 from __future__ import annotations
 
 import re
+import string
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
@@ -18,7 +17,7 @@ _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
 _PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
 _NUMBER_TIMES_SUM = re.compile(r"-?\d+\*\(([^()]+)\)")
 _BOUNDS = ExpressionBounds(
-    names=frozenset("abcdefghijklmnopqrstuvwxyz") | frozenset("XYZ"),
+    names=frozenset(string.ascii_lowercase + "XYZ"),
     powers=True,
     max_chars=8_000,
     max_digits=120,
@@ -29,10 +28,7 @@ _BOUNDS = ExpressionBounds(
 
 
 def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score polynomial_multiplication: a sum, nothing left to multiply.
-
-    A number may stand before it, as in `2*(x + 3)`, if the question has no such sum.
-    """
+    """Score a sum; `2*(x + 3)` is one too, if the question has no such sum."""
     if answer == entry["answer"]:
         return library(answer)
     has_words = any(len(name) > 1 for name in _NAME.findall(answer))
@@ -46,10 +42,6 @@ def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> fl
     return 0.0 if undone else library(answer)
 
 
-def _gold_or_another(entry: Entry) -> str:
-    return f"{entry['answer']} or 0"
-
-
 RULES = TaskRules(
     "polynomial_multiplication",
     guard=expression_guard(
@@ -60,8 +52,7 @@ RULES = TaskRules(
         scorer_sha256="5d0893d7e0fabb2e8cf0e6cc82fc3f5bbaaee2d02b73d56e08246d8c395f0752",
         fault="A second expression behind `or`, a comment, `expand(...)` and"
         " undone products score 1.0.",
-        proof=_gold_or_another,
-        proof_scores=1.0,
+        proof=lambda entry: f"{entry['answer']} or 0",
         score=_expanded_polynomial,
     ),
 )

@@ -11,7 +11,6 @@ _TOKENS = re.compile(r"(?:[AB]#|#[AB])+")
 
 
 def _with_spaces(answer: str, entry: Entry) -> str:
-    """Write the tokens of an A::B program with spaces."""
     text = plain(answer).replace(r"\#", "#")
     found = read_sequence(text, _TOKENS)
     if found is None:

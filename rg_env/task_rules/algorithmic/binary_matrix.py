@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rg_env.task_rules.reading.grids import WHOLE, grid_of
 from rg_env.task_rules.reading.lists import literal_guard
-from rg_env.task_rules.rules import OtherScore, TaskRules
+from rg_env.task_rules.rules import A_LIST, TaskRules
 
 RULES = TaskRules(
     "binary_matrix",
@@ -13,11 +13,5 @@ RULES = TaskRules(
         "rows of numbers, plain or as lists; 20,000 characters at the top level",
     ),
     notation=grid_of(WHOLE),
-    other_scores=(
-        OtherScore(
-            "the right answer as a Python list",
-            "a part",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(A_LIST,),
 )

@@ -7,16 +7,15 @@ import re
 from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import Entry, LevelRepair, TaskRules
 
+_MAX_CHARS = 2_000
 _PUNCTUATION = re.compile(r"[.,;:!?]+(?=\s|$)")
 
 
 def _letters_and_spaces(answer: str, entry: Entry) -> str:
     """Take off the case and the punctuation, of which the encrypted text has none."""
-    bare = _PUNCTUATION.sub("", answer) if len(answer) < MAX_CHARS else answer
+    bare = _PUNCTUATION.sub("", answer) if len(answer) < _MAX_CHARS else answer
     return in_any_case(bare, entry)
 
-
-MAX_CHARS = 2_000
 
 RULES = TaskRules(
     "caesar_cipher",

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.reading.lists import read_pairs
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
-
-READABLE = 0.01
-"""The library's score of a wrong answer that it can read."""
+from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix, TaskRules
 
 _LETTER_AND_DIGIT = re.compile(
     r"([A-Z])\s*(?:=|:|\u2192|\bis\b)\s*([0-9])(?!\w|\.[0-9])"
@@ -16,7 +13,6 @@ _LETTER_AND_DIGIT = re.compile(
 
 
 def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score cryptarithm: of two digits for a letter, the library takes the last."""
     letters = [pair.partition("=")[0].strip() for pair in answer.split(",")]
     value = library(answer)
     return value if len(set(letters)) == len(letters) else min(READABLE, value)
@@ -29,7 +25,6 @@ def _other_digits_first(entry: Entry) -> str:
 
 
 def _in_pairs(answer: str, entry: Entry) -> str:
-    """Write what each letter stands for as `A=1,B=2`."""
     pairs = read_pairs(answer, _LETTER_AND_DIGIT, numbered=True)
     if pairs is None:
         return answer
@@ -43,7 +38,6 @@ RULES = TaskRules(
         scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
         fault="Of two digits for one letter, takes the last.",
         proof=_other_digits_first,
-        proof_scores=1.0,
         score=_each_letter_once,
     ),
 )

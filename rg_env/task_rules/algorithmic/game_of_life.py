@@ -20,7 +20,6 @@ from rg_env.task_rules.rules import (
 
 
 def _board(text: str) -> list[list[Any]] | None:
-    """Read a board as JSON; None where it is no list of lists."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):
@@ -35,7 +34,7 @@ def _cells(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
 
 
 def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score game_of_life by its living cells, which are few.
+    """Score a board by its living cells, which are few.
 
     The library's score is the share of right cells, 0.95 for an empty board. It stays
     where living cells overlap (right / living in either board) by half or more, and
@@ -46,25 +45,23 @@ def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
     if rows is None or gold_rows is None:
         return 0.0
     cells, gold = _cells(rows), _cells(gold_rows)
-    right = len([at for at, cell in gold.items() if cells.get(at) == cell])
+    right: int = sum(cells.get(at) == cell for at, cell in gold.items())
     value = min(library(answer), right / len(gold.keys() | cells.keys()))
     living = {at for at, cell in gold.items() if cell == 1}
     if not living:
         return value
     # Anything but 0 is a claim that the cell lives, also where it is no number.
     claimed = {at for at, cell in cells.items() if cell != 0}
-    found = len([at for at in claimed & living if cells[at] == 1])
+    found: int = sum(cells[at] == 1 for at in claimed & living)
     return min(value, max(0.0, 4 * found / len(living | claimed) - 1))
 
 
 def _three_boards(entry: Entry) -> str:
-    """Return the right board with two wrong ones below it."""
     rows = json.loads(entry["answer"])
     return json.dumps(rows + 2 * [[1 - cell for cell in row] for row in rows])
 
 
 def _as_json(answer: str, entry: Entry) -> str:
-    """Write a board of game_of_life as JSON without spaces."""
     rows = read_grid(answer, BIT, compact=True)
     if rows is None:
         return answer
@@ -72,7 +69,6 @@ def _as_json(answer: str, entry: Entry) -> str:
 
 
 def _ends_as_it_began(entry: Entry) -> bool:
-    """Say whether a game of life ends with no cell or with its first board."""
     gold: str = entry["answer"]
     return "1" not in gold or gold in entry["question"].replace("\n ", "")
 
@@ -88,24 +84,15 @@ def _faster_evolve2d(own: Any) -> Callable[..., Any]:
     life_rule = importlib.import_module("cellpylib").game_of_life_rule
 
     def evolve2d(
-        cellular_automaton: Any,
-        timesteps: Any,
-        apply_rule: Any,
-        r: int = 1,
-        neighbourhood: str = "Moore",
-        memoize: bool | str = False,
+        boards: Any, timesteps: Any, apply_rule: Any, *more: Any, **options: Any
     ) -> Any:
-        is_life = apply_rule is life_rule and (r, neighbourhood) == (1, "Moore")
-        if not is_life or callable(timesteps):
-            return own(
-                cellular_automaton, timesteps, apply_rule, r, neighbourhood, memoize
-            )
-        boards = [cellular_automaton]
-        board = cellular_automaton[-1]
+        of_life = apply_rule is life_rule and not more and options.keys() <= {"memoize"}
+        if not of_life or callable(timesteps):
+            return own(boards, timesteps, apply_rule, *more, **options)
+        made = [boards]
         for _ in range(1, timesteps):
-            board = _next_board(board)
-            boards.append(board[np.newaxis])
-        return np.concatenate(boards, axis=0)
+            made.append(_next_board(made[-1][-1])[np.newaxis])
+        return np.concatenate(made, axis=0)
 
     return evolve2d
 
@@ -127,7 +114,6 @@ RULES = TaskRules(
         scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
         fault="An empty board scores 0.9 and more; rows below the board are ignored.",
         proof=_three_boards,
-        proof_scores=1.0,
         score=_living_cells,
     ),
     item_checks=(

@@ -15,12 +15,7 @@ from rg_env.task_rules.rules import (
 
 
 def _halts(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score game_of_life_halting by the word, which the library does not read."""
     return float(is_wrapper(answer.lower(), entry["answer"].lower()))
-
-
-def _other_word(entry: Entry) -> str:
-    return "False" if entry["answer"] == "True" else "True"
 
 
 RULES = TaskRules(
@@ -29,8 +24,7 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="d194de0097bee9d5ebedd3a868b08fddeca9857377c55e50d6e35de001ecf8a6",
         fault="Any text scores 1.0, because bool() of any text is true.",
-        proof=_other_word,
-        proof_scores=1.0,
+        proof=lambda entry: "False" if entry["answer"] == "True" else "True",
         score=_halts,
     ),
     item_checks=(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from math import comb
-from typing import Any
 
 from rg_env.task_rules.reading.lists import read_pairs
+from rg_env.task_rules.reading.values import once_each
 from rg_env.task_rules.rules import (
+    READABLE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -16,9 +17,6 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
-
-READABLE = 0.01
-"""The library's score of a wrong answer that it can read."""
 
 MOST_COLORED = 0.2
 """Of graphs with so many edges, the share that the colors in turn may be right for."""
@@ -30,21 +28,12 @@ _VERTEX_AND_COLOR = re.compile(
 )
 
 
-def _colors(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a JSON object of which every name is given once."""
-    built = dict(pairs)
-    if len(built) != len(pairs):
-        raise ValueError("a vertex is colored twice")
-    return built
-
-
 def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score graph_color: a color for each vertex and for nothing else."""
     value = library(answer)
     if value <= READABLE:
         return value
     try:
-        colors = json.loads(answer, object_pairs_hook=_colors)
+        colors = json.loads(answer, object_pairs_hook=once_each)
     except ValueError:
         return READABLE
     vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}
@@ -59,7 +48,6 @@ def _other_colors_first(entry: Entry) -> str:
 
 
 def _as_json(answer: str, entry: Entry) -> str:
-    """Write the color of each vertex as JSON."""
     pairs = read_pairs(answer, _VERTEX_AND_COLOR, numbered=False)
     if pairs is None:
         return answer
@@ -88,7 +76,6 @@ RULES = TaskRules(
         scorer_sha256="9155b74dca15d8afe830da8fdcf145b5a343e46647b91624261a1d68cd7a448a",
         fault="Of two colors for one vertex, takes the last.",
         proof=_other_colors_first,
-        proof_scores=1.0,
         score=_each_vertex_once,
     ),
     item_checks=(

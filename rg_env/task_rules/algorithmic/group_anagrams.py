@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines
+from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.grids import read_any_rows
 from rg_env.task_rules.rules import Entry, FasterFunction, OtherScore, TaskRules
 
@@ -31,24 +32,20 @@ class _Group(msgspec.Struct):
     words: msgspec.Raw
 
 
-def make_init(own: Any) -> Callable[..., None]:
-    """Return GroupAnagramsDataset's `__init__`; the library's parses 2 MB a level."""
-    library = own.__globals__
+@functools.cache
+def anagrams(path: Path) -> JsonLines:
+    """Return the groups of words in the library's file, of 2 MB."""
+    decode = msgspec.json.Decoder(_Group).decode
+    return JsonLines(
+        bytes(decode(line).words) for line in path.read_bytes().splitlines()
+    )
 
-    @functools.cache
-    def groups() -> JsonLines:
-        path = library["get_data_file_path"]("anagrams.jsonl")
-        decode = msgspec.json.Decoder(_Group).decode
-        lines = path.read_bytes().splitlines()
-        return JsonLines(bytes(decode(line).words) for line in lines)
 
-    def init(dataset: Any, config: Any) -> None:
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
-        dataset.anagrams = groups()
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    dataset.anagrams = anagrams(library["get_data_file_path"]("anagrams.jsonl"))
 
-    return init
 
+BARE_LISTS = OtherScore("the right lists without the brackets around them", "nothing")
 
 RULES = TaskRules(
     "group_anagrams",
@@ -58,14 +55,8 @@ RULES = TaskRules(
             "reasoning_gym.algorithmic.group_anagrams",
             "GroupAnagramsDataset.__init__",
             "63cdcae81b4d8e91",
-            make_init,
+            init_that(_fill),
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "the right lists without the brackets around them",
-            "nothing",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(BARE_LISTS,),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from rg_env.task_rules.reading.moves import moves_of
+from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of
 from rg_env.task_rules.rules import (
+    READABLE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -14,9 +15,6 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
-
-READABLE = 0.01
-"""The library's score of a wrong answer that it can read."""
 
 _JUG_MOVE = re.compile(r"(?:fill|empty) [A-Z]|pour [A-Z]->[A-Z]")
 _WRITTEN_MOVE = re.compile(
@@ -28,7 +26,6 @@ _WRITTEN_MOVE = re.compile(
 
 
 def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score jugs: a list of moves, and nothing behind a move."""
     value = library(answer)
     if value <= READABLE:
         return value
@@ -51,12 +48,11 @@ def _jug_move(move: re.Match[str]) -> str:
 
 RULES = TaskRules(
     "jugs",
-    notation=moves_of(_WRITTEN_MOVE, _jug_move, json.dumps),
+    notation=list_of(_WRITTEN_MOVE, json.dumps, BETWEEN_MOVES, _jug_move),
     fix=ScorerFix(
         scorer_sha256="c012156723d643fa58eb8a1a41cd4b2698aefba5ba955f8912cef11f2c7f86e8",
         fault="Whatever follows a move is ignored.",
         proof=_or_another_move,
-        proof_scores=1.0,
         score=_moves_of_jugs,
     ),
     item_checks=(

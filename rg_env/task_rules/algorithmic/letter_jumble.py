@@ -7,7 +7,7 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score letter_jumble word by word, surplus words and lost capitals included.
+    """Score word by word, surplus words and lost capitals included.
 
     It may begin with a capital, as any sentence. A title's capitals on every word cost
     one word: the words are right, and only how they are written is not.
@@ -24,18 +24,13 @@ def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
     return less_surplus(library(answer), surplus + other_case, len(gold))
 
 
-def _doubled_words(entry: Entry) -> str:
-    gold: str = entry["answer"]
-    return gold + " zz" * len(gold.split())
-
-
 RULES = TaskRules(
     "letter_jumble",
     notation=list_of(WORD, " ".join),
     fix=ScorerFix(
         scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
         fault="Words behind the last right one and capitals are ignored.",
-        proof=_doubled_words,
+        proof=lambda entry: entry["answer"] + " zz" * len(entry["answer"].split()),
         proof_scores=0.99,
         score=_words,
     ),

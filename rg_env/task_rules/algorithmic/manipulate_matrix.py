@@ -13,7 +13,6 @@ def _rows(text: str) -> str:
 
 
 def _matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score manipulate_matrix: credit for the matrix inside talk only."""
     gold = entry["answer"].strip()
     if _rows(answer).strip() == gold or is_wrapper(_rows(answer), gold):
         return library(answer)

@@ -6,11 +6,10 @@ import re
 from collections import Counter
 from decimal import Decimal
 
-from rg_env.task_rules.reading.lists import in_quotes, list_of, or_empty
+from rg_env.task_rules.reading.lists import in_quotes, list_of
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?![\w])")
-
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?!\w)")
 _PLAIN = re.compile(rf"\['{_NUMBER.pattern}'(?:, '{_NUMBER.pattern}')*\]")
 
 
@@ -20,7 +19,7 @@ def _keeps_another_notation(entry: Entry) -> bool:
     return bool(Counter(metadata["result"]) - Counter(metadata["original_numbers"]))
 
 
-_LISTED = or_empty(list_of(_NUMBER, in_quotes))
+_LISTED = list_of(_NUMBER, in_quotes, may_be_empty=True)
 
 
 def _values(text: str) -> list[Decimal]:

@@ -15,21 +15,17 @@ from rg_env.task_rules.rules import (
 )
 
 
+def _values(text: str) -> list[float]:
+    return [float(number) for number in json.loads(text.replace("'", '"'))]
+
+
 def _numbers(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score number_sorting: the numbers of the question, not others near them."""
     value = library(answer)
-    if value == 0.0:
-        return value
-    given, gold = (
-        [float(number) for number in json.loads(text.replace("'", '"'))]
-        for text in (answer, entry["answer"])
-    )
-    return value if given == gold else 0.0
+    return value if value and _values(answer) == _values(entry["answer"]) else 0.0
 
 
 def _shifted_numbers(entry: Entry) -> str:
-    gold = json.loads(entry["answer"].replace("'", '"'))
-    return json.dumps([float(number) + 0.75 for number in gold])
+    return json.dumps([number + 0.75 for number in _values(entry["answer"])])
 
 
 def _strings_in_brackets(answer: str, entry: Entry) -> str:
@@ -48,14 +44,14 @@ RULES = TaskRules(
         scorer_sha256="3f7732ea4cbf05a9c0902407457e283937adbbf14b0bb5b212540b7455c9fb06",
         fault="Sorted numbers within 1 of the right ones score 1.0, and so does NaN.",
         proof=_shifted_numbers,
-        proof_scores=1.0,
         score=_numbers,
     ),
     other_scores=(
         OtherScore(
             "right order, -92.85 where the right answer has -92.8",
             "1.0",
-            "Within 1 of a number is no copy of it.",
+            "Within 1 of each number is no copy of it; the items of this version show"
+            " the numbers as they are to be returned.",
         ),
     ),
 )

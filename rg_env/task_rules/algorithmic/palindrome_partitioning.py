@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rg_env.task_rules.algorithmic.group_anagrams import lists_of_words
+from rg_env.task_rules.algorithmic.group_anagrams import BARE_LISTS, lists_of_words
 from rg_env.task_rules.common_answers import seldom
-from rg_env.task_rules.rules import OtherScore, TaskRules
+from rg_env.task_rules.rules import TaskRules
 
 RULES = TaskRules(
     "palindrome_partitioning",
@@ -16,11 +16,5 @@ RULES = TaskRules(
             one_in=2,
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "the right lists without the brackets around them",
-            "nothing",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(BARE_LISTS,),
 )

@@ -15,7 +15,7 @@ FLOAT_ERROR = 1e-6
 
 
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score pool_matrix: correct to two decimals, and nothing hides behind a `#`.
+    """Score a matrix that is correct to two decimals; nothing hides behind a `#`.
 
     A number with more decimals is correct to as many. A column may be written as a row.
     """
@@ -40,18 +40,13 @@ def _is_pooled(written: str, right: float) -> bool:
     return abs(float(written) - right) <= 0.5 * 10.0**-decimals + FLOAT_ERROR
 
 
-def _wrong_comment(entry: Entry) -> str:
-    return f"{entry['answer']} # or 7"
-
-
 RULES = TaskRules(
     "pool_matrix",
     notation=grid_of(DECIMAL),
     fix=ScorerFix(
         scorer_sha256="b84c32177fc266accab2b9e87cac4fda950e7b9c44b3271f0e0366b68db187e2",
         fault="What follows a `#` is ignored, and numbers wrong by 1 % score 1.0.",
-        proof=_wrong_comment,
-        proof_scores=1.0,
+        proof=lambda entry: f"{entry['answer']} # or 7",
         score=_pooled,
     ),
     item_checks=(

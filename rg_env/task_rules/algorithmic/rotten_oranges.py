@@ -9,8 +9,6 @@ from rg_env.task_rules.rules import TaskRules
 RULES = TaskRules(
     "rotten_oranges",
     notation=as_number,
-    item_checks=(
-        # -1 is right in 38 of 100 at the defaults, 70 at 1.0.
-        seldom_answered({"-1": 5}),
-    ),
+    # -1 is right in 38 of 100 at the defaults, 70 at 1.0.
+    item_checks=(seldom_answered({"-1": 5}),),
 )

@@ -23,20 +23,14 @@ def _as_word(answer: str, entry: Entry) -> str:
 
 
 def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score spell_backward letter by letter, surplus letters included.
+    """Score letter by letter, surplus letters included.
 
-    The word as it stands has the letter in its middle right and every pair that is the
-    same from both ends, 0.38 of words of three letters; so half of the letters score
-    0.
+    The word as it stands has its middle right and every pair that is the same from both
+    ends, 0.38 of words of three letters; so half of the letters score 0.
     """
     gold = entry["answer"]
     surplus = max(0, len(answer) - len(gold))
     return max(0.0, 2 * less_surplus(library(answer), surplus, len(gold)) - 1)
-
-
-def _doubled_letters(entry: Entry) -> str:
-    gold: str = entry["answer"]
-    return gold + "z" * len(gold)
 
 
 RULES = TaskRules(
@@ -44,9 +38,9 @@ RULES = TaskRules(
     notation=of_short_text(_as_word),
     fix=ScorerFix(
         scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
-        fault="Letters behind the last right one are ignored; the sum can exceed"
-        " 1; a word of three letters as it stands scores 0.38.",
-        proof=_doubled_letters,
+        fault="Letters behind the last right one are ignored; the sum can"
+        " exceed 1; a word of three letters as it stands scores 0.38.",
+        proof=lambda entry: entry["answer"] + "z" * len(entry["answer"]),
         proof_scores=0.7,
         score=_letters,
     ),

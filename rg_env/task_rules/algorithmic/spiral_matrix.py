@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from rg_env.task_rules.reading.lists import WHOLE, list_of, literal_guard
-from rg_env.task_rules.rules import OtherScore, TaskRules
+from rg_env.task_rules.rules import A_LIST, TaskRules
 
 RULES = TaskRules(
     "spiral_matrix",
     guard=literal_guard(r"[0-9\s]*", "numbers, plain, with commas or as a list"),
     notation=list_of(WHOLE, " ".join),
-    other_scores=(
-        OtherScore(
-            "the right answer as a Python list",
-            "a part",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(A_LIST,),
 )

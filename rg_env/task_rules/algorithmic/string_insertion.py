@@ -7,14 +7,13 @@ import re
 from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.reading.lists import literal_guard, plain
 from rg_env.task_rules.reading.values import read_list
-from rg_env.task_rules.rules import Entry, OtherScore, TaskRules
+from rg_env.task_rules.rules import A_LIST, Entry, TaskRules
 
 _LETTER = re.compile(r"[A-E]")
 _LETTERS = re.compile(r"[A-E]+")
 
 
 def _as_one_string(answer: str, entry: Entry) -> str:
-    """Write a list of letters as one string."""
     text = plain(answer)
     listed = read_list(text)
     if listed is not None and all(_LETTER.fullmatch(each) for each in listed):
@@ -33,11 +32,5 @@ RULES = TaskRules(
             one_in=50,  # 92 of 100 at the defaults
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "the right answer as a Python list",
-            "a part",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(A_LIST,),
 )

@@ -34,8 +34,7 @@ def counts_of(names: tuple[str, ...]) -> Notation:
         except ValueError:
             named = None
         if isinstance(named, dict) and sorted(named) == sorted(names):
-            counts = [named[name] for name in names]
-            return " ".join(map(str, counts))
+            return " ".join(str(named[name]) for name in names)
         return unnamed(answer, entry)
 
     return notation

@@ -36,7 +36,7 @@ def _single_steps(words: list[str]) -> list[str]:
 
 
 def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score word_ladder: 1, or half of the share of letters brought into place.
+    """Score 1, or half of the share of letters brought into place.
 
     Steps count up to the first that is no word or changes not exactly one letter. Who
     begins elsewhere, gets no nearer or goes on behind the end has nothing.
@@ -102,7 +102,7 @@ def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
     }
 
 
-def make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
+def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
     """Return WordLadderDataset's `_build_word_graph`, whose graphs all levels share.
 
     The library tries 26 letters in each place of each word, for each level again.
@@ -123,8 +123,8 @@ RULES = TaskRules(
     notation=_with_commas,
     fix=ScorerFix(
         scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
-        fault="Scores steps that are no words (one letter after the other: 0.37),"
-        " and not right steps that do not arrive.",
+        fault="Scores steps that are no words (one letter after the other:"
+        " 0.37), and not right steps that do not arrive.",
         proof=_by_way_of_no_word,
         proof_scores=0.5,
         score=_rungs,
@@ -134,14 +134,14 @@ RULES = TaskRules(
             "reasoning_gym.algorithmic.word_ladder",
             "WordLadderDataset._build_word_graph",
             "d644635acd2f5326",
-            make_build_word_graph,
+            _make_build_word_graph,
         ),
     ),
     other_scores=(
         OtherScore(
             "a ladder whose first step is no word",
             "above 0",
-            "What follows a step that is no word does not count.",
+            "What follows a step that is no word is not looked at.",
         ),
     ),
 )

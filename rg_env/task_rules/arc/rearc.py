@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from rg_env.task_rules.arc.arc_agi import board_and_another, score_board
+from rg_env.task_rules.arc.arc_agi import board_fix
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
-from rg_env.task_rules.rules import ItemCheck, ScorerFix, TaskRules
+from rg_env.task_rules.rules import ItemCheck, TaskRules
 
 RULES = TaskRules(
     "rearc",
     notation=grid_of(DIGIT, compact=True),
-    fix=ScorerFix(
-        scorer_sha256="02467a410400d76e8720efca4f3378d9a7c3bccd6e4113a5136cce63f12bd740",
-        fault="Ignores any line that begins with `Shape: `, also another board.",
-        proof=board_and_another,
-        proof_scores=1.0,
-        score=score_board,
-    ),
+    fix=board_fix("02467a410400d76e8720efca4f3378d9a7c3bccd6e4113a5136cce63f12bd740"),
     item_checks=(
         ItemCheck(
             "output is the input",

@@ -8,7 +8,7 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _decimal(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score chain_sum and products: a number, or a wrapper of it.
+    """Score a number, or a wrapper of it.
 
     The library's `compute_decimal_reward` compares as decimals, tolerating a sign,
     zeros and thousands separators, which stays. Only its fallback, credit for an answer
@@ -21,14 +21,10 @@ def _decimal(answer: str, entry: Entry, library: LibraryScore) -> float:
     return 0.0
 
 
-def _longer_number(entry: Entry) -> str:
-    return f"1{entry['answer']}"
-
-
 DECIMAL_FIX = ScorerFix(
     scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
     fault="Scores a longer number that contains the right one, by its length.",
-    proof=_longer_number,
+    proof=lambda entry: f"1{entry['answer']}",
     proof_scores=0.5,
     score=_decimal,
 )

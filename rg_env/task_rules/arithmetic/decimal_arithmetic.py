@@ -7,16 +7,13 @@ import re
 
 from rg_env.task_rules.reading.numbers import same_number, written_plainly
 from rg_env.task_rules.reading.sums import exact_value
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
-
-NEARLY = 0.4
-"""Score of a number that the library's tolerance takes for the right one."""
+from rg_env.task_rules.rules import NEARLY, Entry, LibraryScore, ScorerFix, TaskRules
 
 _DIGITS_ASKED_FOR = re.compile(r"maximum of (\d{1,2}) significant digits")
 
 
 def _rounded_as_asked(question: str) -> decimal.Decimal | None:
-    """Work out the question and round once, at the end, as it says."""
+    """Work out a question and round once, at the end, as it says."""
     asked = _DIGITS_ASKED_FOR.search(question)
     exact = exact_value(question.rpartition("\n")[2].partition("=")[0])
     if asked is None or exact is None:
@@ -28,7 +25,7 @@ def _rounded_as_asked(question: str) -> decimal.Decimal | None:
 
 
 def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score decimal_arithmetic: in all digits that the question asks for.
+    """Score a number in all digits that its question asks for.
 
     The library rounds after every operation, so in one item of 16 its own last digits
     are not those of the question; both are right there.
@@ -41,7 +38,6 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _in_the_fourth_place(entry: Entry) -> str:
-    """Return a number that is off by less than the library's tolerance."""
     return str(decimal.Decimal(entry["answer"]) + decimal.Decimal("0.0009"))
 
 
@@ -52,7 +48,6 @@ RULES = TaskRules(
         scorer_sha256="ae3b745c4d0dbb0829785cd0bde50b2733d3d048309a1186185d5d4a0617d404",
         fault="Numbers within 0.001 score 1.0 where 12 digits are required.",
         proof=_in_the_fourth_place,
-        proof_scores=1.0,
         score=_all_digits,
     ),
 )

@@ -11,7 +11,6 @@ _LATEX_FRACTION = re.compile(r"\\d?frac\{\d+\}\{\d+\}", re.IGNORECASE)
 
 
 def _fraction(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score fraction_simplification: nothing may follow a LaTeX fraction."""
     if "frac" in answer.lower():
         bare = "".join(answer.split()).strip("$.")
         return library(answer) if _LATEX_FRACTION.fullmatch(bare) else 0.0
@@ -19,12 +18,9 @@ def _fraction(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _two_fractions(entry: Entry) -> str:
-    parts = entry["metadata"]
-    numerator, denominator = (
-        parts["simplified_numerator"],
-        parts["simplified_denominator"],
-    )
-    return rf"\frac{{{numerator}}}{{{denominator}}} or \frac{{{denominator}}}{{7}}"
+    metadata = entry["metadata"]
+    top, bottom = (metadata[f"simplified_{x}"] for x in ("numerator", "denominator"))
+    return rf"\frac{{{top}}}{{{bottom}}} or \frac{{{bottom}}}{{7}}"
 
 
 RULES = TaskRules(
@@ -34,7 +30,6 @@ RULES = TaskRules(
         scorer_sha256="aa013e4952b0d79b9b896b0d46db0ab3ee6888e85c8df21a283d4efb0a3f823f",
         fault="Whatever follows a LaTeX fraction is ignored, also a second one.",
         proof=_two_fractions,
-        proof_scores=1.0,
         score=_fraction,
     ),
 )

@@ -4,50 +4,37 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import as_number, read_number
+from rg_env.task_rules.reading.numbers import with_unit
 from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
+_PERCENT = re.compile("%|percent")
 _DOLLARS = re.compile(r"^\\?\$\s?(?=[\d.])|(?<=\d)\s*(?:dollars?|USD)$")
 
 
-def _as_money(answer: str, entry: Entry) -> str:
-    """Write the right number, also of dollars, as the right answer."""
-    bare = _DOLLARS.sub("", answer)
-    return as_number(bare if read_number(bare) else answer, entry)
-
-
 def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score gsm_symbolic: a number counts with its sign and if there is no other.
+    """Score a number with its sign, if there is no other.
 
     Where the right number is negative the library scores 0, and this 1.0.
     """
     asked = entry.get("question", "").rpartition("?")[0].rpartition(". ")[2]
-    bare = answer
-    if re.search("%|percent", asked):
-        bare = re.sub("%|percent", " ", answer)
+    bare = _PERCENT.sub(" ", answer) if _PERCENT.search(asked) else answer
     number = _FIRST_NUMBER.search(bare)
-    if number is None or not is_wrapper(bare, number.group(), asked):
+    if number is None or not is_wrapper(bare, number[0], asked):
         return 0.0
-    if number.group().startswith("-"):
-        return float(float(number.group()) == float(entry["answer"]))
+    if number[0].startswith("-"):
+        return float(float(number[0]) == float(entry["answer"]))
     return library(answer)
-
-
-def _with_a_sign(entry: Entry) -> str:
-    return f"-{entry['answer']}"  # right where gold is negative: 1 in 200
 
 
 RULES = TaskRules(
     "gsm_symbolic",
-    notation=of_short_text(_as_money),
+    notation=with_unit(_DOLLARS),
     fix=ScorerFix(
         scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
         fault="Takes the first number without its sign and ignores what follows.",
-        proof=_with_a_sign,
-        proof_scores=1.0,
+        proof=lambda entry: f"-{entry['answer']}",  # right if it is negative: 1 in 200
         score=_only_number,
     ),
     fixed_level=(

@@ -6,6 +6,7 @@ import decimal
 
 from rg_env.task_rules.reading.numbers import written_plainly
 from rg_env.task_rules.rules import (
+    NEARLY,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -13,9 +14,6 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
-
-NEARLY = 0.4
-"""Score of a number that the library's tolerance takes for the right one."""
 
 NOISE = 1e-6
 """Of candidates that have nine digits before the point."""
@@ -25,7 +23,7 @@ SAME_NUMBER = 1e-5
 
 
 def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score number_format: the right candidate of the question, and no other.
+    """Score the right candidate of the question, and no other.
 
     The library's numbers have noise in their last digits, which not all that is shown
     of them has: `940803934.563` for 940803934.5630001.
@@ -55,7 +53,6 @@ RULES = TaskRules(
         scorer_sha256="661dda4216e791dfc785767b986aab4a537cd34bf7f6f724e826160f9384a856",
         fault="Any number within 0.01 of the right candidate scores 1.0.",
         proof=_beside_the_candidate,
-        proof_scores=1.0,
         score=_candidate,
     ),
     item_checks=(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.reading.sums import without_side
 from rg_env.task_rules.rules import (
+    NO_ANSWER,
     Entry,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -27,7 +28,7 @@ _FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*[{(]?\s*(\d{1,2})\s*[)}]?)?
 
 
 def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score prime_factorization by the splits made, where the product is right.
+    """Score by the splits made, where the product is right.
 
     The library's 0.5 stays where one split is missing. With more missing it is their
     share of 0.5, so that halving every number scores little; a factor of 1 scores 0.
@@ -38,15 +39,10 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not 0.05 < value < 1.0:
         return value
     factors = [int(factor) for factor in answer.split(TIMES) if factor.strip()]
-    made = len(factors) - 1
-    wanted = entry["answer"].count(TIMES)
+    made, wanted = len(factors) - 1, entry["answer"].count(TIMES)
     if made < 1 or min(factors) < 2:
         return 0.0
     return value if made == wanted - 1 else value * made / wanted
-
-
-def _one_times_gold(entry: Entry) -> str:
-    return f"1 {TIMES} {entry['answer']}"
 
 
 def _one_by_one(answer: str, entry: Entry) -> str:
@@ -54,12 +50,8 @@ def _one_by_one(answer: str, entry: Entry) -> str:
     if len(answer) > MAX_CHARS:
         return answer
     text = _POWERS_ABOVE.sub(lambda found: "^" + found[0].translate(_RAISED), answer)
-    text = text.replace("**", "^")
-    sides = [side.strip() for side in text.split("=")]
     number = str(entry.get("metadata", {}).get("number", ""))
-    if len(sides) == 2 and number in sides:
-        text = sides[sides[0] == number]
-    text = text.strip("[](){} \n")
+    text = without_side(text.replace("**", "^"), number).strip("[](){} \n")
     if "^" in text and not text.endswith(tuple("0123456789")):
         text += "}"
     factors: list[str] = []
@@ -77,15 +69,9 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="The number of the question as its only factor scores 0.5.",
-        proof=_one_times_gold,
+        proof=lambda entry: f"1 {TIMES} {entry['answer']}",
         proof_scores=0.5,
         score=_factors,
     ),
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

@@ -29,7 +29,6 @@ _WRITTEN_CLOCK = re.compile(
 
 
 def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score time_intervals: one interval and nothing else, and near the right one."""
     kind = entry["metadata"]["task_type"]
     form = _DAYS_AND_CLOCK
     if kind == "date":
@@ -51,7 +50,7 @@ def _far_interval(entry: Entry) -> str:
 
 
 def _as_days_and_clock(answer: str, entry: Entry) -> str:
-    """Write a span of time as `D days` and a clock, whichever of the two it has."""
+    """Write a span as `D days` and a clock, whichever of the two it has."""
     kind = str(entry.get("metadata", {}).get("task_type", ""))
     if kind.startswith("time"):
         clock = _WRITTEN_CLOCK.fullmatch(answer)
@@ -70,8 +69,8 @@ RULES = TaskRules(
     notation=of_short_text(_as_days_and_clock),
     fix=ScorerFix(
         scorer_sha256="1ae24e969375fd66478c6046c7d4c7353da9c7955273617a594f925d149bb361",
-        fault="The middle of the range scores 0.75 on average; what follows the"
-        " first interval is ignored.",
+        fault="The middle of the range scores 0.75 on average; what follows"
+        " the first interval is ignored.",
         proof=_far_interval,
         proof_scores=0.6,
         score=_interval,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import gzip
+import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rg_env.task_rules.faster_functions import JsonLines
+from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.talk import is_talk, is_wrapper
-from rg_env.task_rules.reading.values import read_value
+from rg_env.task_rules.reading.values import once_each, read_value
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -30,19 +32,12 @@ MAX_WORK = 2_000_000
 MAX_DEPTH = 8
 USUAL_GOLD_WEIGHT = 1_000
 _WEIGHT_OF_A_NODE = 8
-_OPENING, _CLOSING = frozenset("[{"), frozenset("]}")
 
 
 def _depth(text: str) -> int:
     """Return the deepest nesting of brackets, those inside strings included."""
-    depth = deepest = 0
-    for char in text:
-        if char in _OPENING:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char in _CLOSING:
-            depth -= 1
-    return deepest
+    steps = ((char in "[{") - (char in "]}") for char in text)
+    return max(itertools.accumulate(steps, initial=0))
 
 
 def _weight(text: str) -> int:
@@ -106,16 +101,7 @@ Behind twice the length (and a little) nothing is similar, and the comparison is
 _FENCE = re.compile(r"```(?:json|python)?")
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a JSON object of which no name is given twice."""
-    built = dict(pairs)
-    if len(built) != len(pairs):
-        raise ValueError("a name is given twice")
-    return built
-
-
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a JSON value with the path to each."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _numbers(part, f"{path}/{name}")
@@ -127,7 +113,6 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _share_of_right_signs(value: Any, gold: Any) -> float:
-    """Return the share of the numbers of `value` that have the sign of the gold one."""
     signs = {path: number < 0 for path, number in _numbers(gold)}
     found = [(path, number < 0) for path, number in _numbers(value)]
     right = sum(signs.get(path, sign) == sign for path, sign in found)
@@ -135,7 +120,7 @@ def _share_of_right_signs(value: Any, gold: Any) -> float:
 
 
 def _object_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score codeio: one object, each name once, nothing but talk around it.
+    """Score one object, each name once, with nothing but talk around it.
 
     The library's similarity compares numbers without their signs, so it is scored in
     proportion to the numbers with the right sign.
@@ -149,7 +134,7 @@ def _object_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
     if too_long or not is_talk(around):
         return 0.0
     try:
-        value = json.loads(answer[start:end], object_pairs_hook=_once_each)
+        value = json.loads(answer[start:end], object_pairs_hook=once_each)
         share = _share_of_right_signs(value, json.loads(gold))
     except (ValueError, RecursionError):
         return library(answer) if is_wrapper(answer, gold) else 0.0
@@ -169,29 +154,20 @@ class _Program(msgspec.Struct):
     difficulty: Any = -1
 
 
-def make_init(own: Any) -> Callable[..., None]:
-    """Return CodeIODataset's `__init__`; the library's parses all programs a level."""
-    library = own.__globals__
+@functools.cache
+def _programs(path: Path) -> list[bytes]:
+    return gzip.decompress(path.read_bytes()).splitlines()
 
-    @functools.cache
-    def programs() -> list[bytes]:
-        path = library["get_data_file_path"]("codeio.jsonl.gz")
-        return gzip.decompress(path.read_bytes()).splitlines()
 
-    def init(dataset: Any, config: Any) -> None:
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
-        decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
-        of_level = [
-            line
-            for line in programs()
-            if wanted is None or decode(line).difficulty == wanted
-        ]
-        if not of_level:
-            raise ValueError(f"no program of the file has the difficulty {wanted}")
-        type(dataset)._jsonl_data = JsonLines(of_level)
-
-    return init
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    """Fill a dataset as the library's `__init__`, which parses all programs a level."""
+    decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
+    of_level = _programs(library["get_data_file_path"]("codeio.jsonl.gz"))
+    if wanted is not None:
+        of_level = [line for line in of_level if decode(line).difficulty == wanted]
+    if not of_level:
+        raise ValueError(f"no program of the file has the difficulty {wanted}")
+    type(dataset)._jsonl_data = JsonLines(of_level)
 
 
 RULES = TaskRules(
@@ -208,7 +184,7 @@ RULES = TaskRules(
             "reasoning_gym.code.codeio",
             "CodeIODataset.__init__",
             "fe84df45919155cd",
-            make_init,
+            init_that(_fill),
         ),
     ),
     fix=ScorerFix(

@@ -6,6 +6,7 @@ brings to the front and to the right are not the same.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
@@ -17,7 +18,7 @@ _CYCLES = {
     "left": ("left", "bottom", "right", "top"),
     "right": ("right", "bottom", "left", "top"),
 }
-_HALF_TURNS = ("front", "left")
+_HALF_TURNS = (("front", "front"), ("left", "left"))
 
 Cube = tuple[str, ...]
 """The color of each side, in the order of `SIDES`."""
@@ -36,30 +37,18 @@ def possible_colors(
 ) -> set[str]:
     """Return the colors that a side can have in the end.
 
-    Args:
-        colors: Side to its color in the beginning.
-        to_the_top: The side that each turn brings to the top, in order.
-        side: The side that is asked for.
+    Each turn brings a side to the top; `colors` are those of the beginning.
     """
     cubes = {tuple(colors[place] for place in SIDES)}
     for brought in to_the_top:
-        if brought == "bottom":
-            cubes = {
-                _turned(_turned(cube, way), way)
-                for cube in cubes
-                for way in _HALF_TURNS
-            }
-        else:
-            cubes = {_turned(cube, brought) for cube in cubes}
+        ways = _HALF_TURNS if brought == "bottom" else ((brought,),)
+        cubes = {functools.reduce(_turned, way, cube) for cube in cubes for way in ways}
     return {cube[SIDES.index(side)] for cube in cubes}
 
 
 def _turns_either_way(entry: Entry) -> bool:
-    metadata = entry["metadata"]
-    colors = possible_colors(
-        metadata["initial_state"], metadata["rotations"], metadata["target_side"]
-    )
-    return len(colors) > 1
+    names = ("initial_state", "rotations", "target_side")
+    return len(possible_colors(*(entry["metadata"][name] for name in names))) > 1
 
 
 RULES = TaskRules(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from rg_env.task_rules.algorithmic.group_anagrams import anagrams
+from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -18,7 +19,7 @@ from rg_env.task_rules.rules import (
 
 
 def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score figlet_font: one word, spaced out or not, and no longer than the right one.
+    """Score one word, spaced out or not, and no longer than the right one.
 
     Letters behind the right word cost what they would be of the whole.
     """
@@ -29,35 +30,21 @@ def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer) / max(1.0, too_long)
 
 
-class _Group(msgspec.Struct):
-    words: list[str]
+@functools.cache
+def _all_words(path: Path) -> list[str]:
+    return [word for group in anagrams(path) for word in group]
 
 
-def make_init(own: Any) -> Callable[..., None]:
-    """Return FigletFontDataset's `__init__`; the library's parses 2 MB a level."""
-    library = own.__globals__
-
-    @functools.cache
-    def all_words() -> list[str]:
-        path = library["get_data_file_path"]("anagrams.jsonl")
-        groups = map(
-            msgspec.json.Decoder(_Group).decode, path.read_bytes().splitlines()
-        )
-        return [word for group in groups for word in group.words]
-
-    def init(dataset: Any, config: Any) -> None:
-        lengths = range(config.min_word_len, config.max_word_len + 1)
-        dataset.words = [word for word in all_words() if len(word) in lengths]
-        if not dataset.words:
-            raise ValueError("no word of the file has a length in the range")
-        dataset._prompt_templates = [
-            "What word does this say?\n\n{figlet_render}",
-            "Please read the following figlet font:\n\n{figlet_render}",
-        ]
-        begin = library["ProceduralDataset"].__init__
-        begin(dataset, config=config, seed=config.seed, size=config.size)
-
-    return init
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    lengths = range(config.min_word_len, config.max_word_len + 1)
+    words = _all_words(library["get_data_file_path"]("anagrams.jsonl"))
+    dataset.words = [word for word in words if len(word) in lengths]
+    if not dataset.words:
+        raise ValueError("no word of the file has a length in the range")
+    dataset._prompt_templates = [
+        "What word does this say?\n\n{figlet_render}",
+        "Please read the following figlet font:\n\n{figlet_render}",
+    ]
 
 
 RULES = TaskRules(
@@ -74,7 +61,7 @@ RULES = TaskRules(
             "reasoning_gym.cognition.figlet_fonts",
             "FigletFontDataset.__init__",
             "e632e55cd4484594",
-            make_init,
+            init_that(_fill),
         ),
     ),
 )

@@ -11,14 +11,13 @@ from rg_env.task_rules.rules import Entry, LevelRepair, TaskRules
 _SIGN_OF_EMOJI = re.compile("[\u2705\u274c\u2714\u2716]")
 
 
-def emoji(answer: str, entry: Entry) -> str:
-    """Write a grid of emoji without anything between them."""
+def _without_gaps(answer: str, entry: Entry) -> str:
     rows = read_grid(answer.replace("\ufe0f", ""), _SIGN_OF_EMOJI, compact=True)
     return answer if rows is None else "\n".join("".join(row) for row in rows)
 
 
 def is_filled_by_one_sign(entry: Entry) -> bool:
-    """Say whether the commoner sign of a modulo grid is right in all of its blanks."""
+    """Say whether the commoner sign of a grid is right in all of its blanks."""
     grid: str = entry["question"].partition("\n\n")[2]
     common = max("✅❌", key=grid.count)
     return bool(grid.replace("❔", common).strip() == entry["answer"].strip())
@@ -26,7 +25,7 @@ def is_filled_by_one_sign(entry: Entry) -> bool:
 
 RULES = TaskRules(
     "modulo_grid",
-    notation=emoji,
+    notation=_without_gaps,
     item_checks=(
         seldom(
             "blanks all hold the sign that is the commoner in its grid",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rg_env.task_rules.common_answers import seldom
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import Entry, TaskRules
 
@@ -15,7 +14,7 @@ def _repeats_one_of_the_last_two(entry: Entry) -> bool:
 
 RULES = TaskRules(
     "number_sequence",
-    notation=of_short_text(as_number),
+    notation=as_number,
     item_checks=(
         seldom(
             "next number is one of the last two",

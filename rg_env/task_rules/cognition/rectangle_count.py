@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
@@ -69,14 +68,7 @@ def _outlines(cells: int, stride: int, column: int) -> Iterator[int]:
 
 
 def _shows_one_count(once: int, twice: int, stride: int, column: int) -> bool:
-    """Say whether all ways to draw a part have one number of rectangles.
-
-    Args:
-        once: Its cells.
-        twice: Those of them that are drawn twice.
-        stride: As in `_outlines`.
-        column: As in `_outlines`.
-    """
+    """Say whether all ways to draw a part, cells once and twice, have one number."""
     counts = set[int]()
     waiting = [(once, twice, 0)]
     for _ in range(MAX_STEPS):
@@ -97,8 +89,7 @@ def _shows_one_count(once: int, twice: int, stride: int, column: int) -> bool:
 def may_show_another_count(puzzle: str) -> bool:
     """Say whether not one number of rectangles alone is sure to draw a grid.
 
-    Args:
-        puzzle: Rows of ` `, `#` and, where two are drawn, `█`.
+    Its rows are of ` `, `#` and, where two are drawn, `█`.
     """
     rows = puzzle.rstrip("\n").split("\n")
     stride = len(rows[0]) + 1
@@ -112,7 +103,7 @@ def may_show_another_count(puzzle: str) -> bool:
 
 
 def _right_count(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score rectangle_count: a count that is nearly right is wrong.
+    """Score a count; one that is nearly right is wrong.
 
     The library gives 0.64 for one too many or too few, 0.16 for four, so that a number
     from the middle scores 0.45 at the defaults and 0.67 where there are 5 at most.
@@ -121,18 +112,14 @@ def _right_count(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if value == 1.0 else 0.0
 
 
-def _one_too_many(entry: Entry) -> str:
-    return str(int(entry["answer"]) + 1)
-
-
 RULES = TaskRules(
     "rectangle_count",
-    notation=of_short_text(as_number),
+    notation=as_number,
     fix=ScorerFix(
         scorer_sha256="419a82adc99f105123f8472bbd6a261aa1704e3d51ae9b3e292da37260a71601",
         fault="Scores a count that is off by up to four: one from the middle"
         " scores 0.45.",
-        proof=_one_too_many,
+        proof=lambda entry: str(int(entry["answer"]) + 1),
         proof_scores=0.6,
         score=_right_count,
     ),

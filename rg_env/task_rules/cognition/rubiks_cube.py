@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.moves import moves_of, repetitions
+from rg_env.task_rules.reading.lists import list_of, repetitions
 from rg_env.task_rules.rules import (
+    NO_ANSWER,
     Entry,
     Guard,
     LevelRepair,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -24,24 +24,28 @@ _WRITTEN_TURN = re.compile(
     r"[0-9]*[LRUDBFMESXYZxyz]w?[0-9]?(?:['\u2018\u2019\u2032`\u00b4])?[0-9]?"
 )
 _PRIMES = re.compile("[\u2018\u2019\u2032`\u00b4]")
-_TURN_OF_LAYERS = re.compile(r"([12])([LRUDBF])(w?)('?)")
+_TURN_OF_LAYERS = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
 _BETWEEN_TURNS = re.compile(r"(?:[\s,;()\u2192\"\u201c\u201d]|\.(?=\s|$))*")
 
 
+def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
+    """Write a turn of the first or second layer without a number in front."""
+    if layer == 1:
+        return [f"{face}{prime}"]
+    both, back = f"{face}w{prime}", "" if prime else "'"
+    return [both] if wide else [both, f"{face}{back}"]
+
+
 def _turn(move: re.Match[str]) -> str:
-    """Write a turn without a number in front: `2R` is `Rw R'`."""
+    """Write a turn: `2R` is `Rw R'`."""
     turn = _PRIMES.sub("'", move[0])
     match = _TURN_OF_LAYERS.fullmatch(turn)
-    if match is None:
+    if match is None or match[1] not in ("1", "2"):
         return turn.upper() if turn[0] in "xyz" else turn
-    layer, face, wide, prime = match.groups()
-    if layer == "1":
-        return f"{face}{prime}"
-    both, back = f"{face}w{prime}", "" if prime else "'"
-    return both if wide else f"{both} {face}{back}"
+    return " ".join(_without_number(int(match[1]), *match.group(2, 3, 4)))
 
 
-MAX_TURNS = 2_000
+_MAX_TURNS = 2_000
 _REPEATED = re.compile(r"([^\d]*)(\d*)")
 
 
@@ -52,45 +56,31 @@ def _too_many_turns(answer: str, gold: str | None) -> str | None:
     turns = repetitions(numbers, max_digits=2)
     if turns is None:
         return "a move is repeated too often"
-    return f"more than {MAX_TURNS} moves" if turns > MAX_TURNS else None
+    return f"more than {_MAX_TURNS} moves" if turns > _MAX_TURNS else None
 
 
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 
 
 def _every_turn(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score rubiks_cube if the library makes every turn: nothing is passed over."""
     return library(answer) if all(map(_TURN.fullmatch, answer.split())) else 0.0
-
-
-_MOVE = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
 
 
 def _undone(move: str) -> list[str] | None:
     """Return the moves that undo one, None where no numberless move reaches it."""
-    match = _MOVE.fullmatch(move)
+    match = _TURN_OF_LAYERS.fullmatch(move)
     if match is None:
         return None
     number, face, wide, prime = match.groups()
     layer = int(number) if number else 1 + bool(wide)
-    back, forth = ("", "'") if prime else ("'", "")
-    if layer == 1:
-        return [face + back]
-    if layer == 2:
-        both = f"{face}w{back}"
-        return [both] if wide else [both, face + forth]
-    return None
+    back = "" if prime else "'"
+    return _without_number(layer, face, wide, back) if layer in (1, 2) else None
 
 
 def unscramble(moves: str) -> str | None:
-    """Return the answer that undoes a scramble.
+    """Return the answer that undoes a scramble such as "R 2U' Lw".
 
-    Args:
-        moves: In Singmaster notation with spaces between, e.g. "R 2U' Lw".
-
-    Returns:
-        An answer of the same form without leading numbers; None where a move turns a
-        layer deeper than the second.
+    It has no leading numbers; None where a move turns a layer deeper than the second.
     """
     undone: list[str] = []
     for move in reversed(moves.split()):
@@ -114,12 +104,11 @@ RULES = TaskRules(
         "moves in words; the solver's own solutions have up to 200",
         _too_many_turns,
     ),
-    notation=moves_of(_WRITTEN_TURN, _turn, " ".join, _BETWEEN_TURNS),
+    notation=list_of(_WRITTEN_TURN, " ".join, _BETWEEN_TURNS, _turn),
     fix=ScorerFix(
         scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",
         fault="Ignores numbers that stand alone and turns like `2R` and `U2'`.",
         proof=lambda entry: f"{entry['metadata']['example_correct_answer']} 42",
-        proof_scores=1.0,
         score=_every_turn,
     ),
     level_repair=LevelRepair(
@@ -129,11 +118,5 @@ RULES = TaskRules(
         " task takes 6 at most",
     ),
     solution=_of_cube,
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

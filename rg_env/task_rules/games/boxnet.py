@@ -10,10 +10,10 @@ counts only where all boxes are brought home.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 from rg_env.task_rules.reading.lists import plain
@@ -28,36 +28,34 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-READABLE = 0.05
+NOTHING_CARRIED = 0.05
 """What the library gives for a plan that brings no box to its target."""
 
-Squares = dict[str, list[str]]
-"""Name of a square ("0.5_1.5") to the boxes and targets in it."""
+Place = tuple[float, float]
+Squares = dict[Place | None, list[str]]
+"""The boxes and targets of each square."""
 
 _COORDINATE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _MOVE = re.compile(r"move\(([^,()]*),\s([^()]*)\)\s*")
 
 
-def _place(text: str) -> tuple[float, float] | None:
-    """Return the two coordinates in a text, None where there are not two."""
+def _place(text: str) -> Place | None:
     found = _COORDINATE.findall(text)
     return (float(found[0]), float(found[1])) if len(found) == 2 else None
 
 
-def _square_name(place: tuple[float, float]) -> str:
-    return f"{place[0]}_{place[1]}"
-
-
-def _move_box(
-    squares: Squares, place: tuple[float, float], box: str, to: tuple[float, float]
-) -> bool:
+def _move_box(squares: Squares, place: Place, box: str, to: Place) -> bool:
     """Carry a box to an adjacent square; return whether that was possible."""
     distances = sorted((abs(place[0] - to[0]), abs(place[1] - to[1])))
-    if distances != [0.0, 1.0] or _square_name(to) not in squares:
+    if distances != [0.0, 1.0] or to not in squares:
         return False
-    squares[_square_name(place)].remove(box)
-    squares[_square_name(to)].append(box)
+    squares[place].remove(box)
+    squares[to].append(box)
     return True
+
+
+def _target(box: str) -> str:
+    return f"target_{box[4:]}"
 
 
 def _act(squares: Squares, agent: str, action: Any) -> bool:
@@ -65,26 +63,22 @@ def _act(squares: Squares, agent: str, action: Any) -> bool:
     place, move = _place(agent), isinstance(action, str) and _MOVE.fullmatch(action)
     if place is None or not move:
         return False
-    here, (box, goal) = squares.get(_square_name(place), []), move.groups()
+    here, (box, goal) = squares.get(place, []), move.groups()
     if box not in here or not box.startswith("box_"):
         return False
     if "square" in goal:
         to = _place(goal)
         return to is not None and _move_box(squares, place, box, to)
-    if goal != f"target_{box[4:]}" or goal not in here:
+    if goal != _target(box) or goal not in here:
         return False
     here.remove(box)
     here.remove(goal)
     return True
 
 
-def _actions(plan: Any) -> Iterator[tuple[str, Any] | None]:
-    """Yield agent and action in their order, None where there should be one.
-
-    Args:
-        plan: Parsed JSON in which objects are tuples of pairs.
-    """
-    for step in plan if isinstance(plan, list) else [None]:
+def _actions(plan: list[Any]) -> Iterator[tuple[str, Any] | None]:
+    """Yield agent and action in their order, None where there should be one."""
+    for step in plan:
         if not isinstance(step, tuple):
             yield None
             continue
@@ -95,19 +89,12 @@ def _actions(plan: Any) -> Iterator[tuple[str, Any] | None]:
             agents.add(place)
 
 
-def _count_boxes(squares: Squares) -> int:
-    return sum(item.startswith("box_") for items in squares.values() for item in items)
+def _boxes(*squares: list[str]) -> list[str]:
+    things = itertools.chain(*squares)
+    return [thing for thing in things if thing.startswith("box_")]
 
 
-def _count_boxes_at_home(squares: Squares) -> int:
-    return sum(
-        item.startswith("box_") and f"target_{item[4:]}" in items
-        for items in squares.values()
-        for item in items
-    )
-
-
-def score_box_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a plan by the boxes it carries home and the share of its possible actions.
 
     The library's scorer is not asked: it may raise.
@@ -116,26 +103,30 @@ def score_box_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
         plan = json.loads(answer, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return 0.0
+    if not isinstance(plan, list):
+        return 0.0
     initial = entry["metadata"]["initial_state"]
-    squares = {name: list(items) for name, items in initial.items()}
+    squares = {_place(name): list(things) for name, things in initial.items()}
     possible = [
         action is not None and _act(squares, *action) for action in _actions(plan)
     ]
-    if not isinstance(plan, list):
-        return 0.0
-    left = _count_boxes(squares)
-    to_carry = _count_boxes(initial) - _count_boxes_at_home(initial)
+    left = len(_boxes(*squares.values()))
+    to_carry = sum(
+        _target(box) not in things
+        for things in initial.values()
+        for box in _boxes(things)
+    )
     share = sum(possible) / len(possible) if possible else 0.0
     carried = (to_carry - left) / max(1, to_carry) if left else 1.0
-    return max(READABLE, carried * share)
+    return max(NOTHING_CARRIED, carried * share)
 
 
-def agent_at(place: tuple[float, float]) -> str:
+def agent_at(place: Place) -> str:
     """Return the name that the question gives to the agent of a square."""
     return f"Agent[{place[0]}, {place[1]}]"
 
 
-def blind_plan(entry: Entry) -> str:
+def _blind_plan(entry: Entry) -> str:
     """Return the plan that sweeps every box of the grid along a path and back."""
     rows, columns = entry["metadata"]["row_num"], entry["metadata"]["column_num"]
     path = [
@@ -143,23 +134,21 @@ def blind_plan(entry: Entry) -> str:
         for row in range(rows)
         for column in range(columns)
     ]
-    squares = entry["metadata"]["initial_state"].values()
-    boxes = sorted({i for items in squares for i in items if i.startswith("box_")})
     steps = []
-    for box in boxes:
-        steps.append({agent_at(path[0]): f"move({box}, target_{box[4:]})"})
-        for place, to in pairwise(path + path[-2::-1]):
+    for box in sorted(set(_boxes(*entry["metadata"]["initial_state"].values()))):
+        home = f"move({box}, {_target(box)})"
+        steps.append({agent_at(path[0]): home})
+        for place, to in itertools.pairwise(path + path[-2::-1]):
             move = f"move({box}, square[{to[0]}, {to[1]}])"
-            steps.append({agent_at(place): move})
-            steps.append({agent_at(to): f"move({box}, target_{box[4:]})"})
+            steps += [{agent_at(place): move}, {agent_at(to): home}]
     return json.dumps(steps)
 
 
 _BOX_MOVE = re.compile(r"\s*move\s*\(\s*(\w+)\s*,\s*([^(),]*(?:,[^(),]*)?)\)\s*")
 
 
-def box_plan(answer: str, entry: Entry) -> str:
-    """Write a plan of boxnet as JSON, one space behind the comma of a move."""
+def _as_json(answer: str, entry: Entry) -> str:
+    """Write a plan as JSON, one space behind the comma of a move."""
     try:
         steps = read_value(plain(answer))
     except ValueError:
@@ -176,7 +165,7 @@ def _box_move(action: Any) -> Any:
     return action if match is None else f"move({match[1]}, {match[2].strip()})"
 
 
-SAFE_CHARS = 2_000
+_SAFE_CHARS = 2_000
 """A text up to this length holds no string worth a look."""
 
 MAX_STRING_CHARS = 200
@@ -187,7 +176,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
     The library's expression for `move(box, place)` is quadratic in one string.
     """
-    if len(answer) <= SAFE_CHARS:
+    if len(answer) <= _SAFE_CHARS:
         return None
     if "\\" in answer:
         return "a backslash in a long plan"
@@ -200,17 +189,14 @@ MOST_IN_PLACE = 1 / 3
 """The share of the boxes that may stand at their targets from the beginning."""
 
 
-def boxes_stand_at_targets(entry: Entry) -> bool:
-    """Say whether too many boxes of boxnet need no way."""
+def _stand_at_targets(entry: Entry) -> bool:
     squares = entry["metadata"]["initial_state"].values()
-    boxes = [thing for things in squares for thing in things if thing[:4] == "box_"]
     in_place = sum(
-        min(things.count(box), things.count(f"target_{box[4:]}"))
+        min(things.count(box), things.count(_target(box)))
         for things in squares
-        for box in set(things)
-        if box[:4] == "box_"
+        for box in set(_boxes(things))
     )
-    return bool(in_place > MOST_IN_PLACE * len(boxes))
+    return bool(in_place > MOST_IN_PLACE * len(_boxes(*squares)))
 
 
 RULES = TaskRules(
@@ -220,20 +206,19 @@ RULES = TaskRules(
         "JSON: move(box_blue, square[0.5, 1.5]) by agent",
         _too_costly,
     ),
-    notation=box_plan,
+    notation=_as_json,
     fix=ScorerFix(
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault="Passes over impossible actions, so that one sweep solves every"
-        " item of a size; scores boxes that start at their targets; raises"
-        " where a box would leave the grid.",
-        proof=blind_plan,
-        proof_scores=1.0,
-        score=score_box_plan,
+        " item of a size; scores boxes that start at their targets;"
+        " raises where a box would leave the grid.",
+        proof=_blind_plan,
+        score=_score_plan,
     ),
     item_checks=(
         ItemCheck(
             "boxes stand at their targets, more than one in three of them",
-            boxes_stand_at_targets,
+            _stand_at_targets,
             answer_stands=True,
         ),
     ),

@@ -13,52 +13,15 @@ from operator import add, floordiv, mul, sub, truediv
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.reading.expressions import ExpressionBounds, why_not_expression
-from rg_env.task_rules.reading.sums import as_sum, read_sum
+from rg_env.task_rules.reading.expressions import expression_guard
+from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, score_sum
 from rg_env.task_rules.rules import (
+    NO_ANSWER,
     Entry,
     FasterFunction,
-    FixedScore,
-    Guard,
-    LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
-
-# The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
-_BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
-
-
-def sum_guard(admitted: str) -> Guard:
-    """Return the guard of sums in the four operations."""
-    return Guard(
-        "sympy's parse_expr, which is eval; exact constants",
-        admitted,
-        lambda answer, gold: why_not_expression(answer, _BOUNDS),
-        evaluates=True,
-    )
-
-
-READABLE = 0.05
-"""The most the library gives for a sum that is wrong."""
-
-UNREADABLE = 0.01
-"""What the library gives for a text that is no sum."""
-
-
-def score_of_sum(target_of: Callable[[Entry], int]) -> FixedScore:
-    """Return the score of a sum that must use the entry's numbers, each once."""
-
-    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
-        found = read_sum(answer)
-        if found is None:
-            return UNREADABLE
-        used_right = found.numbers == sorted(entry["metadata"]["numbers"])
-        solved = used_right and found.value == target_of(entry)
-        return library(answer) if solved else min(READABLE, library(answer))
-
-    return score
 
 
 def _numbers_in_comment(entry: Entry) -> str:
@@ -73,12 +36,8 @@ def _numbers_in_comment(entry: Entry) -> str:
 MAX_TRIES = 100
 """Expressions of countdown that the library draws before it gives up."""
 
-_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": add,
-    "-": sub,
-    "*": mul,
-    "/": truediv,
-}
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]]
+_OPERATIONS = {"+": add, "-": sub, "*": mul, "/": truediv}
 
 
 class Expression:
@@ -125,60 +84,48 @@ class Expression:
         return formula
 
 
-def make_generate_expression(own: Any) -> Callable[..., tuple[str, list[int], int]]:
-    """Return countdown's `_generate_expression`."""
-    symbols = symbols_named("x_0:{}")
-
-    def generate(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
-        config = dataset.config
-        count = rng.randint(config.min_numbers, config.max_numbers)
-        for _ in range(MAX_TRIES):
-            expression = Expression(rng, config, count)
-            if config.min_target <= expression.value <= config.max_target:
-                named, numbers = symbols(count), expression.numbers
-                text = str(expression.formula(named))
-                # From the last on, so that x_1 is not found in x_10.
-                for symbol, number in reversed(list(zip(named, numbers, strict=True))):
-                    text = text.replace(str(symbol), str(number))
-                return text, numbers, expression.value
-        raise ValueError(f"{MAX_TRIES} expressions have values out of bounds")
-
-    return generate
+def symbols(pattern: str, count: int) -> Any:
+    """Return so many symbols of sympy's with names in a pattern."""
+    return importlib.import_module("sympy").symbols(pattern.format(count))
 
 
-def symbols_named(names: str) -> Callable[[int], Sequence[Any]]:
-    """Return what makes so many symbols with names in a pattern of sympy's."""
-    sympy = importlib.import_module("sympy")
-    return lambda count: sympy.symbols(names.format(count))
+def _generate_expression(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
+    config = dataset.config
+    count = rng.randint(config.min_numbers, config.max_numbers)
+    for _ in range(MAX_TRIES):
+        expression = Expression(rng, config, count)
+        if config.min_target <= expression.value <= config.max_target:
+            named, numbers = symbols("x_0:{}", count), expression.numbers
+            text = str(expression.formula(named))
+            # From the last on, so that x_1 is not found in x_10.
+            for symbol, number in reversed(list(zip(named, numbers, strict=True))):
+                text = text.replace(str(symbol), str(number))
+            return text, numbers, expression.value
+    raise ValueError(f"{MAX_TRIES} expressions have values out of bounds")
 
 
 _LIBRARY = "reasoning_gym.games.countdown"
 _DRAW = f"{_LIBRARY}:CountdownDataset._generate_candidate_expression"
 RULES = TaskRules(
     "countdown",
-    guard=sum_guard("whole numbers, + - * / ( ); up to 84 characters and 15 numbers"),
+    guard=expression_guard(
+        SUM_BOUNDS, "whole numbers, + - * / ( ); up to 84 characters and 15 numbers"
+    ),
     notation=as_sum,
     fix=ScorerFix(
         scorer_sha256="5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
         fault="Finds the numbers also in a comment, in a decimal and behind a letter.",
         proof=_numbers_in_comment,
-        proof_scores=1.0,
-        score=score_of_sum(lambda entry: entry["metadata"]["target"]),
+        score=score_sum,
     ),
     faster=(
         FasterFunction(
             _LIBRARY,
             "CountdownDataset._generate_expression",
             "055d9935e2756578",
-            make_generate_expression,
+            lambda own: _generate_expression,
             {_DRAW: "e15d0363f37087c3"},
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
 from rg_env.task_rules.reading.grids import DIGIT, read_grid
 from rg_env.task_rules.reading.number_grids import number_grid_fix
-from rg_env.task_rules.rules import (
-    Entry,
-    FasterFunction,
-    OtherScore,
-    TaskRules,
-)
+from rg_env.task_rules.rules import Entry, FasterFunction, OtherScore, TaskRules
 
 _BESIDE_NUMBERS = re.compile("[<>\u2227\u2228^v]")
 _UPRIGHT = {"^": "\u2227", "v": "\u2228"}
 
 
 def _as_drawn(answer: str, entry: Entry) -> str:
-    """Write a grid of futoshiki as the puzzle is drawn.
+    """Write a grid as the puzzle is drawn.
 
     The rules between its numbers may be left out, all of them or none.
     """
@@ -70,12 +66,12 @@ class _Counter:
                     self._put((row, column), 1 << (value - 1))
                 else:
                     self._empty.append((row, column))
-        self._below: dict[Cell, list[Cell]] = {}
-        self._above: dict[Cell, list[Cell]] = {}
+        self._below: dict[Cell, list[Cell]] = defaultdict(list)
+        self._above: dict[Cell, list[Cell]] = defaultdict(list)
         for (first, second), sign in constraints.items():
             less, more = (first, second) if sign == "<" else (second, first)
-            self._below.setdefault(more, []).append(less)
-            self._above.setdefault(less, []).append(more)
+            self._below[more].append(less)
+            self._above[less].append(more)
 
     def _put(self, cell: Cell, value: int) -> None:
         self._value[cell] = value
@@ -90,14 +86,12 @@ class _Counter:
     def _choices(self, cell: Cell) -> int:
         row, column = cell
         free = self._all_values & ~(self._in_row[row] | self._in_column[column])
-        for other in self._below.get(cell, ()):
-            value = self._value.get(other)
-            if value is not None:
-                free &= ~(2 * value - 1)
-        for other in self._above.get(cell, ()):
-            value = self._value.get(other)
-            if value is not None:
-                free &= value - 1
+        for other in self._below[cell]:
+            if other in self._value:
+                free &= ~(2 * self._value[other] - 1)
+        for other in self._above[cell]:
+            if other in self._value:
+                free &= self._value[other] - 1
         return free
 
     def count(self, enough: int = 2) -> int:
@@ -123,11 +117,8 @@ class _Counter:
 def _rows(numbers: list[int], above: list[int]) -> Iterator[list[int]]:
     """Yield the orders of some numbers in which none stands below itself.
 
-    They come as `itertools.permutations` has them.
-
-    Args:
-        numbers: What to order, shape (n,).
-        above: The numbers of each column so far, as bits, shape (n,).
+    They come as `itertools.permutations` has them. `above` holds the numbers of each
+    column so far, as bits.
     """
 
     def extended(row: list[int], left: list[int]) -> Iterator[list[int]]:
@@ -141,79 +132,71 @@ def _rows(numbers: list[int], above: list[int]) -> Iterator[list[int]]:
     return extended([], numbers)
 
 
-def make_generate_random_solution(own: Any) -> Callable[[Any, int, Random], Grid]:
-    """Return `_generate_random_solution`."""
+def random_solution(dataset: Any, size: int, rng: Random) -> Grid:
+    """Return a board; it takes the place of `_generate_random_solution`."""
+    grid: Grid = []
+    above = [0] * size
 
-    def generate(dataset: Any, size: int, rng: Random) -> Grid:
-        grid: Grid = []
-        above = [0] * size
+    def flip(row: list[int]) -> None:
+        for column, number in enumerate(row):
+            above[column] ^= 1 << number
 
-        def fill() -> bool:
-            if len(grid) == size:
+    def fill() -> bool:
+        if len(grid) == size:
+            return True
+        numbers = list(range(1, size + 1))
+        rng.shuffle(numbers)
+        for row in _rows(numbers, above):
+            grid.append(row)
+            flip(row)
+            if fill():
                 return True
-            numbers = list(range(1, size + 1))
-            rng.shuffle(numbers)
-            for row in _rows(numbers, above):
-                grid.append(row)
-                _flip(row)
-                if fill():
-                    return True
-                grid.pop()
-                _flip(row)
-            return False
+            grid.pop()
+            flip(row)
+        return False
 
-        def _flip(row: list[int]) -> None:
-            for column, number in enumerate(row):
-                above[column] ^= 1 << number
-
-        if not fill():
-            raise ValueError(f"there is no board of size {size}")
-        return grid
-
-    return generate
+    if not fill():
+        raise ValueError(f"there is no board of size {size}")
+    return grid
 
 
-def make_remove_clues(own: Any) -> Callable[[Any, Grid, Constraints, Random], Grid]:
-    """Return `_remove_clues`.
+def _remove_clues(
+    dataset: Any, grid: Grid, constraints: Constraints, rng: Random
+) -> Grid:
+    """Take clues off a board.
 
     A clue goes if one solution is left and the library's solver finds it; that solver
     gives some puzzles up, so it is asked too.
     """
+    size = len(grid)
+    target = int(FILLED_IN_THE_END * size * size)
+    cells = [(row, column) for row in range(size) for column in range(size)]
+    filled = size * size - sum(row.count(0) for row in grid)
 
-    def remove_clues(
-        dataset: Any, grid: Grid, constraints: Constraints, rng: Random
-    ) -> Grid:
-        size = len(grid)
-        target = int(FILLED_IN_THE_END * size * size)
-        cells = [(row, column) for row in range(size) for column in range(size)]
-        filled = size * size - sum(row.count(0) for row in grid)
+    def is_needed() -> bool:
+        if _Counter(grid, constraints).count() > 1:
+            return True
+        return dataset._solve(copy.deepcopy(grid), constraints) is None
 
-        def is_needed() -> bool:
-            if _Counter(grid, constraints).count() > 1:
-                return True
-            return dataset._solve(copy.deepcopy(grid), constraints) is None
+    def one_pass() -> None:
+        nonlocal filled
+        rng.shuffle(cells)
+        for row, column in cells:
+            if filled <= target:
+                return
+            clue = grid[row][column]
+            if clue == 0:
+                continue
+            grid[row][column] = 0
+            if is_needed():
+                grid[row][column] = clue
+            else:
+                filled -= 1
 
-        def one_pass() -> None:
-            nonlocal filled
-            rng.shuffle(cells)
-            for row, column in cells:
-                if filled <= target:
-                    return
-                clue = grid[row][column]
-                if clue == 0:
-                    continue
-                grid[row][column] = 0
-                if is_needed():
-                    grid[row][column] = clue
-                else:
-                    filled -= 1
-
+    one_pass()
+    if filled > 2 * target:
         one_pass()
-        if filled > 2 * target:
-            one_pass()
-        return grid
-
-    return remove_clues
+    return grid
 
 
 _LIBRARY = "reasoning_gym.games.futoshiki"
@@ -228,20 +211,21 @@ RULES = TaskRules(
             _LIBRARY,
             "FutoshikiDataset._remove_clues",
             "7341e90c862527b4",
-            make_remove_clues,
+            lambda own: _remove_clues,
         ),
         FasterFunction(
             _LIBRARY,
             "FutoshikiDataset._generate_random_solution",
             "737131d3c78962d1",
-            make_generate_random_solution,
+            lambda own: random_solution,
         ),
     ),
     other_scores=(
         OtherScore(
-            "the right board within a sentence, and with every 1 made a 2",
+            "the right board in the midst of a sentence, and the same with every 1 made"
+            " a 2",
             "above 0",
-            "A line of words is no row of the board.",
+            "The board is read cell by cell; a line of words is no row of it.",
         ),
     ),
 )

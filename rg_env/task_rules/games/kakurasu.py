@@ -8,7 +8,6 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _bits_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one grid with nothing but talk beside it."""
     return library(answer) if is_talk_beside(BIT, answer) else 0.0
 
 
@@ -19,7 +18,6 @@ RULES = TaskRules(
         scorer_sha256="d408ee73a6daf81131ab7c2af62a26816e39f43e0e5cc8027d349d2ea03cfb1f",
         fault="Ignores all but the digits 0 and 1, also another answer.",
         proof=lambda entry: f"{entry['answer']} or 2",
-        proof_scores=1.0,
         score=_bits_alone,
     ),
 )

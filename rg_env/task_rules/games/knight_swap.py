@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from rg_env.task_rules.common_answers import seldom_answered
-from rg_env.task_rules.reading.moves import moves_of
+from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -39,62 +38,50 @@ Move = tuple[str, str, str]
 State = tuple[frozenset[str], frozenset[str], str]
 
 
-def make_solve_swap(own: Any) -> Callable[..., list[Move] | None]:
-    """Return `solve_swap`: the same search in the same order, with plain tuples.
+def _solve_swap(
+    board: Board, pieces: Mapping[str, str | None], start_turn: str = "w"
+) -> list[Move] | None:
+    """Search as the library does, in the same order, with plain tuples.
 
     Sets of squares are made as the library makes them, because of several shortest
     solutions it takes the one that their order comes to first.
     """
-
-    def solve_swap(
-        board: Board, pieces: Mapping[str, str | None], start_turn: str = "w"
-    ) -> list[Move] | None:
-        initial_white = frozenset(at for at, piece in pieces.items() if piece == "w")
-        initial_black = frozenset(at for at, piece in pieces.items() if piece == "B")
-        goal = (initial_black, initial_white)
-        start: State = (initial_white, initial_black, start_turn)
-        came_from: dict[State, tuple[State, Move] | None] = {start: None}
-        queue = deque([start])
-        while queue:
-            state = queue.popleft()
-            white, black, turn = state
-            if (white, black) == goal:
-                return _moves_to(state, came_from)
-            is_white = turn == "w"
-            moving = white if is_white else black
-            next_turn = "B" if is_white else "w"
-            for square in moving:
-                for target in board[square]:
-                    if target in white or target in black:
-                        continue
-                    moved = frozenset(target if at == square else at for at in moving)
-                    after: State = (
-                        (moved, black, next_turn)
-                        if is_white
-                        else (white, moved, next_turn)
-                    )
-                    if after not in came_from:
-                        came_from[after] = (state, (turn, square, target))
-                        queue.append(after)
-        return None
-
-    return solve_swap
+    initial_white = frozenset(at for at, piece in pieces.items() if piece == "w")
+    initial_black = frozenset(at for at, piece in pieces.items() if piece == "B")
+    start: State = (initial_white, initial_black, start_turn)
+    came_from: dict[State, tuple[State, Move] | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        white, black, turn = state
+        if (white, black) == (initial_black, initial_white):
+            return _moves_to(state, came_from)
+        is_white = turn == "w"
+        moving = white if is_white else black
+        for square in moving:
+            for target in board[square]:
+                if target in white or target in black:
+                    continue
+                moved = frozenset(target if at == square else at for at in moving)
+                after = (moved, black, "B") if is_white else (white, moved, "w")
+                if after not in came_from:
+                    came_from[after] = (state, (turn, square, target))
+                    queue.append(after)
+    return None
 
 
 def _moves_to(
     state: State, came_from: Mapping[State, tuple[State, Move] | None]
 ) -> list[Move]:
-    moves = []
-    step = came_from[state]
-    while step is not None:
-        before, move = step
-        moves.append(move)
-        step = came_from[before]
-    return moves[::-1]
+    moves: list[Move] = []
+    while step := came_from[state]:
+        state, move = step
+        moves.insert(0, move)
+    return moves
 
 
-_LEAP = {1, 2}
-"""Columns and rows between two squares, in either order."""
+def _is_leap(a: str, b: str) -> bool:
+    return {abs(ord(a[0]) - ord(b[0])), abs(int(a[1:]) - int(b[1:]))} == {1, 2}
 
 
 def _can_be_swapped(entry: Entry) -> bool:
@@ -106,21 +93,14 @@ def _can_be_swapped(entry: Entry) -> bool:
     metadata = entry["metadata"]
     if metadata["is_possible"]:
         return False
-    board = {
-        a: [
-            b
-            for b in metadata["board"]
-            if {abs(ord(a[0]) - ord(b[0])), abs(int(a[1:]) - int(b[1:]))} == _LEAP
-        ]
-        for a in metadata["board"]
-    }
-    solve = make_solve_swap(None)
-    return solve(board, metadata["pieces"], metadata["start_turn"]) is not None
+    squares = metadata["board"]
+    board = {a: [b for b in squares if _is_leap(a, b)] for a in squares}
+    return _solve_swap(board, metadata["pieces"], metadata["start_turn"]) is not None
 
 
 RULES = TaskRules(
     "knight_swap",
-    notation=moves_of(_KNIGHT_MOVE, _knight_move, json.dumps),
+    notation=list_of(_KNIGHT_MOVE, json.dumps, BETWEEN_MOVES, _knight_move),
     item_checks=(
         ItemCheck(
             "answer is that the knights cannot be swapped, and they can",
@@ -142,7 +122,7 @@ RULES = TaskRules(
             "reasoning_gym.games.knight_swap",
             "KnightSwapLogic.solve_swap",
             "c8790a24b325cf2f",
-            make_solve_swap,
+            lambda own: _solve_swap,
         ),
     ),
 )

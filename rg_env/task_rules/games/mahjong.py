@@ -15,9 +15,7 @@ _SEQUENCES = ((-2, -1), (-1, 1), (1, 2))
 def result_of_last_round(rounds: Sequence[Mapping[str, str]]) -> str:
     """Return "Peng", "Chi" or "Pass".
 
-    Args:
-        rounds: Of each the card added (`add`), the card removed (`remove`) and the
-            cards in hand afterwards (`cards`); at least one.
+    A round says what was added and removed, and the cards in hand afterwards.
     """
     last = rounds[-1]
     added = last["add"]
@@ -40,9 +38,6 @@ RULES = TaskRules(
     "mahjong_puzzle",
     notation=in_any_case,
     item_checks=(
-        ItemCheck(
-            "answer is not the result of its last round",
-            _is_another_round,
-        ),
+        ItemCheck("answer is not the result of its last round", _is_another_round),
     ),
 )

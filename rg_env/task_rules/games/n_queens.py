@@ -8,26 +8,22 @@ writes to: an item's puzzle is a copy.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from rg_env.task_rules.reading.grids import read_grid, with_spaces
-from rg_env.task_rules.reading.lists import why_not_list
+from rg_env.task_rules.reading.lists import literal_guard
 from rg_env.task_rules.rules import (
+    A_LIST,
     Entry,
     FasterFunction,
-    Guard,
     LevelRepair,
-    OtherScore,
     TaskRules,
 )
 
-_ROWS = re.compile(r"[_Q.\s]*")
 _SQUARE = re.compile(r"[_Q]")
 
 
-def queens(answer: str, entry: Entry) -> str:
-    """Write a board of queens with underscores and spaces."""
+def _with_spaces(answer: str, entry: Entry) -> str:
     rows = read_grid(answer.replace(r"\_", "_"), _SQUARE, compact=True)
     return answer if rows is None else with_spaces(rows)
 
@@ -35,45 +31,32 @@ def queens(answer: str, entry: Entry) -> str:
 Board = list[list[str]]
 
 
-def make_get_all_solutions(own: Any) -> Callable[[Any, int], list[Board]]:
-    """Return `_get_all_solutions`, which gives the boards in the library's order."""
+def _all_solutions(dataset: Any, n: int) -> list[Board]:
+    """Return the boards of `_get_all_solutions`, in its order."""
+    empty = ["_"] * n
+    rows = [[*empty[:at], "Q", *empty[at + 1 :]] for at in range(n)]
+    boards = []
 
-    def all_solutions(dataset: Any, n: int) -> list[Board]:
-        empty = ["_"] * n
-        rows = [[*empty[:at], "Q", *empty[at + 1 :]] for at in range(n)]
-        boards = []
+    def place_below(board: Board, taken: int, falling: int, rising: int) -> None:
+        """Place the other queens; the columns that are not free are bits."""
+        if len(board) == n:
+            boards.append(board)
+            return
+        free = ~(taken | falling | rising) & ((1 << n) - 1)
+        while free:
+            bit = free & -free
+            free ^= bit
+            longer = [*board, rows[bit.bit_length() - 1]]
+            place_below(longer, taken | bit, (falling | bit) << 1, (rising | bit) >> 1)
 
-        def place_below(board: Board, taken: int, falling: int, rising: int) -> None:
-            """Place the other queens; the columns that are not free are bits."""
-            if len(board) == n:
-                boards.append(board)
-                return
-            free = ~(taken | falling | rising) & ((1 << n) - 1)
-            while free:
-                bit = free & -free
-                free ^= bit
-                place_below(
-                    [*board, rows[bit.bit_length() - 1]],
-                    taken | bit,
-                    (falling | bit) << 1,
-                    (rising | bit) >> 1,
-                )
-
-        place_below([], 0, 0, 0)
-        return boards
-
-    return all_solutions
+    place_below([], 0, 0, 0)
+    return boards
 
 
 RULES = TaskRules(
     "n_queens",
-    guard=Guard(
-        "eval",
-        "rows of _ and Q, plain or as lists of strings",
-        lambda answer, gold: why_not_list(answer, _ROWS),
-        evaluates=True,
-    ),
-    notation=queens,
+    guard=literal_guard(r"[_Q.\s]*", "rows of _ and Q, plain or as lists of strings"),
+    notation=_with_spaces,
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},
         "a board of 4 has two solutions and one of 6 four, and all queens may be"
@@ -84,14 +67,8 @@ RULES = TaskRules(
             "reasoning_gym.games.n_queens",
             "NQueensDataset._get_all_solutions",
             "f7bf1aaf33f46cf9",
-            make_get_all_solutions,
+            lambda own: _all_solutions,
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "the right answer as a Python list",
-            "a part",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(A_LIST,),
 )

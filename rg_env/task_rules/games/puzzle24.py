@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from rg_env.task_rules.games.countdown import (
-    Expression,
-    score_of_sum,
-    sum_guard,
-    symbols_named,
-)
-from rg_env.task_rules.reading.sums import as_sum
-from rg_env.task_rules.rules import (
-    FasterFunction,
-    OtherScore,
-    ScorerFix,
-    TaskRules,
-)
+from rg_env.task_rules.games.countdown import Expression, symbols
+from rg_env.task_rules.reading.expressions import expression_guard
+from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, score_sum
+from rg_env.task_rules.rules import NO_ANSWER, FasterFunction, ScorerFix, TaskRules
 
 
 class _Candidate:
@@ -35,44 +26,31 @@ class _Candidate:
         return str(self._expression.formula(self._symbols))
 
 
-def make_generate_candidate_expression(own: Any) -> Callable[..., tuple[Any, ...]]:
-    """Return puzzle24's `_generate_candidate_expression`."""
-    symbols = symbols_named("x:{}")
-
-    def generate(dataset: Any, rng: Random, num_terms: int) -> tuple[Any, ...]:
-        expression = Expression(rng, dataset.config, num_terms)
-        named = symbols(num_terms)
-        return _Candidate(expression, named), expression.numbers, named
-
-    return generate
+def _generate_candidate(dataset: Any, rng: Random, count: int) -> tuple[Any, ...]:
+    expression = Expression(rng, dataset.config, count)
+    named = symbols("x:{}", count)
+    return _Candidate(expression, named), expression.numbers, named
 
 
 _LIBRARY = "reasoning_gym.games.puzzle24"
 RULES = TaskRules(
     "puzzle24",
-    guard=sum_guard("four whole numbers, + - * / ( )"),
+    guard=expression_guard(SUM_BOUNDS, "four whole numbers, + - * / ( )"),
     notation=as_sum,
     fix=ScorerFix(
         scorer_sha256="85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
         fault="Never compares the numbers used with those given; drops fractions.",
         proof=lambda entry: "1*2*3*4",
-        proof_scores=1.0,
-        score=score_of_sum(lambda entry: 24),
+        score=score_sum,
     ),
     faster=(
         FasterFunction(
             _LIBRARY,
             "Puzzle24Dataset._generate_candidate_expression",
             "585d662564f5cdb9",
-            make_generate_candidate_expression,
+            lambda own: _generate_candidate,
             {f"{_LIBRARY}:Puzzle24Dataset.__getitem__": "46c45afc635fb582"},
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

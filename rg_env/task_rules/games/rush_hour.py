@@ -14,13 +14,14 @@ import random
 import re
 import string
 
-from rg_env.task_rules.reading.moves import moves_of, repetitions
+from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of, repetitions
 from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import (
+    NO_ANSWER,
+    READABLE,
     Entry,
     Guard,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -36,18 +37,13 @@ RED = "A"
 EXIT: list[Cell] = [(2, SIDE - 2), (2, SIDE - 1)]
 """Where the red car has to come."""
 
-UNSOLVED = 0.01
-"""What the library gives for moves that do not free the red car."""
-
 _MOVE = re.compile(r"([A-Z])([+-])([0-9]+)")
 
 
 def read_board(config: str) -> tuple[Cars, set[Cell]]:
-    """Read a board of 36 letters, row by row.
+    """Return the cars and the walls of a board of 36 letters, row by row.
 
-    Returns:
-        The cars by the letter that the question shows (the library gives them letters
-        in their order), and the walls.
+    The letters of the cars are those of the question, which are given in their order.
     """
     by_label: Cars = {}
     for index, label in enumerate(config):
@@ -73,8 +69,7 @@ def _step(cars: Cars, walls: set[Cell], car: str, direction: int) -> bool:
     return True
 
 
-def all_moves_possible(config: str, answer: str) -> bool:
-    """Say whether every move of an answer can be made in full, one after the other."""
+def _all_moves_possible(config: str, answer: str) -> bool:
     cars, walls = read_board(config)
     driven_out = 0
     for car, sign, digits in _MOVE.findall(answer):
@@ -89,16 +84,15 @@ def all_moves_possible(config: str, answer: str) -> bool:
     return driven_out <= len(EXIT)
 
 
-def score_car_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score rush_hour: moves that can be made, and nothing but talk beside them."""
+def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not is_talk_beside(_MOVE, answer):
         return 0.0
-    if not all_moves_possible(entry["metadata"]["board_config"], answer):
-        return UNSOLVED
+    if not _all_moves_possible(entry["metadata"]["board_config"], answer):
+        return READABLE
     return library(answer)
 
 
-def moves_at_random(entry: Entry) -> str:
+def _moves_at_random(entry: Entry) -> str:
     """Return thousands of moves of the item's cars, each sixth one the red car's."""
     cars, _ = read_board(entry["metadata"]["board_config"])
     others, draw = sorted(set(cars) - {"A"}), random.Random(0)
@@ -119,7 +113,7 @@ def _car_move(move: re.Match[str]) -> str:
     return f"{move[1].upper()}{move[2]}{move[3]}"
 
 
-MAX_STEPS = 20_000
+_MAX_STEPS = 20_000
 _STEPS = re.compile(r"[A-Z][+-](\d+)")
 
 
@@ -127,29 +121,20 @@ def _too_many_steps(answer: str, gold: str | None) -> str | None:
     steps = repetitions(_STEPS.findall(answer), max_digits=2)
     if steps is None:
         return "a move is too long"
-    return f"more than {MAX_STEPS} steps" if steps > MAX_STEPS else None
+    return f"more than {_MAX_STEPS} steps" if steps > _MAX_STEPS else None
 
 
 RULES = TaskRules(
     "rush_hour",
     guard=Guard(
-        "A+999999999 moves a car that often",
-        "moves by at most 4",
-        _too_many_steps,
+        "A+999999999 moves a car that often", "moves by at most 4", _too_many_steps
     ),
-    notation=moves_of(_WRITTEN_MOVE, _car_move, " ".join),
+    notation=list_of(_WRITTEN_MOVE, " ".join, BETWEEN_MOVES, _car_move),
     fix=ScorerFix(
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
         fault="Passes over impossible moves: enough random moves free the car.",
-        proof=moves_at_random,
-        proof_scores=1.0,
-        score=score_car_moves,
+        proof=_moves_at_random,
+        score=_score_moves,
     ),
-    other_scores=(
-        OtherScore(
-            "nothing, or a text that is no answer to the task",
-            "0.01",
-            "What cannot be read, or is rejected by a guard, scores 0.",
-        ),
-    ),
+    other_scores=(NO_ANSWER,),
 )

@@ -26,17 +26,15 @@ from rg_env.task_rules.rules import (
 MAX_WALKS = 100
 """A correct answer is one walk, perhaps in lines of some dozen letters."""
 
-_MOVES_AND_ARROWS = re.compile(r"\b[LRUD]+\b|->|→")
 _MOVES = re.compile(r"\b[LRUD]+\b")
+_MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")
 _PARTING = frozenset("\n,;>→-[](){}")
 
 
 def walks_of(moves: Sequence[str], between: Sequence[str]) -> list[str]:
-    """Return the walks that moves make, each as its letters.
+    """Return the walks that moves make, given the text between each two of them.
 
-    Args:
-        moves: One letter each, or pieces of several; at least one.
-        between: The text between each two of them.
+    Moves are letters, or pieces of several; at least one.
     """
     if any(len(move) > 1 for move in moves):
         return list(moves)
@@ -51,8 +49,8 @@ def walks_of(moves: Sequence[str], between: Sequence[str]) -> list[str]:
     return walks
 
 
-def score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score sokoban: moves and otherwise talk, and not one solution beside others."""
+def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score moves and otherwise talk, and not one solution beside others."""
     found = list(_MOVES.finditer(answer))
     if not found or not is_talk_beside(_MOVES_AND_ARROWS, answer):
         return 0.0
@@ -69,8 +67,8 @@ _DIRECTIONS = re.compile(r"up\b|down\b|left\b|right\b|[udlr]+\b", re.IGNORECASE)
 _WORDS = frozenset({"UP", "DOWN", "LEFT", "RIGHT"})
 
 
-def walk(answer: str, entry: Entry) -> str:
-    """Write moves of sokoban as letters; what may be several walks stays apart."""
+def _as_letters(answer: str, entry: Entry) -> str:
+    """Write moves as letters; what may be several walks stays apart."""
     text = plain(answer)
     found = read_sequence(text, _DIRECTIONS, BETWEEN_STEPS)
     if found is None:
@@ -87,13 +85,12 @@ def walk(answer: str, entry: Entry) -> str:
 
 RULES = TaskRules(
     "sokoban",
-    notation=walk,
+    notation=_as_letters,
     fix=ScorerFix(
         scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
         fault="Ignores all but the letters of moves, also another answer.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
-        proof_scores=1.0,
-        score=score_walk,
+        score=_score_walk,
     ),
     level_repair=LevelRepair(
         {0: {"min_boxes": 3, "max_boxes": 4}},

@@ -20,7 +20,6 @@ Matrix = list[list[int]]
 
 
 def _read(answer: str) -> Matrix:
-    """Return the numbers of each line that holds any, as the library reads them."""
     rows = (
         [int(word) for word in line.split() if _SHORT_NUMBER.fullmatch(word)]
         for line in answer.split("\n")
@@ -60,10 +59,9 @@ RULES = TaskRules(
     notation=grid_of(WHOLE),
     fix=ScorerFix(
         scorer_sha256="ef0787e9e16f99d772ab75b517bc09ba26ea096c5d3810abfec6a43b65a20c16",
-        fault="Ignores all but whole numbers, also another answer; knows one of"
-        " several fillings.",
+        fault="Ignores all but whole numbers, also another answer; knows one"
+        " of several fillings.",
         proof=lambda entry: f"{entry['answer']} or 7.5",
-        proof_scores=1.0,
         score=score_filled_matrix,
     ),
     level_repair=LevelRepair(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.moves import moves_of
+from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of
 from rg_env.task_rules.rules import LevelRepair, TaskRules
 
 _DISK_MOVE = re.compile(
@@ -20,9 +20,8 @@ def _disk_move(move: re.Match[str]) -> str:
 
 RULES = TaskRules(
     "tower_of_hanoi",
-    notation=moves_of(_DISK_MOVE, _disk_move, "\n".join),
+    notation=list_of(_DISK_MOVE, "\n".join, BETWEEN_MOVES, _disk_move),
     level_repair=LevelRepair(
-        {0: {"max_disks": 4}},
-        "level 0 has six different questions",
+        {0: {"max_disks": 4}}, "level 0 has six different questions"
     ),
 )

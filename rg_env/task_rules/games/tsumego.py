@@ -23,8 +23,7 @@ _POINT = re.compile(
 )
 
 
-def point(answer: str, entry: Entry) -> str:
-    """Write a point of the board as its letter and number."""
+def _as_point(answer: str, entry: Entry) -> str:
     match = _POINT.fullmatch(answer)
     return f"{match[1].upper()}{match[2]}" if match else answer
 
@@ -37,12 +36,8 @@ Point = tuple[int, int]
 
 def _beside(board: Board, point: Point) -> Iterator[tuple[Point, str]]:
     row, column = point
-    for r, c in (
-        (row - 1, column),
-        (row + 1, column),
-        (row, column - 1),
-        (row, column + 1),
-    ):
+    for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+        r, c = row + down, column + right
         if 0 <= r < len(board) and 0 <= c < len(board[r]):
             yield (r, c), board[r][c]
 
@@ -81,7 +76,6 @@ def stones_captured_at(board: Board) -> Counter[str]:
 
 
 def _one_point(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score tsumego: one point of the board, with nothing but talk around it."""
     gold, found = entry["answer"].strip(), answer.strip().upper()
     if gold in found and found != gold and not is_wrapper(found, gold):
         return 0.0
@@ -103,7 +97,7 @@ def _is_not_the_only_capture(entry: Entry) -> bool:
 
 RULES = TaskRules(
     "tsumego",
-    notation=of_short_text(point),
+    notation=of_short_text(_as_point),
     fix=ScorerFix(
         scorer_sha256="2448df09b429c481456c71b50744f295b742793875b1722206298e908e6aed4c",
         fault="Scores a point whose name contains that of the right one.",
@@ -114,15 +108,8 @@ RULES = TaskRules(
     item_checks=(
         ItemCheck("answer captures nothing", _captures_nothing),
         ItemCheck(
-            "answer is not the only move that captures",
-            _is_not_the_only_capture,
+            "answer is not the only move that captures", _is_not_the_only_capture
         ),
     ),
-    other_scores=(
-        OtherScore(
-            "`move: H5` for H5",
-            "above 0",
-            "It is right once it is normalized.",
-        ),
-    ),
+    other_scores=(OtherScore("`move: H5` for H5", "above 0"),),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.reading.numbers import DEGREES, read_number
+from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix, TaskRules
 
 _WRITTEN_POINT = re.compile(
     r"(?:(?:[A-Z]|[Oo]rthocenter|\(x,\s*y\))\s*(?:=|:|\u2248|\\approx)?\s*)?"
@@ -17,7 +17,6 @@ _COORDINATES = re.compile(
     r"x\s*=\s*(?P<x>[^,;=]{1,60}?)\s*(?:,|;|and|, and)\s*y\s*=\s*(?P<y>[^,;=]{1,60})"
 )
 _LENGTH = re.compile(r"\s*units?$")
-_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _ANGLE_NAME = re.compile(
     r"(?:\u2220|\\angle|angle)?\s*[A-Z]{1,3}\s*(?:=|\u2248|\\approx)\s*"
 )
@@ -33,12 +32,12 @@ def _as_point(answer: str) -> str:
     return f"({x.text}, {y.text})"
 
 
-def as_figure(answer: str, entry: Entry) -> str:
+def _as_figure(answer: str, entry: Entry) -> str:
     """Write a point, an angle or a length as the geometry scorer reads it."""
     kind = entry.get("metadata", {}).get("task_type")
     if kind == "orthocenter":
         return _as_point(answer)
-    shorter = _DEGREES if kind == "angle_measure" else _LENGTH
+    shorter = DEGREES if kind == "angle_measure" else _LENGTH
     bare = _ANGLE_NAME.sub("", answer) if kind == "angle_measure" else answer
     number = read_number(shorter.sub("", bare))
     if number is None or number.bottom is not None:
@@ -55,13 +54,11 @@ _POINT = re.compile(rf"\(?\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)?")
 
 
 def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score advanced_geometry: a point is two numbers, an angle has its sign last."""
+    """Score a point of two numbers, an angle with its sign last, or a length."""
     kind, text = entry["metadata"]["task_type"], answer.strip()
-    if kind == "orthocenter" and not _POINT.fullmatch(text):
-        return min(0.01, library(answer))
-    if kind == "angle_measure" and "°" in text.rstrip("°"):
-        return min(0.01, library(answer))
-    return library(answer)
+    is_more = kind == "orthocenter" and not _POINT.fullmatch(text)
+    is_more |= kind == "angle_measure" and "°" in text.rstrip("°")
+    return min(READABLE, library(answer)) if is_more else library(answer)
 
 
 def _value_and_another(entry: Entry) -> str:
@@ -74,12 +71,11 @@ def _value_and_another(entry: Entry) -> str:
 
 RULES = TaskRules(
     "advanced_geometry",
-    notation=of_short_text(as_figure),
+    notation=of_short_text(_as_figure),
     fix=ScorerFix(
         scorer_sha256="5745a638170fca3871f07f62b22a5500c7d62366f3ece2bd2fe42dccfc4e2683",
         fault="Ignores what follows the first two numbers of a point.",
         proof=_value_and_another,
-        proof_scores=1.0,
         score=_one_value,
     ),
 )

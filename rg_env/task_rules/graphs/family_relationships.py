@@ -24,20 +24,14 @@ def is_parent_in_law(story: str, one: str, other: str) -> bool:
 
 
 def _is_told_as_child(entry: Entry) -> bool:
-    """Say whether who is called a parent-in-law is none."""
-    metadata = entry["metadata"]
-    one, other = metadata["person1"], metadata["person2"]
-    return entry["answer"].endswith("-in-law") and not is_parent_in_law(
-        entry["question"], one, other
-    )
+    pair = entry["metadata"]["person1"], entry["metadata"]["person2"]
+    is_said = entry["answer"].endswith("-in-law")
+    return is_said and not is_parent_in_law(entry["question"], *pair)
 
 
 RULES = TaskRules(
     "family_relationships",
     item_checks=(
-        ItemCheck(
-            "answer calls a child-in-law a parent-in-law",
-            _is_told_as_child,
-        ),
+        ItemCheck("answer calls a child-in-law a parent-in-law", _is_told_as_child),
     ),
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import LevelRepair, TaskRules
 
 RULES = TaskRules(
     "largest_island",
-    notation=of_short_text(as_number),
+    notation=as_number,
     level_repair=LevelRepair(
         {
             0: {

@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.task_rules.reading.lists import BETWEEN_STEPS
-from rg_env.task_rules.reading.moves import moves_of
+from rg_env.task_rules.reading.lists import BETWEEN_STEPS, list_of
 from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
@@ -21,7 +20,7 @@ _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
 
 
 def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score quantum_lock: buttons, and nothing but talk beside them.
+    """Score buttons with nothing but talk beside them.
 
     The library also reads the letters of the talk, the B of `boxed` for one, and passes
     over a press without effect, which toggles the light as the question has it.
@@ -33,6 +32,7 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
     return 1.0 if value < 1.0 and _opens(pressed, entry["metadata"]) else value
 
 
+_OTHER_LIGHT = {"red": "green", "green": "red"}
 MAX_STATES = 2_000
 """Numbers and lights looked at; where there are more, nothing is found."""
 
@@ -56,7 +56,7 @@ def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
     value, light = metadata["initial_value"], metadata["initial_state"]
     for name in names:
         value = _pressed(value, light, buttons[name])
-        light = "green" if light == "red" else "red"
+        light = _OTHER_LIGHT[light]
     return bool(names) and value == metadata["target_value"]
 
 
@@ -68,14 +68,13 @@ def is_reached_sooner(
     Args:
         start: The number and the light, "red" or "green".
         target: The number to reach.
-        buttons: Of each its `type`, its `value` and the light it needs
-            (`active_state`).
+        buttons: Of each its `type`, `value` and the light it needs (`active_state`).
         than: Presses of the known sequence.
     """
     seen = newest = {start}
     for _ in range(than - 1):
         reached = {
-            (_pressed(value, light, button), "green" if light == "red" else "red")
+            (_pressed(value, light, button), _OTHER_LIGHT[light])
             for value, light in newest
             for button in buttons
         }
@@ -89,24 +88,22 @@ def is_reached_sooner(
 
 
 def _is_not_the_shortest(entry: Entry) -> bool:
-    metadata = entry["metadata"]
-    start = (metadata["initial_value"], metadata["initial_state"])
-    presses = len(metadata["solution_path"])
-    target = metadata["target_value"]
-    return is_reached_sooner(start, target, metadata["buttons"], presses)
+    lock = entry["metadata"]
+    start = (lock["initial_value"], lock["initial_state"])
+    presses = len(lock["solution_path"])
+    return is_reached_sooner(start, lock["target_value"], lock["buttons"], presses)
 
 
 RULES = TaskRules(
     "quantum_lock",
-    notation=moves_of(
-        _PRESS, lambda press: press[1].upper(), " \u2192 ".join, BETWEEN_STEPS
+    notation=list_of(
+        _PRESS, " \u2192 ".join, BETWEEN_STEPS, lambda press: press[1].upper()
     ),
     fix=ScorerFix(
         scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
-        fault="Passes over all but the letters A to C, also another answer, and"
-        " over presses without effect, which toggle the light.",
+        fault="Passes over all but the letters A to C, also another answer,"
+        " and over presses without effect, which toggle the light.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
-        proof_scores=1.0,
         score=_only_presses,
     ),
     item_checks=(

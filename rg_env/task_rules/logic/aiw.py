@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
@@ -44,12 +43,9 @@ def _has_other_women(entry: Entry) -> bool:
 
 RULES = TaskRules(
     "aiw",
-    notation=of_short_text(as_number),
+    notation=as_number,
     item_checks=(
-        ItemCheck(
-            "answer leaves out women whom the question names",
-            _has_other_women,
-        ),
+        ItemCheck("answer leaves out women whom the question names", _has_other_women),
         ItemCheck(
             "question asks for the brother of an only brother",
             lambda entry: has_no_such_brother(entry["question"]),

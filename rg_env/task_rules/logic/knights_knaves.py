@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from rg_env.task_rules.reading.talk import is_talk
 from rg_env.task_rules.rules import (
@@ -13,16 +14,21 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-_FILLERS = "is a an and while but whereas so therefore thus the also hence as too"
-FILLERS = frozenset(_FILLERS.split())
-"""Words of a claim that are neither a name nor a role."""
+_PASSED_OVER = frozenset({"is", "a", "an", "and"})
+_MORE_FILLERS = "while but whereas so therefore thus the also hence as too"
+_FILLERS = _PASSED_OVER | frozenset(_MORE_FILLERS.split())
+"""Words of a claim that are neither a name nor a role, to the scorer and to people."""
 
 _MARK = re.compile(r"^\s*(?:[-*+\u2022\u2013]|\(?\d{1,2}[.):])\s+", re.MULTILINE)
 _BETWEEN = re.compile(r"[\s.,;:=()\[\]{}\"'*_|>\u2022\u2013\u2014\u2192&-]+")
-MAX_CHARS = 4_000
+_MAX_CHARS = 4_000
 
 
-def as_roles(answer: str, entry: Entry) -> str:
+def _roles(terms: Mapping[str, object]) -> set[str]:
+    return {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
+
+
+def _as_roles(answer: str, entry: Entry) -> str:
     """Say of each person in turn what he is, in the words that the scorer reads.
 
     Read is a name and behind it a role, again and again; in any other order, or with
@@ -30,12 +36,12 @@ def as_roles(answer: str, entry: Entry) -> str:
     """
     metadata = entry.get("metadata", {})
     terms = metadata.get("knight_knave_terms")
-    if not terms or len(answer) > MAX_CHARS or answer == entry.get("answer"):
+    if not terms or len(answer) > _MAX_CHARS or answer == entry.get("answer"):
         return answer
-    roles = {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
+    roles = _roles(terms)
     names = {str(name).lower(): str(name) for name in metadata["names"]}
     words = _BETWEEN.split(_MARK.sub(" ", answer).replace("=>", " ").lower())
-    told = [word for word in words if word and word not in FILLERS]
+    told = [word for word in words if word and word not in _FILLERS]
     pairs = list(zip(told[::2], told[1::2], strict=False))
     is_whole = len(told) == 2 * len(names) and {name for name, _ in pairs} == set(names)
     if not is_whole or any(role not in roles for _, role in pairs):
@@ -43,16 +49,8 @@ def as_roles(answer: str, entry: Entry) -> str:
     return ", and ".join(f"{names[name]} is a {role}" for name, role in pairs)
 
 
-_PASSED_OVER = frozenset({"is", "a", "an", "and"})
-"""Words of a claim that are neither a name nor a role."""
-
 COIN = 0.65
 """What the library gives for half of the roles in knights_knaves."""
-
-
-def _words_of(text: str) -> list[str]:
-    """Split a claim about roles into words, as the library does."""
-    return re.sub(r"[.,()]", " ", text.lower()).split()
 
 
 def _claims(words: list[str], roles: set[str]) -> set[tuple[str, str]]:
@@ -70,11 +68,10 @@ def _claims(words: list[str], roles: set[str]) -> set[tuple[str, str]]:
 
 
 def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score knights_knaves: every name once, nothing else, and a coin's half for 0."""
-    terms = entry["metadata"]["knight_knave_terms"]
-    roles = {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
+    """Score every name once and nothing else; a coin's half is worth 0."""
+    roles = _roles(entry["metadata"]["knight_knave_terms"])
     names = sorted(str(name).lower() for name in entry["metadata"]["names"])
-    words = _words_of(answer)
+    words = re.sub(r"[.,()]", " ", answer.lower()).split()
     rest = " ".join(set(words) - {*_PASSED_OVER, *names, *roles})
     if sorted(name for name, _ in _claims(words, roles)) != names or not is_talk(rest):
         return 0.0
@@ -82,7 +79,6 @@ def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 def _half_of_the_roles_wrong(entry: Entry) -> str:
-    """Give every second person the other role."""
     metadata = entry["metadata"]
     terms = metadata["knight_knave_terms"]
     people = zip(metadata["names"], metadata["solution"], strict=True)
@@ -94,7 +90,7 @@ def _half_of_the_roles_wrong(entry: Entry) -> str:
 
 RULES = TaskRules(
     "knights_knaves",
-    notation=as_roles,
+    notation=_as_roles,
     fix=ScorerFix(
         scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
         fault="Gives 0.65 for one of two roles, so all knights score more than half.",

@@ -14,8 +14,7 @@ Here a conclusion that follows is scored in full if a part of it, split at ∧, 
 
 The library gives 0.25 for every single letter, also for one that took an inference;
 such a letter is strong. Whatever else follows is scored less than the library's trivial
-answers. A formula is known by its rows in the truth table, one bit each; nothing is
-evaluated.
+answers.
 """
 
 from __future__ import annotations
@@ -45,37 +44,35 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-MAX_CHARS = 1_000
-MAX_OPERATORS = 100
-MAX_DEPTH = 50
-_LETTERS = frozenset(string.ascii_uppercase)
-_NOT = "¬"
+_MAX_CHARS = 1_000
+_MAX_OPERATORS = 100
+_MAX_DEPTH = 50
 
 
 def _too_costly(answer: str, gold: str | None) -> str | None:
-    """Return why a text is no formula within the bounds, None where it is one.
+    """Return why a text is no formula within the bounds.
 
     The library takes any text between two operators for a variable and tries all 2^n
     assignments, so `P`, `PP`, `PPP`, ... is a bomb made of one letter. Here every
     operand is one capital letter. Its own check of the letters then bounds their
     number. Its parser is quadratic in the operators and recursive in the depth.
     """
-    if len(answer) > MAX_CHARS:
-        return f"longer than {MAX_CHARS} characters"
-    if sum(map(answer.count, BINDING)) > MAX_OPERATORS:
-        return f"more than {MAX_OPERATORS} operators"
+    if len(answer) > _MAX_CHARS:
+        return f"longer than {_MAX_CHARS} characters"
+    if sum(map(answer.count, BINDING)) > _MAX_OPERATORS:
+        return f"more than {_MAX_OPERATORS} operators"
     depth, operand_next = 0, True
     for char in answer:
         if char in " \t\r\n":
             continue
         if operand_next:
-            if char in _LETTERS:
+            if char in string.ascii_uppercase:
                 operand_next = False
-            elif char == "(" and depth < MAX_DEPTH:
+            elif char == "(" and depth < _MAX_DEPTH:
                 depth += 1
-            elif char != _NOT:
+            elif char != "¬":
                 return f"{char!r} where a letter was expected"
-        elif char in BINDING and char != _NOT:
+        elif char in BINDING and char != "¬":
             operand_next = True
         elif char == ")" and depth > 0:
             depth -= 1
@@ -151,8 +148,7 @@ def _is_inferred(
     return False
 
 
-def score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score propositional_logic: a valid conclusion that takes an inference."""
+def _score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
     metadata = entry["metadata"]
     letters = metadata["variables"]
     found = read_formula(answer, letters)
@@ -168,13 +164,11 @@ def score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
         return value
     read = [read_formula(premise, letters) for premise in metadata["premises"]]
     premises = [premise for premise in read if premise is not None]
-    if _is_inferred(found, example, premises, len(letters)):
-        return 1.0
-    return FOLLOWS
+    is_inferred = _is_inferred(found, example, premises, len(letters))
+    return 1.0 if is_inferred else FOLLOWS
 
 
-def premises_joined(entry: Entry) -> str:
-    """Return all premises joined by ∧."""
+def _premises_joined(entry: Entry) -> str:
     return " ∧ ".join(f"({premise})" for premise in entry["metadata"]["premises"])
 
 
@@ -187,14 +181,9 @@ def _rows_of_all(formulas: Sequence[str], letters: Sequence[str]) -> list[int]:
 
 
 def share_left(formulas: Sequence[str], letters: Sequence[str]) -> float:
-    """Return the share of the cases in which all formulas are true.
+    """Return the share of the cases in which all formulas are true, in [0, 1].
 
-    Args:
-        formulas: As the library writes them, at least one.
-        letters: Those that may stand in them, at most ten.
-
-    Returns:
-        In [0, 1]: 0 where they contradict each other, 1 where each is a tautology.
+    The letters are those that may stand in them, at most ten.
     """
     left = functools.reduce(operator.and_, _rows_of_all(formulas, letters))
     return left.bit_count() / (1 << len(letters))
@@ -206,11 +195,14 @@ def is_stated(conclusion: str, formulas: Sequence[str], letters: Sequence[str]) 
     return found in stated
 
 
+def _premises_and_letters(entry: Entry) -> tuple[list[str], list[str]]:
+    return entry["metadata"]["premises"], entry["metadata"]["variables"]
+
+
 def _makes_two_letters_true(entry: Entry) -> bool:
-    letters, premises = entry["metadata"]["variables"], entry["metadata"]["premises"]
-    if len(letters) == 1:
-        return False
-    return share_left([*premises, f"¬({letters[0]} ∧ {letters[1]})"], letters) == 0
+    premises, letters = _premises_and_letters(entry)
+    denial = f"¬({' ∧ '.join(letters[:2])})"
+    return len(letters) > 1 and share_left([*premises, denial], letters) == 0
 
 
 RULES = TaskRules(
@@ -224,26 +216,18 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="5cbc2250d7c9ec68d093bf03acd823b0efef3c99ae4b3bf23390d5b2277418af",
         fault="Scores the premises themselves, and the weakest that follows.",
-        proof=premises_joined,
-        proof_scores=1.0,
-        score=score_conclusion,
+        proof=_premises_joined,
+        score=_score_conclusion,
     ),
     item_checks=(
         ItemCheck(
             "premises hold in no case or in every one, so that all follows or nothing",
-            lambda entry: (
-                share_left(
-                    entry["metadata"]["premises"], entry["metadata"]["variables"]
-                )
-                in (0, 1)
-            ),
+            lambda entry: share_left(*_premises_and_letters(entry)) in (0, 1),
         ),
         ItemCheck(
             "example of a conclusion says the same as one of the premises",
             lambda entry: is_stated(
-                entry["metadata"]["example_answer"],
-                entry["metadata"]["premises"],
-                entry["metadata"]["variables"],
+                entry["metadata"]["example_answer"], *_premises_and_letters(entry)
             ),
             answer_stands=True,
         ),

@@ -11,7 +11,6 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.words import as_verdict
 from rg_env.task_rules.rules import Entry, ItemCheck, LevelRepair, TaskRules
 
@@ -21,17 +20,12 @@ _ALL_KINDS = 0xFF
 
 @dataclasses.dataclass(frozen=True)
 class _Statement:
-    """A statement of the form All, No or Some ... are (not) ...
-
-    Attributes:
-        is_universal: Whether it says that kinds do not exist.
-        terms: Subject and predicate.
-        is_of_both: Whether it speaks of what falls under both, not of the rest.
-    """
+    """A statement of the form All, No or Some ... are (not) ..."""
 
     is_universal: bool
     terms: tuple[str, str]
     is_of_both: bool
+    """Whether it speaks of what falls under both terms, not of the rest."""
 
     def kinds(self, terms: Sequence[str]) -> int:
         """Return the kinds that it speaks of."""
@@ -79,32 +73,27 @@ def follows(premises: Sequence[str], conclusion: str, are_there: bool) -> bool:
     return any(not allowed & ~kinds & some for some in needed)
 
 
-def _readings(entry: Entry) -> list[str]:
+def _readings(entry: Entry) -> set[str]:
     """Return the answer where terms may be empty, and where they may not."""
     metadata = entry["metadata"]
     premises = [metadata["premise1"], metadata["premise2"]]
-    return [
+    return {
         "Yes" if follows(premises, metadata["conclusion"], are_there) else "No"
         for are_there in (False, True)
-    ]
-
-
-def _is_no_conclusion(entry: Entry) -> bool:
-    return entry["answer"] not in _readings(entry)
-
-
-def _depends_on_reading(entry: Entry) -> bool:
-    return len(set(_readings(entry))) > 1
+    }
 
 
 RULES = TaskRules(
     "syllogism",
-    notation=of_short_text(as_verdict),
+    notation=as_verdict,
     item_checks=(
-        ItemCheck("answer is wrong by any reading", _is_no_conclusion),
+        ItemCheck(
+            "answer is wrong by any reading",
+            lambda entry: entry["answer"] not in _readings(entry),
+        ),
         ItemCheck(
             "answer depends on whether there are such things, which it does not say",
-            _depends_on_reading,
+            lambda entry: len(_readings(entry)) > 1,
         ),
     ),
     level_repair=LevelRepair(

@@ -43,14 +43,12 @@ class _Numbering:
         return tuple([self._numbers[literal] for literal in literals])
 
     def of_clue(self, clue: Any) -> list[Clause]:
-        found = self._of_clues.get(clue)
-        if found is None:
-            found = [self._clause(clause) for clause in clue.as_cnf()]
-            self._of_clues[clue] = found
-        return found
+        if clue not in self._of_clues:
+            self._of_clues[clue] = [self._clause(clause) for clause in clue.as_cnf()]
+        return self._of_clues[clue]
 
 
-def make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
+def _make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
     """Return `has_unique_solution`, which asks the solver once.
 
     The clues are true of the solution that the puzzle was made from, so there is one
@@ -77,32 +75,25 @@ def _text(clue: Any) -> str:
     return text
 
 
-def make_lt(own: Any) -> Callable[[Any, Any], bool]:
-    """Return `Clue.__lt__`, which writes each clue as text once."""
-
-    def lt(clue: Any, other: Any) -> bool:
-        try:
-            return bool(clue._text < other._text)
-        except AttributeError:  # one of them was never compared
-            return _text(clue) < _text(other)
-
-    return lt
+def _lt(clue: Any, other: Any) -> bool:
+    """Compare clues as `Clue.__lt__` does, writing each as text once."""
+    try:
+        return bool(clue._text < other._text)
+    except AttributeError:  # one of them was never compared
+        return _text(clue) < _text(other)
 
 
 RULES = TaskRules(
     "zebra_puzzles",
     faster=(
         FasterFunction(
-            f"{_LIBRARY}.clues",
-            "Clue.__lt__",
-            "4ef3e52dc68ec34e",
-            make_lt,
+            f"{_LIBRARY}.clues", "Clue.__lt__", "4ef3e52dc68ec34e", lambda own: _lt
         ),
         FasterFunction(
             f"{_LIBRARY}.generate",
             "has_unique_solution",
             "762ae55eada87943",
-            make_has_unique_solution,
+            _make_has_unique_solution,
         ),
     ),
 )

@@ -17,20 +17,13 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-MAX_EXPONENT_DIGITS = 3
-_EXPONENT = re.compile(r"[eE][-+]?([\d_]*)")
+_LARGE_EXPONENT = re.compile(r"[eE][-+]?[\d_]{4}")
 
 
 def _large_exponent(answer: str, gold: str | None) -> str | None:
-    """Return why a text is not made a fraction, None if it is.
-
-    `Fraction("1e9999999")` computes ten to that power. Commas are dropped as the
-    library does.
-    """
-    for match in _EXPONENT.finditer(answer.replace(",", "")):
-        if len(match[1]) > MAX_EXPONENT_DIGITS:
-            return f"an exponent of more than {MAX_EXPONENT_DIGITS} digits"
-    return None
+    """Say why not; `Fraction("1e9999999")` computes ten to that power."""
+    is_large = _LARGE_EXPONENT.search(answer.replace(",", ""))  # as the library does
+    return "an exponent of more than 3 digits" if is_large else None
 
 
 _PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
@@ -48,10 +41,9 @@ def _as_probability(answer: str, entry: Entry) -> str:
         return number.text
     if number.bottom is not None or "e" in number.text:
         return answer
-    sign = "-" if number.text.startswith("-") else ""
-    whole, _, rest = number.text.removeprefix("-").partition(".")
-    digits = whole.zfill(3)
-    return f"{sign}{digits[:-2]}.{digits[-2:]}{rest}"
+    whole, _, rest = number.text.partition(".")
+    digits = whole.zfill(4 if whole.startswith("-") else 3)
+    return f"{digits[:-2]}.{digits[-2:]}{rest}"
 
 
 _PROBABILITY = re.compile(
@@ -84,10 +76,9 @@ def _is_rounded(text: str, found: Fraction, exact: Fraction) -> bool:
 
 def _exactly(entry: Entry) -> Fraction:
     """Return the right probability; the gold answer has ten digits of it."""
-    exact = entry["metadata"].get("rational")
-    if exact is None:
-        return Fraction(entry["answer"])
-    return Fraction(exact["numerator"], exact["denominator"])
+    if exact := entry["metadata"].get("rational"):
+        return Fraction(exact["numerator"], exact["denominator"])
+    return Fraction(entry["answer"])
 
 
 def _digits(number: Fraction) -> str:
@@ -95,14 +86,8 @@ def _digits(number: Fraction) -> str:
     return f"{float(number):.10f}"[2:].rstrip("0")
 
 
-def _common_prefix(a: str, b: str) -> int:
-    """Return how many characters two texts have in common from their beginning."""
-    pairs = zip(a, b, strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
 def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score coin_flip: close is relative to the right number.
+    """Score a probability; close is relative to the right one.
 
     The library's tolerance makes 0 right for small probabilities, and its credit for
     a common beginning is a share of the shorter number, so that `0` and `0.` are nearly
@@ -119,14 +104,15 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
     is_near = distance <= min(TOLERANCE, gold * NEARLY_EXACT)
     if is_near or distance <= gold * CLOSE:
         exact = _exactly(entry)
-        is_right = found in (gold, exact) or (
-            is_near and _is_rounded(text, found, exact)
-        )
+        is_rounded = is_near and _is_rounded(text, found, exact)
+        is_right = is_rounded or found in (gold, exact)
         return value if is_right else min(value, NEARLY)
     if not 0 < found < 1 or not 0 < gold < 1:
         return 0.0
     a, b = _digits(found), _digits(gold)
-    return min(value, _common_prefix(a, b) / max(1, len(a) + len(b)))
+    pairs = zip(a, b, strict=False)
+    same = list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return min(value, len(same) / max(1, len(a) + len(b)))
 
 
 RULES = TaskRules(
@@ -141,7 +127,6 @@ RULES = TaskRules(
         scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
         fault="Divides the common beginning by the shorter number: 0 is mostly right.",
         proof=lambda entry: "0",
-        proof_scores=1.0,
         score=_probability,
     ),
     level_repair=LevelRepair(

@@ -12,11 +12,12 @@ found is left to the library, so nobody scores for passing here.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from rg_env.task_rules.reading.expressions import ExpressionBounds
+from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.rules import Entry, LibraryScore
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 PLACES = ((7, 5), (13, 6))
 """Where slopes are compared. Fractions, positive: there the identities of logarithms
@@ -31,7 +32,6 @@ EXACT = 1e-30
 DIGITS = 20
 TOLERANCE = 1e-6
 
-_VARIABLES = frozenset("xyztuvwXYZ")
 _CIRCULAR = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
 _HYPERBOLIC = frozenset({"sinh", "cosh", "tanh"})
 FUNCTIONS = (
@@ -42,9 +42,8 @@ FUNCTIONS = (
 )
 """Elementary functions of one argument that an antiderivative may hold."""
 
-_CONSTANTS = frozenset({"C", "c", "K", "k", "D"})
-INTEGRAL_BOUNDS = ExpressionBounds(
-    names=_VARIABLES | _CONSTANTS | {"e", "E", "pi"}, functions=FUNCTIONS, powers=True
+_BOUNDS = ExpressionBounds(
+    names=frozenset("xyztuvwXYZCcKkDeE") | {"pi"}, functions=FUNCTIONS, powers=True
 )
 
 ELEMENTARY = FUNCTIONS | {"C", "E", "pi"}
@@ -61,10 +60,25 @@ _LOG_OF_ABS = re.compile(
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
 
 
-def _value_at(expression: Any, variable: Any, place: Any) -> complex | None:
+def _slope_and_integrand(
+    answer: str, integrand: str, variable: str, *, exactly: bool
+) -> tuple[Any, Any, Any]:
+    """Return sympy's variable, the derivative of an answer and the integrand."""
+    # Takes half a second, and only a worker ever needs it.
+    import sympy
+    from sympy.parsing.sympy_parser import rationalize, standard_transformations
+
+    symbol = sympy.Symbol(variable)
+    names = {variable: symbol, "C": sympy.Symbol("C")}
+    reading = (*standard_transformations, rationalize)[: None if exactly else -1]
+    slope = sympy.diff(sympy.parse_expr(answer, names, reading), symbol)
+    return symbol, slope, sympy.parse_expr(integrand, local_dict={variable: symbol})
+
+
+def _value_at(expression: Any, place: Mapping[Any, Any]) -> complex | None:
     """Return the value of an expression; None where it is no finite number."""
     try:
-        value = complex(expression.evalf(DIGITS, subs={variable: place}))
+        value = complex(expression.evalf(DIGITS, subs=place))
     except (TypeError, ValueError, ArithmeticError):
         return None
     return value if abs(value) < float("inf") else None
@@ -73,25 +87,16 @@ def _value_at(expression: Any, variable: Any, place: Any) -> complex | None:
 def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
     """Say whether the derivative of an answer is surely not the integrand.
 
-    Args:
-        answer: An expression that may be given to the library's parser.
-        integrand: The library's own.
-        variable: Of both.
+    The answer is one that may be given to the library's parser.
     """
-    # Takes half a second, and only a worker ever needs it.
-    import sympy
+    from sympy import Rational
 
-    symbol = sympy.Symbol(variable)
-    names = {variable: symbol, "C": sympy.Symbol("C")}
     try:
-        slope = sympy.diff(sympy.parse_expr(answer, local_dict=names), symbol)
-        wanted = sympy.parse_expr(integrand, local_dict={variable: symbol})
+        symbol, *both = _slope_and_integrand(answer, integrand, variable, exactly=False)
     except Exception:  # noqa: BLE001 - any text may come; the library judges it
         return False
-    for numerator, denominator in PLACES:
-        place = sympy.Rational(numerator, denominator)
-        found = _value_at(slope, symbol, place)
-        right = _value_at(wanted, symbol, place)
+    for pair in PLACES:
+        found, right = (_value_at(side, {symbol: Rational(*pair)}) for side in both)
         if found is None or right is None:
             continue
         if abs(found - right) > TOLERANCE * (1 + abs(found) + abs(right)):
@@ -103,34 +108,25 @@ def has_right_slope(answer: str, integrand: str, variable: str) -> bool:
     """Say whether the derivative of an answer is the integrand at some places.
 
     Decimals are taken as they are written: `1.5` is 3/2, and 1.6667 is no 5/3.
-
-    Args:
-        answer: An expression that may be given to the library's parser.
-        integrand: The library's own.
-        variable: Of both.
     """
-    import sympy
-    from sympy.parsing.sympy_parser import rationalize, standard_transformations
+    from sympy import Rational
 
-    symbol = sympy.Symbol(variable)
-    names = {variable: symbol, "C": sympy.Symbol("C")}
-    exactly = (*standard_transformations, rationalize)
-    places = [sympy.Rational(*pair) for pair in (*PLACES, *MORE_PLACES)]
     try:
-        read = sympy.parse_expr(answer, names, exactly)
-        wanted = sympy.parse_expr(integrand, local_dict={variable: symbol})
-        off = sympy.diff(read, symbol) - wanted
-        for place in places:
-            value = abs(wanted.evalf(subs={symbol: place}))
-            distance = abs(off.evalf(EXACT_DIGITS, subs={symbol: place}))
-            if not distance <= EXACT * (1 + value):
+        symbol, slope, wanted = _slope_and_integrand(
+            answer, integrand, variable, exactly=True
+        )
+        off = slope - wanted
+        for pair in (*PLACES, *MORE_PLACES):
+            place = {symbol: Rational(*pair)}
+            distance = abs(off.evalf(EXACT_DIGITS, subs=place))
+            if not distance <= EXACT * (1 + abs(wanted.evalf(subs=place))):
                 return False
     except Exception:  # noqa: BLE001 - any text may come; what cannot be told is wrong
         return False
     return True
 
 
-def score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
+def _score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score an integration: elementary functions, or the gold answer as it is.
 
     Where the library itself found no elementary antiderivative, its gold answer is an
@@ -140,12 +136,11 @@ def score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> fl
     if "".join(answer.split()) == "".join(entry.get("answer", "").split()):
         return library(answer)
     answer = _LOG_OF_ABS.sub(r"log(\1)", _EULER.sub("E", answer))
-    names = set(_NAME.findall(answer)) - {entry["metadata"]["variable"]} - ELEMENTARY
+    asked = entry["metadata"]["integrand"], entry["metadata"]["variable"]
+    names = set(_NAME.findall(answer)) - {asked[1]} - ELEMENTARY
     is_one_constant = len(names) <= 1 and names <= CONSTANTS
     if not _EXPRESSION.fullmatch(answer) or not is_one_constant:
         return 0.0
-    metadata = entry["metadata"]
-    asked = metadata["integrand"], metadata["variable"]
     if has_wrong_slope(answer, *asked):
         return 0.0
     value = library(answer)
@@ -153,8 +148,7 @@ def score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> fl
     return 1.0 if value < 1.0 and has_right_slope(answer, *asked) else value
 
 
-def unevaluated_integral(entry: Entry) -> str:
-    """Return the question itself, in words of sympy."""
+def _unevaluated_integral(entry: Entry) -> str:
     metadata = entry["metadata"]
     return f"Integral({metadata['integrand']}, {metadata['variable']})"
 
@@ -184,7 +178,7 @@ def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
 
 
 @of_short_text
-def as_antiderivative(answer: str, entry: Entry) -> str:
+def _as_antiderivative(answer: str, entry: Entry) -> str:
     """Name the constant of integration `C`, and functions as sympy does.
 
     `sin**2(x)` is `sin(x)**2`, and `ln|x|` is `ln(abs(x))`.
@@ -203,3 +197,18 @@ def as_antiderivative(answer: str, entry: Entry) -> str:
     if match and match[0].strip("+ \t") != variable:
         return text[match.end() :] + " + C"
     return text
+
+
+def integration_rules(task: str, admitted: str, scorer_sha256: str) -> TaskRules:
+    """Return the rules of a task whose answers are antiderivatives."""
+    return TaskRules(
+        task,
+        guard=expression_guard(_BOUNDS, admitted, simplifies=True),
+        notation=_as_antiderivative,
+        fix=ScorerFix(
+            scorer_sha256,
+            fault="`Integral(f, x)` and `integrate(f, x)` score 1.0 for every f.",
+            proof=_unevaluated_integral,
+            score=_score_antiderivative,
+        ),
+    )

@@ -10,8 +10,8 @@ read, each part gets an upper bound for the size of its numerator and denominato
 for its degree. Names count as 1, for they can only cancel. `9**9**9` would have 370
 million digits.
 
-Nothing is evaluated here. Time is linear in the text. Not covered: how long sympy takes
-to simplify what is admitted, which has no useful bound; that is the deadline's to end.
+Not covered: how long sympy takes to simplify what is admitted, which has no useful
+bound; that is the deadline's to end.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ _TOKEN = re.compile(
 )
 _LOG2_E = math.log2(math.e)
 _LOG2_10 = math.log2(10)
+_MAX_BITS = 4096.0
+"""Of the largest numerator or denominator that may arise."""
+_MAX_DEPTH = 16
+"""Of parentheses and exponents."""
 _MAX_ROOT_BITS = 10.0
 """Exponents are halves, thirds, quarters or decimals like 0.25: at most 1/1024."""
 _INVERSE_OF_EXP = frozenset({"log", "ln"})
@@ -48,8 +52,6 @@ class ExpressionBounds:
         max_tokens: Most numbers, names and signs in one text.
         max_exponent: Largest absolute value of an exponent.
         max_degree: Largest degree; a function adds one to that of its argument.
-        max_bits: Largest numerator or denominator that may arise, in bits.
-        max_depth: Deepest nesting of parentheses and exponents.
     """
 
     names: frozenset[str] = frozenset()
@@ -61,8 +63,6 @@ class ExpressionBounds:
     max_tokens: int = 120
     max_exponent: int = 20
     max_degree: int = 24
-    max_bits: float = 4096.0
-    max_depth: int = 16
 
 
 class _Rejection(Exception):
@@ -153,14 +153,14 @@ class _Reader:
         return text
 
     def _checked(self, size: _Size) -> _Size:
-        if max(size.top, size.bottom) > self._bounds.max_bits:
+        if max(size.top, size.bottom) > _MAX_BITS:
             raise _Rejection("a number in it would be too large")
         if size.degree > self._bounds.max_degree:
             raise _Rejection("its degree would be too large")
         return size
 
     def _sum(self, depth: int) -> _Size:
-        if depth > self._bounds.max_depth:
+        if depth > _MAX_DEPTH:
             raise _Rejection("nested too deeply")
         size = self._product(depth)
         while self._take("+", "-"):
@@ -182,7 +182,7 @@ class _Reader:
         base = self._atom(depth)
         if not self._bounds.powers or not self._take("**", "^"):
             return base
-        if depth >= self._bounds.max_depth:
+        if depth >= _MAX_DEPTH:
             raise _Rejection("nested too deeply")
         exponent = self._signed(depth + 1)
         # Both parts count: x**(1/99999) is as hard for sympy as x**99999.

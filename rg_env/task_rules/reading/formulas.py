@@ -12,53 +12,30 @@ import dataclasses
 import functools
 import operator
 import re
-import string
 from collections.abc import Sequence
 
 from rg_env.task_rules.rules import Entry
 
 # -- notation -----------------------------------------------------------------------
 
-
 MAX_CHARS = 4_000
-_NO_LETTER_BEHIND = r"(?![A-Za-z])"
-_CONNECTIVES = (
-    (
-        r"<-+>|<=+>|\\(?:leftrightarrow|Leftrightarrow|iff)"
-        + _NO_LETTER_BEHIND
-        + r"|[\u21d4\u27f7\u27fa\u2261]|\b(?:iff|IFF)\b|\b(?:if and only if)\b",
-        "\u2194",
-    ),
-    (
-        r"-+>|=+>|\\(?:rightarrow|Rightarrow|to|implies|supset)"
-        + _NO_LETTER_BEHIND
-        + r"|[\u21d2\u27f6\u27f9\u2283]|\b(?:implies|IMPLIES)\b",
-        "\u2192",
-    ),
-    (
-        r"&&?|/\\|\\(?:land|wedge|cdot)" + _NO_LETTER_BEHIND + r"|\b(?:and|AND)\b",
-        "\u2227",
-    ),
-    (
-        r"\|\|?|\\/|\\(?:lor|vee)"
-        + _NO_LETTER_BEHIND
-        + r"|\b(?:or|OR)\b"
-        + r"|(?<=[A-Z)\s])v(?=[A-Z(\s\u00ac~!])",
-        "\u2228",
-    ),
-    (
-        r"[~!\uff5e\u223c]|\\(?:neg|lnot|sim)"
-        + _NO_LETTER_BEHIND
-        + r"|\b(?:not|NOT)\b",
-        "\u00ac",
-    ),
-)
+_END = r"(?![A-Za-z])"
+_CONNECTIVES = {
+    "\u2194": rf"<-+>|<=+>|\\(?:leftrightarrow|Leftrightarrow|iff){_END}"
+    r"|[\u21d4\u27f7\u27fa\u2261]|\b(?:iff|IFF|if and only if)\b",
+    "\u2192": rf"-+>|=+>|\\(?:rightarrow|Rightarrow|to|implies|supset){_END}"
+    r"|[\u21d2\u27f6\u27f9\u2283]|\b(?:implies|IMPLIES)\b",
+    "\u2227": rf"&&?|/\\|\\(?:land|wedge|cdot){_END}|\b(?:and|AND)\b",
+    "\u2228": rf"\|\|?|\\/|\\(?:lor|vee){_END}|\b(?:or|OR)\b"
+    r"|(?<=[A-Z)\s])v(?=[A-Z(\s\u00ac~!])",
+    "\u00ac": rf"[~!\uff5e\u223c]|\\(?:neg|lnot|sim){_END}|\b(?:not|NOT)\b",
+}
 _BRACKETS = str.maketrans("[]", "()")
 _FIRST = re.compile(
     r"^(?:\u2234|\\therefore\b|\u22a2|\u22a8|\\vdash\b|(?:therefore|thus|hence)\b)\s*",
     re.I,
 )
-_WRITTEN_SIGNS = tuple((re.compile(signs), written) for signs, written in _CONNECTIVES)
+_WRITTEN_SIGNS = [(re.compile(signs), sign) for sign, signs in _CONNECTIVES.items()]
 
 
 def as_formula(answer: str, entry: Entry) -> str:
@@ -66,21 +43,18 @@ def as_formula(answer: str, entry: Entry) -> str:
     if len(answer) > MAX_CHARS:
         return answer
     text = _FIRST.sub("", answer.strip())
-    for sign, written in _WRITTEN_SIGNS:
-        text = sign.sub(written, text)
+    for signs, sign in _WRITTEN_SIGNS:
+        text = signs.sub(sign, text)
     return text.translate(_BRACKETS)
 
 
 # -- truth table -----------------------------------------------------------------------
-
 
 MAX_TOKENS = 500
 """Signs of a formula; a premise of the highest level has 61 at most."""
 
 BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}
 """How strongly each sign binds."""
-
-_SIGNS = frozenset(BINDING) | set("()" + string.ascii_uppercase)
 
 Pieces = dict[int, int]
 """Rows of the pieces of a formula, each with the number of its letters."""
@@ -104,12 +78,6 @@ class Formula:
     def letters(self) -> int:
         """The number of letters that it is written with."""
         return sum(self.parts.values())
-
-
-def tokens_of(text: str) -> list[str] | None:
-    """Split a formula into its signs; None where there is anything else or too much."""
-    signs = list("".join(text.split()))
-    return signs if len(signs) <= MAX_TOKENS and _SIGNS.issuperset(signs) else None
 
 
 @functools.cache
@@ -141,15 +109,6 @@ def _joined(sign: str, left: Formula, right: Formula, every_row: int) -> Formula
     options = options | right.options
     rows = functools.reduce(operator.or_, options)
     return Formula(rows, {rows: sum(options.values())}, options)
-
-
-def _apply(sign: str, values: list[Formula], every_row: int) -> None:
-    """Replace the last one or two formulas by what the sign makes of them."""
-    right = values.pop()
-    if sign == "¬":
-        values.append(_negated(right, every_row))
-    else:
-        values.append(_joined(sign, values.pop(), right, every_row))
 
 
 class _Reader:
@@ -186,7 +145,12 @@ class _Reader:
     def _apply_down_to(self, binding: int) -> None:
         """Apply the waiting signs that bind at least so strongly, to a bracket."""
         while self._waiting and BINDING.get(self._waiting[-1], -1) >= binding:
-            _apply(self._waiting.pop(), self._formulas, self._every_row)
+            sign, right = self._waiting.pop(), self._formulas.pop()
+            if sign == "¬":
+                made = _negated(right, self._every_row)
+            else:
+                made = _joined(sign, self._formulas.pop(), right, self._every_row)
+            self._formulas.append(made)
 
     def finish(self) -> Formula | None:
         """Return the formula, None where it is unfinished."""
@@ -205,8 +169,8 @@ def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
     Returns:
         None where the text is no formula of these letters.
     """
+    signs = "".join(text.split())
     reader = _Reader(letters)
-    for sign in tokens_of(text) or [""]:
-        if not reader.accept(sign):
-            return None
+    if len(signs) > MAX_TOKENS or not all(map(reader.accept, signs)):
+        return None
     return reader.finish()

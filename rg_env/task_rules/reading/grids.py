@@ -5,8 +5,6 @@ r"""Grids as people write them: rows of cells, tables, lists of lists, LaTeX.
 
 are one grid, and so are lines drawn between its rows. Each row has as many cells as the
 first, and each cell is what the task's cells are; otherwise the text is no grid.
-
-Time is linear in the text.
 """
 
 from __future__ import annotations
@@ -85,15 +83,9 @@ def read_any_rows(
 def read_grid(
     text: str, cell: re.Pattern[str], *, compact: bool = False
 ) -> Rows | None:
-    """Read a grid.
+    """Read the rows of a grid, which have equal lengths; None where it is none.
 
-    Args:
-        text: Any text.
-        cell: What one cell looks like.
-        compact: Whether the cells, of one sign each, may stand without any space.
-
-    Returns:
-        Its rows, which have equal lengths; None where the text is no grid.
+    If `compact`, its cells, of one sign each, may stand without any space.
     """
     rows = read_any_rows(text, cell, compact=compact)
     if rows is None or any(len(row) != len(rows[0]) for row in rows):

@@ -1,17 +1,16 @@
-r"""Lists and sequences as people write them: marks, arrows, commas, lines.
+r"""Lists, sequences and moves as people write them: marks, arrows, commas, lines.
 
 `A+1, B-2`, `A+1 → B-2`, `1. A+1` above `2. B-2` and `["A+1", "B-2"]` are one list.
 What stands between its elements says nothing, so it may be any of that; what is neither
 an element nor known to say nothing makes the text unreadable, and with it any second
 answer, a choice or a denial.
-
-Time is linear in the text: it is read once from left to right.
 """
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rg_env.task_rules.reading.values import read_list, read_value
 from rg_env.task_rules.rules import Entry, Guard, Notation
@@ -93,14 +92,13 @@ def read_sequence(
     """Read a text that holds elements and otherwise only what says nothing.
 
     Args:
-        text: Any text, from `plain`.
+        text: From `plain`.
         element: What one element looks like; not empty, in linear time.
         between: What may stand between two of them; something has to.
         numbered: Whether numbers that count from 1 are marks of the elements.
 
     Returns:
-        The elements in their order, at least one; None where the text holds anything
-        else.
+        At least one; None where the text holds anything else.
     """
     listed = read_list(text)
     if listed is not None:
@@ -121,14 +119,26 @@ def list_of(
     element: re.Pattern[str],
     joined: Callable[[list[str]], str],
     between: re.Pattern[str] = BETWEEN,
+    written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
+    *,
+    may_be_empty: bool = False,
 ) -> Notation:
-    """Return the notation of a list of what the pattern reads."""
+    """Return the notation of a list, of what the pattern reads or as it is written."""
 
     def notation(answer: str, entry: Entry) -> str:
+        if may_be_empty and "".join(answer.split()) in ("[]", "()"):
+            return "[]"
         found = read_sequence(plain(answer), element, between)
-        return answer if found is None else joined([each[0] for each in found])
+        return answer if found is None else joined([written(each) for each in found])
 
     return notation
+
+
+_NODE = re.compile(r"(?<!^[-\u2212])(?<![\s,;>][-\u2212])[0-9]{1,12}\b")
+"""A dash is between two nodes, or before a blank; else it is a sign."""
+
+nodes = list_of(_NODE, " ".join, BETWEEN_STEPS)
+"""Writes a path of numbered nodes with spaces."""
 
 
 def in_brackets(elements: list[str]) -> str:
@@ -139,17 +149,6 @@ def in_brackets(elements: list[str]) -> str:
 def in_quotes(elements: list[str]) -> str:
     """Write a list of strings as Python does."""
     return in_brackets([f"'{element}'" for element in elements])
-
-
-def or_empty(notation: Notation) -> Notation:
-    """Return a notation that knows the empty list as well."""
-
-    def with_empty(answer: str, entry: Entry) -> str:
-        if "".join(answer.split()) in ("[]", "()"):
-            return "[]"
-        return notation(answer, entry)
-
-    return with_empty
 
 
 def read_pairs(
@@ -164,17 +163,30 @@ def read_pairs(
         value = read_value(text)
     except ValueError:
         value = None
+    found: Sequence[re.Match[str] | None]
     if isinstance(value, dict):
-        written = [pair.fullmatch(f"{name}={v}") for name, v in value.items()]
         if not all(isinstance(v, (int, str)) for v in value.values()):
             return None
-        found = [match for match in written if match is not None]
-        if len(found) < len(written):
-            return None
+        found = [pair.fullmatch(f"{name}={v}") for name, v in value.items()]
     else:
         found = read_sequence(plain(text).strip("{}"), pair, numbered=numbered) or []
-    pairs = {match[1]: match[2] for match in found}
+    pairs = {match[1]: match[2] for match in found if match is not None}
     return pairs if found and len(pairs) == len(found) else None
+
+
+def repetitions(digits: list[str], max_digits: int) -> int | None:
+    """Return how often a simulation is made to turn by the numbers beside its moves.
+
+    Args:
+        digits: The number of each move; "" counts as 1.
+        max_digits: The longest number.
+
+    Returns:
+        Their sum; None where one has too many digits.
+    """
+    if any(len(number) > max_digits for number in digits):
+        return None
+    return sum(int(number or 1) for number in digits)
 
 
 def less_surplus(value: float, surplus: int, elements: int) -> float:
@@ -188,8 +200,6 @@ def less_surplus(value: float, surplus: int, elements: int) -> float:
 
 # -- lists that are evaluated ----------------------------------------------------------
 
-MAX_LIST_DEPTH = 3
-
 _ITEM = re.compile(r"[0-9]{1,9}|'[^'\\\n]*'|\"[^\"\\\n]*\"")
 _LIST = re.compile(r"[\[(](?:n(?:,n)*,?)?[\])]")
 _ITEMS = re.compile(r"n(?:,n)*,?")
@@ -198,9 +208,7 @@ _ITEMS = re.compile(r"n(?:,n)*,?")
 def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
     """Return why a text is neither plain rows nor a list, None where it is one.
 
-    Args:
-        text: Any text.
-        plain: What plain rows look like; has to be harmless to evaluate and linear.
+    What `plain` matches has to be harmless to evaluate, and the match linear.
     """
     if plain.fullmatch(text):
         return None
@@ -208,7 +216,7 @@ def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
     if shape.count("n") > count:  # its own would look like items
         return "a name where a value was expected"
     shape = "".join(shape.split())
-    for _ in range(MAX_LIST_DEPTH):
+    for _ in range(3):  # lists in lists in lists
         shape = _LIST.sub("n", shape)
     return None if _ITEMS.fullmatch(shape) else "not rows or a list of plain values"
 
@@ -218,11 +226,7 @@ def literal_guard(plain: str, admitted: str) -> Guard:
 
     So `[[0, 1], [1, 0]]` scores a little. Admitted are plain rows of the task's own
     characters, and nested lists or tuples of numbers and strings: no name, operator,
-    call, index, prefix or backslash.
-
-    Args:
-        plain: What plain rows look like; has to be harmless to evaluate and linear.
-        admitted: The same in words.
+    call, index, prefix or backslash. `plain` and `admitted` say the rows.
     """
     pattern = re.compile(plain)
     return Guard(

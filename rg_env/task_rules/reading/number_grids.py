@@ -18,13 +18,13 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
 MOST_FOR_A_PART = 0.1
 """What a grid that is not the right one scores at most."""
 
-DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
+_DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
 """What a drawn grid may hold: its numbers, rules between them and their signs."""
 
 Grid = list[list[int]]
 
 
-def read_rows(answer: str, size: int) -> Grid:
+def _read_rows(answer: str, size: int) -> Grid:
     """Return the lines that hold `size` digits, which is what the library reads."""
     lines = ([int(c) for c in line if c in "123456789"] for line in answer.split("\n"))
     return [row for row in lines if len(row) == size]
@@ -35,9 +35,9 @@ def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float
     puzzle: Grid = entry["metadata"]["puzzle"]
     solution: Grid = entry["metadata"]["solution"]
     size = len(solution)
-    rows = read_rows(answer, size)
+    rows = _read_rows(answer, size)
     one_grid = sum(map(answer.count, "123456789")) <= size * (size + 1)
-    if len(rows) > size or not one_grid or not is_talk_beside(DRAWN, answer):
+    if len(rows) > size or not one_grid or not is_talk_beside(_DRAWN, answer):
         return 0.0
     value = library(answer)
     if rows == solution:
@@ -46,11 +46,7 @@ def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float
 
 
 def _beyond_chance(rows: Grid, puzzle: Grid, solution: Grid) -> float:
-    """Return the share of the blanks that are right, less that of rows filled anyhow.
-
-    Returns:
-        In [0, 1): 0 for what chance has right and less.
-    """
+    """Return the share of right blanks beyond one in each row, in [0, 1)."""
     blanks = [
         (row, column)
         for row, cells in enumerate(puzzle)
@@ -64,18 +60,14 @@ def _beyond_chance(rows: Grid, puzzle: Grid, solution: Grid) -> float:
     return (right - by_chance) / (len(blanks) - by_chance)
 
 
-def all_blanks_wrong(entry: Entry) -> str:
-    """Copy the puzzle and fill every blank with a wrong number."""
-    puzzle: Grid = entry["metadata"]["puzzle"]
-    solution: Grid = entry["metadata"]["solution"]
-    size = len(solution)
-    return "\n".join(
-        " ".join(
-            str(given or solution[row][column] % size + 1)
-            for column, given in enumerate(cells)
-        )
-        for row, cells in enumerate(puzzle)
-    )
+def _all_blanks_wrong(entry: Entry) -> str:
+    puzzle, solution = entry["metadata"]["puzzle"], entry["metadata"]["solution"]
+    lines = []
+    for row in zip(puzzle, solution, strict=True):
+        pairs = zip(*row, strict=True)
+        cells = [str(given or right % len(solution) + 1) for given, right in pairs]
+        lines.append(" ".join(cells))
+    return "\n".join(lines)
 
 
 def number_grid_fix(scorer_sha256: str) -> ScorerFix:
@@ -83,7 +75,7 @@ def number_grid_fix(scorer_sha256: str) -> ScorerFix:
     return ScorerFix(
         scorer_sha256=scorer_sha256,
         fault="Scores the given cells, and what any fill has right.",
-        proof=all_blanks_wrong,
+        proof=_all_blanks_wrong,
         proof_scores=0.2,
         score=score_number_grid,
     )

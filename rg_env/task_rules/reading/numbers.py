@@ -21,7 +21,7 @@ from math import gcd
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.reading.talk import is_talk, words_of_numbers
-from rg_env.task_rules.rules import Entry
+from rg_env.task_rules.rules import Entry, Notation
 
 MAX_DIGITS = 1_000
 MAX_EXPONENT = 400
@@ -45,7 +45,7 @@ NOISY_DIGITS = 15
 
 _NOISE = re.compile(r"(?<=[.\d])(?:0{7,}[1-9]\d?|9{8,}\d?)$")
 _NO_DIGIT = re.compile(r"\D")
-_MARKS = re.compile(r"(?:\\approx|[\u2248\u2243\u2245=])\s*")
+_MARKS = re.compile(r"^(?:\\approx|[\u2248\u2243\u2245=])\s*")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _RAISED = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _SIGNS = str.maketrans(
@@ -118,18 +118,8 @@ def read_number(text: str) -> WrittenNumber | None:
     """Read a text that is one number; None where it is anything else or too long."""
     if len(text) > MAX_DIGITS:
         return None
-    plain = _plainly(text)
-    mark = _MARKS.match(plain)
-    plain = plain[mark.end() :] if mark else plain
+    plain = _MARKS.sub("", _plainly(text))
     return _read_decimal(plain) or _read_fraction(plain)
-
-
-def is_whole_as_written(number: WrittenNumber) -> bool:
-    """Say whether nothing has to be divided to know the number.
-
-    `5/1` is 5, and `0/1` may as well be a choice between the two.
-    """
-    return number.bottom is None or (number.bottom == 1 and number.top != 0)
 
 
 # -- numbers in an answer --------------------------------------------------------------
@@ -139,11 +129,11 @@ _CHOICE = re.compile(r"\s/|/\s")
 _NUMBER_IN_TEXT = re.compile(
     r"(?<![\w.,/^%-])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
 )
-_DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
+DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
 _OF_SUMS = str.maketrans({"\u2212": "-", "\u00d7": "*", "\u00f7": "/"})
 MAX_SIDES = 8
-_CHANCE = re.compile(r"P\s*\([^()]{0,80}\)\s*[=:\u2248]?\s*")
+_CHANCE = re.compile(r"^P\s*\([^()]{0,80}\)\s*[=:\u2248]?\s*")
 
 
 def _without_question(answer: str, question: str) -> str:
@@ -181,35 +171,30 @@ def number_in(answer: str, question: str) -> WrittenNumber | None:
     return read_number(found[0][0]) if is_said else None
 
 
-def _value_of(gold: object) -> Fraction | None:
-    number = read_number(gold) if isinstance(gold, str) else None
-    return None if number is None else number.value
-
-
 @of_short_text
 def as_number(answer: str, entry: Entry) -> str:
     """Write a number that is exactly the right one as the right answer is written."""
     gold = entry.get("answer")
-    value = _value_of(gold)
-    if value is None:
-        return answer
+    right = read_number(gold) if isinstance(gold, str) else None
     number = number_in(answer, entry.get("question", ""))
-    if (
-        number is None
-        or number.value != value
-        or _CHOICE.search(answer.rpartition("=")[2])
-    ):
+    if right is None or number is None or number.value != right.value:
         return answer
-    if not is_whole_as_written(number):
+    # `5/1` is 5, and `0/1` may as well be a choice between the two.
+    is_whole = number.bottom is None or (number.bottom == 1 and number.top != 0)
+    if not is_whole or _CHOICE.search(answer.rpartition("=")[2]):
         return answer
     return str(gold)
 
 
-@of_short_text
-def as_angle(answer: str, entry: Entry) -> str:
-    """Write the right angle, with its unit or without, as the right answer."""
-    bare = _DEGREES.sub("", answer)
-    return as_number(bare if read_number(bare) else answer, entry)
+def with_unit(unit: re.Pattern[str]) -> Notation:
+    """Return the notation of the right number, with its unit or without."""
+
+    @of_short_text
+    def notation(answer: str, entry: Entry) -> str:
+        bare = unit.sub("", answer)
+        return as_number(bare if read_number(bare) else answer, entry)
+
+    return notation
 
 
 @of_short_text
@@ -223,8 +208,7 @@ def written_plainly(answer: str, entry: Entry) -> str:
 
 def without_chance(answer: str) -> str:
     """Take `P(exactly 2 heads) =` off."""
-    match = _CHANCE.match(answer)
-    return answer[match.end() :] if match else answer
+    return _CHANCE.sub("", answer)
 
 
 @of_short_text
@@ -235,10 +219,9 @@ def as_fraction(answer: str, entry: Entry) -> str:
     number = read_number(without_chance(answer.strip("$ ")))
     if right is None or number is None or number.value != right.value:
         return answer
-    if number.bottom is None:
-        is_whole = number.text.lstrip("-").isdigit()
-        return str(gold) if is_whole else answer
-    in_lowest_terms = gcd(number.top or 0, number.bottom) == 1
+    in_lowest_terms = number.text.lstrip("-").isdigit()
+    if number.bottom is not None:
+        in_lowest_terms = gcd(number.top or 0, number.bottom) == 1
     return str(gold) if in_lowest_terms else answer
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds
-from rg_env.task_rules.rules import Entry
+from rg_env.task_rules.rules import READABLE, Entry, LibraryScore
 
 MAX_CHARS = 300
 """Longer texts are not read; the longest gold answer at any level has 84 characters."""
@@ -48,6 +48,15 @@ def _value(node: ast.expr) -> Fraction:
     raise ValueError("none of the four operations")
 
 
+def _worked_out(text: str) -> Fraction | None:
+    if not _PLAIN.fullmatch(text):
+        return None
+    try:
+        return _value(ast.parse(" ".join(text.split()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
 _DECIMAL = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -57,22 +66,13 @@ def exact_value(text: str) -> Fraction | None:
     def as_fraction(match: re.Match[str]) -> str:
         return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
 
-    plain = _DECIMAL.sub(as_fraction, text)
-    if not _PLAIN.fullmatch(plain):
-        return None
-    try:
-        return _value(ast.parse(" ".join(plain.split()), mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-        return None
+    return _worked_out(_DECIMAL.sub(as_fraction, text))
 
 
 def read_sum(text: str) -> Sum | None:
     """Read a sum; None where the text is none or divides by zero."""
-    if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text):
-        return None
-    try:
-        value = _value(ast.parse(" ".join(text.split()), mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+    value = _worked_out(text) if len(text) <= MAX_CHARS else None
+    if value is None:
         return None
     return Sum(sorted(map(int, re.findall("[0-9]+", text))), value)
 
@@ -81,7 +81,10 @@ def read_sum(text: str) -> Sum | None:
 
 # The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
 SUM_BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
-"""What may be given to the library's parser."""
+"""What may be given to the library's parser, in countdown and puzzle24."""
+
+MOST_FOR_A_WRONG_SUM = 0.05
+"""What the library gives."""
 
 MAX_WRITTEN_CHARS = 2_000
 _SIGNS = (
@@ -97,19 +100,32 @@ _SIGNS = (
 _ONLY_ARITHMETIC = re.compile(r"[\d\s+\-*/()]+")
 
 
-def _target_of(entry: Entry) -> str:
-    return str(entry.get("metadata", {}).get("target", 24))
+def without_side(text: str, known: str) -> str:
+    """Return the side of `6 = 2*3` that is not the known one, or the text."""
+    sides = [side.strip() for side in text.split("=")]
+    if len(sides) == 2 and known in sides:
+        return sides[sides[0] == known]
+    return text
 
 
 def as_sum(answer: str, entry: Entry) -> str:
     """Write a sum with `* / - ( )` and without the number that it is to make."""
     if len(answer) > MAX_WRITTEN_CHARS:
         return answer
-    plain, target = answer, _target_of(entry)
+    plain = answer
     for sign, written in _SIGNS:
         plain = sign.sub(written, plain)
-    sides = [side.strip() for side in plain.split("=")]
-    if len(sides) == 2 and target in sides:
-        plain = sides[sides[0] == target]
-    plain = plain.strip()
+    target = entry.get("metadata", {}).get("target", 24)
+    plain = without_side(plain, str(target)).strip()
     return plain if _ONLY_ARITHMETIC.fullmatch(plain) else answer
+
+
+def score_sum(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a sum that uses the entry's numbers, each once."""
+    found, metadata = read_sum(answer), entry["metadata"]
+    if found is None:
+        return READABLE
+    is_right = found.value == metadata.get("target", 24)
+    if is_right and found.numbers == sorted(metadata["numbers"]):
+        return library(answer)
+    return min(MOST_FOR_A_WRONG_SUM, library(answer))

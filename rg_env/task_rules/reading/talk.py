@@ -9,8 +9,6 @@ make another answer of it, and so may any sign that is no formatting.
 
 Scorers that search a text for what they can read take a right answer with a different
 one beside it. A fix that keeps such a reader allows for talk beside what is read.
-
-Text is compared and none evaluated; time is linear in it.
 """
 
 from __future__ import annotations
@@ -56,13 +54,13 @@ _MARKS = "*_#>\u2022- \t\n"
 _LEAD_WORD = re.compile(
     r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:[*_:]+(?=\s))?\s*"
 )
-MAX_LEAD_WORDS = 12
+_MAX_LEAD_WORDS = 12
 
 
 def lead_end(text: str) -> int:
     """Return where the words end that announce an answer: `The moves are: `, `So, `."""
     end, at = 0, len(text) - len(text.lstrip(_MARKS))
-    for place in range(MAX_LEAD_WORDS):
+    for place in range(_MAX_LEAD_WORDS):
         match = _LEAD_WORD.match(text, at)
         word = match[1].lower().replace("\u2019", "'") if match else ""
         if match is None or word not in LEADING:
@@ -132,13 +130,8 @@ def _pieces_beside(answer: str, gold: str) -> Iterator[str]:
 def is_wrapper(answer: str, gold: str, question: str = "") -> bool:
     """Say whether an answer is the gold answer with nothing but talk around it.
 
-    Args:
-        answer: What the model answered.
-        gold: The library's answer to the entry.
-        question: Its question, whose unit may stand beside a number.
-
-    Returns:
-        True also for the gold answer itself; False where either is empty.
+    The unit of the question may stand beside a number. The gold answer itself is one;
+    an empty text is none and in none.
     """
     pieces = list(_pieces_beside(answer, gold)) if gold else []
     is_word = any(char.isalpha() for char in gold)

@@ -4,13 +4,11 @@ Where a question asks for JSON, language models also write what Python prints: s
 quotes, `True`, tuples, a comma behind the last element, numbers as keys. All of that
 has one meaning, and it is read here. Anything else (a set, a call, a comment, a name
 twice in one object, a second value) is unreadable.
-
-Time is linear in the text: each piece of it is looked at once, then handed to the
-parser of JSON.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -32,14 +30,11 @@ _INSIDE_QUOTES = re.compile(r"\\.|\"")
 
 
 def _as_json_string(text: str) -> str:
-    """Write a string of JSON or Python, with its quotes, as one of JSON."""
     if text[0] == '"':
         return text
-
-    def rewritten(match: re.Match[str]) -> str:
-        return {"\\'": "'", '"': r"\""}.get(match[0], match[0])
-
-    return f'"{_INSIDE_QUOTES.sub(rewritten, text[1:-1])}"'
+    written = {"\\'": "'", '"': r"\""}
+    inside = _INSIDE_QUOTES.sub(lambda at: written.get(at[0], at[0]), text[1:-1])
+    return f'"{inside}"'
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
@@ -76,7 +71,8 @@ def _as_json(text: str) -> str:
     return " ".join(written)
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object of JSON; a ValueError where a name is given twice."""
     built = dict(pairs)
     if len(built) != len(pairs):
         raise ValueError("a name is given twice")
@@ -90,7 +86,7 @@ def read_value(text: str) -> Any:
         ValueError: It is no single value of JSON or Python.
     """
     try:
-        return json.loads(_as_json(text), object_pairs_hook=_once_each)
+        return json.loads(_as_json(text), object_pairs_hook=once_each)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -100,20 +96,17 @@ def _no_constant(name: str) -> str:
 
 
 def _read_written(text: str) -> Any:
-    """Return the value of a list, its numbers as they are written.
-
-    Raises:
-        ValueError: It is no list of JSON or Python.
-    """
+    """Return a list with its numbers as they are written; None where it is none."""
     text = text.strip()
     if not text.startswith(("[", "(")):
-        raise ValueError("no list")
-    try:  # most lists are JSON as they stand, which is read in a tenth of the time
-        return json.loads(
-            text, parse_int=str, parse_float=str, parse_constant=_no_constant
-        )
-    except ValueError:
-        return json.loads(_as_json(text), parse_int=str, parse_float=str)
+        return None
+    as_written: Any = {"parse_int": str, "parse_float": str}
+    with contextlib.suppress(ValueError, RecursionError):
+        try:  # most lists are JSON as they stand, which is read in a tenth of the time
+            return json.loads(text, parse_constant=_no_constant, **as_written)
+        except ValueError:
+            return json.loads(_as_json(text), **as_written)
+    return None
 
 
 def read_list(text: str) -> list[str] | None:
@@ -122,11 +115,8 @@ def read_list(text: str) -> list[str] | None:
     Returns:
         None where the text is no such list; `[1.50, "a"]` gives `1.50` and `a`.
     """
-    try:
-        value = _read_written(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+    value: list[str] | None = _read_written(text)
+    if value is None or not all(isinstance(v, str) for v in value):
         return None
     return value
 
@@ -136,11 +126,8 @@ def read_rows(text: str) -> list[list[str]] | None:
 
     A list of strings and numbers is one row.
     """
-    try:
-        value = _read_written(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, list):
+    value = _read_written(text)
+    if value is None:
         return None
     rows = value if any(isinstance(row, list) for row in value) else [value]
     for row in rows:

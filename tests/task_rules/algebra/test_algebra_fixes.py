@@ -1,7 +1,5 @@
 """What the fixes of the tasks of algebra score."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.table import rejection
@@ -11,7 +9,7 @@ from tests.support.fixed_scores import fixed_score
 @pytest.mark.parametrize(
     "answer", ["", '""', "[]", "no real solutions", "None", "There are no real roots"]
 )
-def test_an_equation_without_solution_is_answered_by_saying_so(answer: str) -> None:
+def test_an_equation_without_solution_is_answered_by_saying_so(answer):
     entry = {"answer": "", "metadata": {}}
     assert fixed_score("polynomial_equations", entry, answer) == 1.0
 
@@ -19,15 +17,13 @@ def test_an_equation_without_solution_is_answered_by_saying_so(answer: str) -> N
 @pytest.mark.parametrize(
     "answer", ["I do not know", "a real root exists", "?", "x", "-"]
 )
-def test_a_text_that_denies_nothing_says_of_no_equation_that_it_has_no_solution(
-    answer: str,
-) -> None:
+def test_a_text_that_denies_nothing_says_of_no_equation_that_it_has_no_solution(answer):
     entry = {"answer": "", "metadata": {}}
     assert fixed_score("polynomial_equations", entry, answer) == 0.0
 
 
 @pytest.mark.parametrize("constant", ["C", "c", "k", "K", "D"])
-def test_the_constant_of_integration_has_one_of_the_usual_names(constant: str) -> None:
+def test_the_constant_of_integration_has_one_of_the_usual_names(constant):
     entry = {"metadata": {"variable": "x", "integrand": "2*x"}}
     task = "simple_integration"
     assert fixed_score(task, entry, f"x**2 + {constant}") == 1.0
@@ -45,7 +41,7 @@ def test_the_constant_of_integration_has_one_of_the_usual_names(constant: str) -
         ("1.5, -2.0, ?", 0.0),
     ],
 )
-def test_nothing_but_talk_stands_beside_solutions(answer: str, fixed: float) -> None:
+def test_nothing_but_talk_stands_beside_solutions(answer, fixed):
     entry = {"answer": "1.5, -2.0", "metadata": {"variable": "x"}}
     assert fixed_score("polynomial_equations", entry, answer) == fixed
 
@@ -64,15 +60,13 @@ def test_nothing_but_talk_stands_beside_solutions(answer: str, fixed: float) -> 
     ],
 )
 @pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
-def test_an_antiderivative_of_elementary_functions_is_right(
-    task: str, answer: str, integrand: str
-) -> None:
+def test_an_antiderivative_of_elementary_functions_is_right(task, answer, integrand):
     entry = {"metadata": {"variable": "x", "integrand": integrand}}
     assert rejection(task, answer) is None
     assert fixed_score(task, entry, answer) == 1.0
 
 
-def test_the_absolute_value_of_a_part_of_a_logarithm_stays() -> None:
+def test_the_absolute_value_of_a_part_of_a_logarithm_stays():
     entry = {"metadata": {"variable": "x", "integrand": "1/(x + 1)"}}
     assert fixed_score("simple_integration", entry, "log(abs(x) + 1)") == 0.0
 
@@ -87,9 +81,7 @@ def test_the_absolute_value_of_a_part_of_a_logarithm_stays() -> None:
         ("-2*(6*z - 1)*(2 - z**2)", 0.0),
     ],
 )
-def test_a_number_may_stand_before_a_product_that_is_multiplied_out(
-    answer: str, fixed: float
-) -> None:
+def test_a_number_may_stand_before_a_product_that_is_multiplied_out(answer, fixed):
     product = "12*z**3 - 2*z**2 - 24*z + 4"
     question = "Calculate the following: (2*z**2 - 4)*(6*z - 1)"
     entry = {
@@ -100,7 +92,7 @@ def test_a_number_may_stand_before_a_product_that_is_multiplied_out(
     assert fixed_score("polynomial_multiplication", entry, answer) == fixed
 
 
-def test_a_number_before_a_sum_of_the_question_is_not_multiplied_out() -> None:
+def test_a_number_before_a_sum_of_the_question_is_not_multiplied_out():
     question = "Calculate the following: 8*(3*z + 2)"
     entry = {
         "question": question,
@@ -123,7 +115,7 @@ def test_a_number_before_a_sum_of_the_question_is_not_multiplied_out() -> None:
     ],
 )
 def test_an_integral_that_the_library_cannot_simplify_is_right_by_its_slope(
-    answer: str, integrand: str, fixed: float
-) -> None:
+    answer, integrand, fixed
+):
     entry = {"metadata": {"variable": "x", "integrand": integrand}}
     assert fixed_score("intermediate_integration", entry, answer) == fixed

@@ -1,7 +1,5 @@
 """Boards of life evolve as the library lets them."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

@@ -1,21 +1,12 @@
 """What the fixes of the tasks of arithmetic score."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.arithmetic.prime_factorization import TIMES
-from tests.support.fixed_scores import both_scores, entry_of, fixed_score
+from tests.support.fixed_scores import fixed_score
 
 
-def test_a_number_that_is_wrapped_keeps_the_credit_of_the_library() -> None:
-    entry = entry_of("chain_sum", 7000)
-    answer = f"The answer is {entry['answer']}"
-    installed, fixed = both_scores("chain_sum", entry, answer)
-    assert 0.0 < installed == fixed < 1.0
-
-
-def test_a_number_times_one_or_halved_is_no_factorization() -> None:
+def test_a_number_times_one_or_halved_is_no_factorization():
     task, number = "prime_factorization", 2 * 2 * 2 * 3 * 41
     gold = f" {TIMES} ".join(["2", "2", "2", "3", "41"])
     entry = {"answer": gold, "metadata": {"number": number}}
@@ -24,7 +15,7 @@ def test_a_number_times_one_or_halved_is_no_factorization() -> None:
     assert fixed_score(task, entry, halved) == pytest.approx(0.125)
 
 
-def test_a_negative_gold_answer_of_gsm_symbolic_is_right() -> None:
+def test_a_negative_gold_answer_of_gsm_symbolic_is_right():
     entry = {"answer": "-1", "metadata": {}}
     task = "gsm_symbolic"
     assert fixed_score(task, entry, "-1") == 1.0
@@ -41,14 +32,14 @@ def test_a_negative_gold_answer_of_gsm_symbolic_is_right() -> None:
     ],
 )
 def test_a_percent_and_a_comparison_are_part_of_a_number_unless_they_are_asked_for(
-    question: str, answer: str, fixed: float
-) -> None:
+    question, answer, fixed
+):
     entry = {"question": question, "answer": "2", "metadata": {}}
     assert fixed_score("gsm_symbolic", entry, answer) == fixed
 
 
 @pytest.mark.parametrize("answer", ["2 * 2 * 3", "abc", "", "2 \u00d7 x", "9" * 5_000])
-def test_what_is_no_product_is_no_error_of_the_scorer(answer: str) -> None:
+def test_what_is_no_product_is_no_error_of_the_scorer(answer):
     entry = {"answer": f"2 {TIMES} 2 {TIMES} 3", "metadata": {"number": 12}}
     assert fixed_score("prime_factorization", entry, answer) == 0.0
 
@@ -72,15 +63,11 @@ QUOTIENT = {
         ("0.6700", 0.0),
     ],
 )
-def test_a_decimal_is_paid_in_full_in_all_digits_that_are_asked_for(
-    answer: str, fixed: float
-) -> None:
+def test_a_decimal_is_paid_in_full_in_all_digits_that_are_asked_for(answer, fixed):
     assert fixed_score("decimal_arithmetic", QUOTIENT, answer) == fixed
 
 
-def test_a_decimal_that_is_rounded_once_is_right_where_the_library_rounds_more() -> (
-    None
-):
+def test_a_decimal_that_is_rounded_once_is_right_where_the_library_rounds_more():
     entry = {**QUOTIENT, "answer": "0.668062930184"}
     assert fixed_score("decimal_arithmetic", entry, "0.668062930187") == 1.0
     assert fixed_score("decimal_arithmetic", entry, "0.668062930184") == 1.0
@@ -112,7 +99,7 @@ CANDIDATES = {
         ("592641317.986", 0.0),
     ],
 )
-def test_a_candidate_is_paid_as_it_is_shown(answer: str, fixed: float) -> None:
+def test_a_candidate_is_paid_as_it_is_shown(answer, fixed):
     assert fixed_score("number_format", CANDIDATES, answer) == fixed
 
 
@@ -123,7 +110,7 @@ def test_a_candidate_is_paid_as_it_is_shown(answer: str, fixed: float) -> None:
         *(("123456784.564", 0.4), ("123456784.562", 0.4)),
     ],
 )
-def test_noise_of_a_candidate_need_not_be_copied(answer: str, fixed: float) -> None:
+def test_noise_of_a_candidate_need_not_be_copied(answer, fixed):
     candidates = [123456784.5630001, 123456784.564, 123456785.0]
     metadata = {"solution": candidates[0], "candidates": candidates, "size": "smallest"}
     entry = {"answer": str(candidates[0]), "metadata": metadata}
@@ -137,9 +124,7 @@ def test_noise_of_a_candidate_need_not_be_copied(answer: str, fixed: float) -> N
         *("264 or so", "half of 264", "264 cats", "about 264"),
     ],
 )
-def test_what_denies_or_changes_the_number_of_gsm_symbolic_is_wrong(
-    answer: str,
-) -> None:
+def test_what_denies_or_changes_the_number_of_gsm_symbolic_is_wrong(answer):
     question = "Mia has 3 cats. How many dogs does she have?"
     entry = {"question": question, "answer": "264", "metadata": {}}
     assert fixed_score("gsm_symbolic", entry, answer) == 0.0

@@ -7,7 +7,7 @@ import pytest
 from rg_env.task_rules.cognition.rectangle_count import may_show_another_count
 
 
-def drawing(*rectangles: tuple[int, int, int, int]) -> str:
+def drawing(*rectangles: tuple[int, int, int, int]):
     """Draw rectangles, each its first and last row and column."""
     width, height = 24, 16
     counts = [[0] * width for _ in range(height)]
@@ -31,9 +31,7 @@ def drawing(*rectangles: tuple[int, int, int, int]) -> str:
         [(1, 8, 2, 9), (4, 6, 5, 20)],  # through one side
     ],
 )
-def test_most_drawings_show_one_number(
-    rectangles: list[tuple[int, int, int, int]],
-) -> None:
+def test_most_drawings_show_one_number(rectangles):
     assert not may_show_another_count(drawing(*rectangles))
 
 
@@ -46,7 +44,5 @@ def test_most_drawings_show_one_number(
         [(1, 3, 1, 4), (5, 9, 2, 20), (1, 14, 8, 12)],
     ],
 )
-def test_arms_of_a_cross_and_small_squares_are_rectangles_too(
-    rectangles: list[tuple[int, int, int, int]],
-) -> None:
+def test_arms_of_a_cross_and_small_squares_are_rectangles_too(rectangles):
     assert may_show_another_count(drawing(*rectangles))

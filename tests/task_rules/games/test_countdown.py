@@ -1,7 +1,5 @@
 """The value of an expression is that of its formula."""
 
-from __future__ import annotations
-
 import importlib
 import random
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """All boards of queens are found."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

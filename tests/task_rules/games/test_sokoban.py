@@ -1,7 +1,5 @@
 """Moves of sokoban: one walk in pieces, or several."""
 
-from __future__ import annotations
-
 import pytest
 
 from rg_env.task_rules.games.sokoban import MAX_WALKS, walks_of
@@ -20,8 +18,8 @@ from tests.support.fixed_scores import entries, fixed_score
     ],
 )
 def test_a_walk_ends_where_something_else_stands_between_the_moves(
-    moves: str | list[str], between: list[str], walks: list[str]
-) -> None:
+    moves, between, walks
+):
     assert walks_of(list(moves), between) == walks
 
 
@@ -29,7 +27,7 @@ def test_a_walk_ends_where_something_else_stands_between_the_moves(
 @pytest.mark.parametrize(
     "pair", ["{0}\n{1}", "{0}, {1}", "{1}\n\n{0}", "{0}; {1}", "{0} {1}"]
 )
-def test_a_solution_beside_another_walk_is_not_paid(pair: str) -> None:
+def test_a_solution_beside_another_walk_is_not_paid(pair):
     for entry in entries("sokoban"):
         gold = entry["answer"]
         assert fixed_score("sokoban", entry, pair.format(gold, "LR")) == 0.0
@@ -37,14 +35,14 @@ def test_a_solution_beside_another_walk_is_not_paid(pair: str) -> None:
         assert fixed_score("sokoban", entry, pair.format(arrows, "L -> R")) == 0.0
 
 
-def test_a_solution_in_lines_is_one_walk() -> None:
+def test_a_solution_in_lines_is_one_walk():
     for entry in entries("sokoban"):
         gold = entry["answer"]
         lines = "\n".join(gold[at : at + 7] for at in range(0, len(gold), 7))
         assert fixed_score("sokoban", entry, lines) == 1.0
 
 
-def test_an_answer_in_very_many_pieces_is_none() -> None:
+def test_an_answer_in_very_many_pieces_is_none():
     [entry, *_] = entries("sokoban")
     answer = "LR\n" * MAX_WALKS + entry["answer"]
     assert fixed_score("sokoban", entry, answer) == 0.0

@@ -1,4 +1,4 @@
-"""Whether fewer presses open a lock of quantum_lock."""
+"""Presses that open a lock of quantum_lock, and whether fewer of them do."""
 
 import pytest
 
@@ -10,6 +10,18 @@ BUTTONS = [
     {"type": "multiply", "value": 3, "active_state": "green"},
 ]
 START = (0, "red")
+LOCK = {
+    "answer": "A \u2192 B \u2192 A",
+    "metadata": {
+        "buttons": [
+            {"name": name} | button for name, button in zip("AB", BUTTONS, strict=True)
+        ],
+        "initial_value": 0,
+        "initial_state": "red",
+        "target_value": 8,
+        "solution_path": ["A", "B", "A"],
+    },
+}
 
 
 def test_a_press_without_effect_toggles_the_light():
@@ -46,15 +58,13 @@ def test_presses_open_the_lock_by_the_question_where_one_has_no_effect() -> None
     assert fixed_score("quantum_lock", short, "A \u2192 A \u2192 A") < 1.0
 
 
-LOCK = {
-    "answer": "A \u2192 B \u2192 A",
-    "metadata": {
-        "buttons": [
-            {"name": name, **button} for name, button in zip("AB", BUTTONS, strict=True)
-        ],
-        "initial_value": 0,
-        "initial_state": "red",
-        "target_value": 8,
-        "solution_path": ["A", "B", "A"],
-    },
-}
+def test_letters_of_the_talk_are_no_presses():
+    steps = {"A": 5, "B": 1, "C": 9}
+    buttons = [
+        {"name": name, "type": "add", "value": value, "active_state": "any"}
+        for name, value in steps.items()
+    ]
+    start = {"initial_state": "red", "initial_value": 0, "target_value": 2}
+    entry = {"answer": "B → B", "metadata": {"buttons": buttons, **start}}
+    assert fixed_score("quantum_lock", entry, r"\boxed{\text{B}}") == 0.0
+    assert fixed_score("quantum_lock", entry, r"\boxed{\text{B → B}}") == 1.0

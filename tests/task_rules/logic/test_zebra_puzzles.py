@@ -1,7 +1,5 @@
 """Whether clues leave one solution."""
 
-from __future__ import annotations
-
 import importlib
 import random
 

@@ -1,9 +1,6 @@
 """A wrong slope is seen before the library simplifies anything."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import pytest
 
@@ -13,7 +10,7 @@ from tests.support.fixed_scores import entries, library_score
 pytestmark = pytest.mark.slow
 
 
-def answers_to_an_integral(entry: dict[str, Any]) -> list[str]:
+def answers_to_an_integral(entry):
     """Return right answers in other words, and wrong ones by a number or a sign."""
     gold = entry["answer"].removesuffix(" + C")
     numbers = list(re.finditer(r"\d+", gold))
@@ -25,9 +22,7 @@ def answers_to_an_integral(entry: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
-def test_a_wrong_slope_is_seen_where_the_library_does_not_pay_and_only_there(
-    task: str,
-) -> None:
+def test_a_wrong_slope_is_seen_where_the_library_does_not_pay_and_only_there(task):
     seen = []
     for entry in entries(task):
         metadata = entry["metadata"]
@@ -53,5 +48,5 @@ def test_a_wrong_slope_is_seen_where_the_library_does_not_pay_and_only_there(
         ("x*10**400", "3*10**400"),
     ],
 )
-def test_what_is_not_surely_wrong_is_left_to_the_library(answer, integrand) -> None:
+def test_what_is_not_surely_wrong_is_left_to_the_library(answer, integrand):
     assert not has_wrong_slope(answer, integrand, "x")

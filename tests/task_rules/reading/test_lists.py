@@ -1,4 +1,4 @@
-"""Lists are read however their elements are parted."""
+"""Lists, paths and pairs are read however their elements are parted."""
 
 import pytest
 
@@ -7,6 +7,8 @@ from rg_env.task_rules.table import rules_of
 
 normalizer = ScoringRules().normalizer
 
+ENTRY = {"metadata": {"end_word": "COG"}}
+GROUPS = '[["eat", "tea"], ["tan", "nat"]]'
 NUMBERS = "['14', '-48.986', '30.30']"
 COUNTS = "0 1 0 3 0 12"
 SPELLED = {
@@ -65,49 +67,113 @@ SPELLED = {
             r"A\# \#B B\#",
         ],
     ),
+    "shortest_path": (
+        "up up left",
+        [
+            *("up, up, left", "Up \u2192 Up \u2192 Left", "UP-UP-LEFT", "U U L"),
+            *("1. up\n2. up\n3. left", '["up", "up", "left"]'),
+            *("Shortest path: up up left", "Go up, then move up, then left."),
+        ],
+    ),
+    "path_star": (
+        "12 7 31",
+        [
+            *("12 -> 7 -> 31", "12,7,31", "12 - 7 - 31", "[12, 7, 31]"),
+            "1. 12\n2. 7\n3. 31",
+        ],
+    ),
+    "word_ladder": (
+        "CAT,COT,COG",
+        [
+            *("cat, cot, cog", "CAT \u2192 COT \u2192 COG", "CAT\nCOT\nCOG"),
+            *("1. CAT\n2. COT\n3. COG", '["CAT", "COT", "COG"]'),
+            "Word ladder: CAT COT COG",
+        ],
+    ),
+    "cryptarithm": (
+        "A=1,B=2",
+        [
+            *("A = 1, B = 2", "A: 1\nB: 2", '{"A": 1, "B": 2}', "{'A': '1', 'B': '2'}"),
+            *("1. A=1\n2. B=2", "A \u2192 1, B -> 2.", "Mapping: A=1, B=2"),
+        ],
+    ),
+    "graph_color": (
+        '{"0": 1, "1": 2}',
+        [
+            *("{0: 1, 1: 2}", '{"0": "1", "1": "2",}', "0: 1\n1: 2"),
+            "Vertex 0: color 1, vertex 1: color 2",
+            'Coloring: {"0": 1, "1": 2}',
+        ],
+    ),
+    "group_anagrams": (
+        GROUPS,
+        [
+            *("[['eat','tea'],['tan','nat'],]", "[[eat, tea], [tan, nat]]"),
+            *("- eat, tea\n- tan, nat", "1. eat, tea\n2. tan, nat"),
+            "Group 1: eat, tea\nGroup 2: tan, nat",
+        ],
+    ),
+    "palindrome_partitioning": (
+        '[["a", "b"], ["aa"]]',
+        ["(('a', 'b'), ('aa',))"],
+    ),
 }
 PAIRS = [(task, a, right) for task, (right, some) in SPELLED.items() for a in some]
 
 
 @pytest.mark.parametrize(("task", "answer", "right"), PAIRS)
 def test_a_list_is_written_as_the_scorer_reads_it(task, answer, right):
-    assert normalizer(task, {})(answer) == right
+    assert normalizer(task, ENTRY)(answer) == right
 
 
 @pytest.mark.parametrize("task", SPELLED)
 def test_what_the_scorer_reads_stays(task):
     right, _ = SPELLED[task]
-    assert rules_of(task).notation(right, {}) == right
+    assert rules_of(task).notation(right, ENTRY) == right
 
 
-@pytest.mark.parametrize(
-    ("task", "answer"),
-    [
-        ("list_functions", "28, 8 or 49"),
-        ("list_functions", "[28, 8] [49]"),
-        ("list_functions", "28, 8.5"),
-        ("list_functions", "28, x"),
-        ("number_filtering", "14, -48.986 or none"),
-        ("number_sorting", "14, -48.986, 30.30"),
-        ("number_sorting", f"{NUMBERS} or {NUMBERS}"),
-        ("spiral_matrix", "4 0 (12)"),
-        ("spiral_matrix", "4 0 1.2"),
-        ("string_splitting", "B=0, A=1, C=0, X=3, Y=0, Z=12"),
-        ("string_splitting", "A=0, B=1, C=0, X=3, Y=0"),
-        ("string_splitting", '{"A": 0, "B": 1}'),
-        ("string_synthesis", "0 [A] 1 [B]"),
-        ("string_insertion", "ABCD or ABCE"),
-        ("string_insertion", "['AB', 'C']"),
-        ("string_insertion", "A B C"),
-        ("word_sorting", "Apple; bee / cat"),
-        ("word_sorting", "Apple (or bee)"),
-        ("ab", "A# #C"),
-        ("ab", "A# #B or B#"),
-        ("sentence_reordering", "It, is, so."),
+UNREAD = {
+    "list_functions": ["28, 8 or 49", "[28, 8] [49]", "28, 8.5", "28, x"],
+    "number_filtering": ["14, -48.986 or none"],
+    "number_sorting": ["14, -48.986, 30.30", f"{NUMBERS} or {NUMBERS}"],
+    "spiral_matrix": ["4 0 (12)", "4 0 1.2"],
+    "string_splitting": [
+        *("B=0, A=1, C=0, X=3, Y=0, Z=12", "A=0, B=1, C=0, X=3, Y=0"),
+        '{"A": 0, "B": 1}',
     ],
-)
+    "string_synthesis": ["0 [A] 1 [B]"],
+    "string_insertion": ["ABCD or ABCE", "['AB', 'C']", "A B C"],
+    "word_sorting": ["Apple; bee / cat", "Apple (or bee)"],
+    "ab": ["A# #C", "A# #B or B#"],
+    "sentence_reordering": ["It, is, so."],
+    "shortest_path": [
+        *("up or left", "up up (left)", "feasible", "infeasible or up", "up north"),
+        "up?",
+    ],
+    "path_star": ["12 7 or 31", "12 7.5", "12 x 7"],
+    "word_ladder": [
+        *("CAT COT or COG", "CATS COT COG", "CAT, COT, ..., COG", "CAT / COT"),
+    ],
+    "cryptarithm": [
+        *("A=1, A=2", "A=1, B=2 or B=3", "A=12", '{"A": 1, "A": 2}', '{"A": true}'),
+    ],
+    "graph_color": ["{0: 1, '0': 2}", "0: 1, 0: 2", "0: red", '{"0": 1.5}'],
+    "group_anagrams": ["[['eat'], 'tea']", "eat, tea or tan, nat?"],
+}
+OTHERS = [(task, answer) for task, answers in UNREAD.items() for answer in answers]
+
+
+@pytest.mark.parametrize(("task", "answer"), OTHERS)
 def test_what_is_not_only_the_list_stays_as_it_is(task, answer):
-    assert rules_of(task).notation(answer, {}) == answer
+    assert rules_of(task).notation(answer, ENTRY) == answer
+
+
+def test_that_there_is_no_path_is_said_in_any_case():
+    assert normalizer("shortest_path", {})("Infeasible") == "infeasible"
+
+
+def test_a_word_between_is_a_rung_like_any_other():
+    assert rules_of("word_ladder").notation("CAT and COG", ENTRY) == "CAT,AND,COG"
 
 
 def test_an_empty_list_is_one():

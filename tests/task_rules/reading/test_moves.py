@@ -49,15 +49,9 @@ SPELLED = {
     "rubiks_cube": (
         "R U' F X",
         [
-            "R, U', F, X",
-            "R U\u2019 F x",
-            "R U\u2032 F X",
-            "R U` F X",
-            "(R U') (F X)",
-            "1. R\n2. U'\n3. F\n4. X",
-            "`R` `U'` `F` `X`",
-            "R \u2192 U' \u2192 F \u2192 X",
-            json.dumps(["R", "U'", "F", "X"]),
+            *("R, U', F, X", "R U\u2019 F x", "R U\u2032 F X", "R U` F X"),
+            *("(R U') (F X)", "1. R\n2. U'\n3. F\n4. X", "`R` `U'` `F` `X`"),
+            *("R \u2192 U' \u2192 F \u2192 X", json.dumps(["R", "U'", "F", "X"])),
             repr(["R", "U'", "F", "X"]),
         ],
     ),

@@ -55,22 +55,11 @@ def test_what_may_be_an_answer_is_no_talk(text: str) -> None:
 @pytest.mark.parametrize(
     "lead",
     [
-        *(
-            *("The answer is ", "Answer: ", "**Answer:** ", "- **Answer:** "),
-            "ANSWER:",
-        ),
-        *(
-            "The moves are:\n",
-            "### Final Answer\n\n",
-            "Therefore, ",
-            "So the answer is: ",
-        ),
-        *("Key move: ", "It's ", "The simplified fraction is ", "Roots: ", "Total = "),
-        *(
-            "Final Answer: The final answer is ",
-            "The light will be ",
-            "Here is the list:",
-        ),
+        *("The answer is ", "Answer: ", "**Answer:** ", "- **Answer:** ", "ANSWER:"),
+        *("The moves are:\n", "### Final Answer\n\n", "Therefore, "),
+        *("So the answer is: ", "Key move: ", "It's ", "The simplified fraction is "),
+        *("Roots: ", "Total = ", "Final Answer: The final answer is "),
+        *("The light will be ", "Here is the list:"),
     ],
 )
 def test_what_announces_an_answer_ends_where_it_begins(lead: str) -> None:

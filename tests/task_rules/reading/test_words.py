@@ -45,11 +45,8 @@ def test_a_verdict_may_be_said_again_in_words_of_the_question(answer, gold):
 @pytest.mark.parametrize(
     "answer",
     [
-        *(
-            *("Yes, it does not follow", "No, it follows", "Yes or no", "Yes, no"),
-            "Not yes",
-        ),
-        *("Yes, if pigs fly", "It follows", "Maybe yes", "Yes but false"),
+        *("Yes, it does not follow", "No, it follows", "Yes or no", "Yes, no"),
+        *("Not yes", "Yes, if pigs fly", "It follows", "Maybe yes", "Yes but false"),
     ],
 )
 def test_a_verdict_that_is_taken_back_stays_as_it_is(answer):
