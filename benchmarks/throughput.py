@@ -7,7 +7,7 @@ in fresh processes: A B A B. Contestants are
 
     ours    reasoning_gym_environment.py
     null    harness/null_environment.py: the same host code, one constant item and
-            constant scores: the limit of ours
+            constant scores: what ours is bounded by
     other   the file given as --against
 
 each with the API of this project's `run-api` and with that of the framework's, which
@@ -60,15 +60,6 @@ FILES = {
 APIS = {"quick": "", "stock": ", stock API"}
 """`run-api` of this project or of the framework, and what tables add to a name."""
 
-TRAINER_BOUND = {
-    "latency_ms": 3000.0,
-    "jitter": 0.5,
-    "workers": 32,
-    "step_s": 4.0,
-    "groups": 1_000_000,
-}
-"""A trainer that takes 8 groups in 4 s, beside a server that could give 10 a second."""
-
 
 def numbers(text: str) -> list[float]:
     """Read numbers separated by commas."""
@@ -92,17 +83,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--group-size", type=int, default=8)
     add("--batch-size", type=int, default=64, help="rollouts of the trainer's batch")
     add("--groups", type=int, default=400, help="of a run's window, at most")
-    add(
-        "--seconds",
-        type=float,
-        help="of a run's window, at most; 10, or 60 with --trainer-bound",
-    )
+    add("--seconds", type=float, default=10.0, help="of a run's window, at most")
     add("--instances", type=int, default=1, help="environments on the one API")
-    add(
-        "--trainer-bound",
-        action="store_true",
-        help="a trainer of 8 groups in 4 s, latency 3 s ± 50 %%, 32 workers",
-    )
     add("--hostile", action="store_true", help="every completion is a hostile text")
     add("--args", default="", help="further options for every contestant")
     add("--own-args", default="", help="further options for ours and null")
@@ -121,12 +103,9 @@ def settings(options: argparse.Namespace) -> list[Setting]:
         batch_size=options.batch_size,
         instances=options.instances,
         groups=options.groups,
-        seconds=options.seconds or (60.0 if options.trainer_bound else 10.0),
+        seconds=options.seconds,
         hostile=options.hostile,
     )
-    if options.trainer_bound:
-        base = dataclasses.replace(base, **TRAINER_BOUND)  # type: ignore[arg-type]
-        return [dataclasses.replace(base, tokens=int(t)) for t in options.tokens]
     return [
         dataclasses.replace(base, latency_ms=latency_ms, tokens=int(tokens))
         for tokens in options.tokens

@@ -58,14 +58,14 @@ def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
     assert api.asked == ["/status-env", "/scored_data"]
 
 
-def test_the_status_that_is_asked_for_before_a_group_is_gone_by():
+def test_the_status_that_is_read_before_a_group_is_gone_by():
     seen = []
     sent(group(text="x"), seen.append)
     assert seen[0].status_dict["env_weight"] == 1
 
 
 @pytest.mark.parametrize(("env_id", "gone_by"), [(0, {"env_weight": 0.5}), (7, {})])
-def test_a_status_of_a_former_registration_is_not_gone_by(env_id, gone_by):
+def test_a_status_of_a_previous_registration_is_not_gone_by(env_id, gone_by):
     async def run():
         env = build_env()
 
@@ -82,7 +82,7 @@ def test_a_status_of_a_former_registration_is_not_gone_by(env_id, gone_by):
     assert asyncio.run(run()) == gone_by
 
 
-def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
+def test_the_status_is_not_read_again_while_groups_are_sent(monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.5)
 
     async def run():
@@ -212,7 +212,7 @@ def test_of_several_groups_those_that_pass_are_sent_together():
     assert api.asked.count("/scored_data_list") == 1
 
 
-def test_messages_are_made_up_where_they_are_asked_for_and_missing():
+def test_messages_are_made_up_where_they_are_needed_and_missing():
     scored = group(tokens=90)
     del scored["messages"]
     api, env = handled(scored, include_messages=True)
