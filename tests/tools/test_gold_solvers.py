@@ -9,9 +9,9 @@ from rg_env.tasks import library
 from tools.gold_answers import SOLVERS
 
 QUICK = [
-    "aiw", "base_conversion", "calendar_arithmetic", "dice",
-    "family_relationships", "futoshiki", "knights_knaves", "mahjong_puzzle",
-    "manipulate_matrix", "mini_sudoku", "quantum_lock", "sokoban", "survo", "syllogism",
+    "aiw", "calendar_arithmetic", "cryptarithm", "family_relationships",
+    "game_of_life_halting", "mahjong_puzzle", "maze", "number_format", "quantum_lock",
+    "rotten_oranges", "self_reference", "sokoban", "string_manipulation", "syllogism",
     "time_intervals", "tsumego",
 ]  # fmt: skip
 """Tasks of every module of solvers whose items are made in milliseconds."""
