@@ -12,13 +12,11 @@ from tools.gold_solvers.reading import (
     Grid,
     Solver,
     Verdict,
-    computed,
     found,
     grid,
     integers,
     number_grid,
     right_if,
-    rows_text,
 )
 
 Cell = tuple[int, int]
@@ -48,33 +46,6 @@ def _distances(
     return far
 
 
-def _numbers(question: str) -> list[list[int]]:
-    """Return the last block of lines that hold nothing but whole numbers."""
-    blocks = re.findall(r"(?:^[ \t]*\d+(?:[ \t]+\d+)*[ \t]*(?:\n|\Z))+", question, re.M)
-    return number_grid(blocks[-1])
-
-
-def _oranges(question: str) -> int:
-    rows = _numbers(question)
-    fresh = {(r, c) for r, c, v in _cells(rows) if v == 1}
-    far = _distances([(r, c) for r, c, v in _cells(rows) if v == 2], fresh.__contains__)
-    return -1 if fresh - set(far) else max(far.values(), default=0)
-
-
-def _maze(question: str) -> str:
-    start, goal = found(r"from '(.)' \(start\) to '(.)' \(goal\)", question)
-    wall, passage = found(r"'(.)' = Wall, '(.)' = Passage", question)
-    del wall
-    rows = [
-        list(x) for x in found(r"```\n(.*?)\n```\nLegend", question)[0].splitlines()
-    ]
-    at = {(r, c): v for r, c, v in _cells(rows)}
-    begin = next(cell for cell, v in at.items() if v == start)
-    end = next(cell for cell, v in at.items() if v == goal)
-    far = _distances([begin], lambda cell: at.get(cell) in (passage, goal))
-    return str(far[end]) if end in far else "infeasible"
-
-
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 
 
@@ -94,36 +65,6 @@ def _shortest_path(question: str, gold: str) -> Verdict:
     return right_if((r, c) == end and len(gold.split()) == far[end])
 
 
-def _turned(rows: Grid) -> Grid:
-    return [list(row) for row in zip(*rows[::-1], strict=True)]
-
-
-def _rotate(question: str) -> str:
-    rows = _numbers(question)
-    degrees = int(found(r"by (-?\d+) degrees clockwise", question)[0])
-    for _ in range(degrees // 90 % 4):
-        rows = _turned(rows)
-    return rows_text(rows)
-
-
-def _pool(question: str, gold: str) -> Verdict:
-    how, size_ = found(
-        r"Perform (max|average) pooling .*? kernel size of (\d+)", question
-    )
-    rows, size = _numbers(question), int(size_)
-    told = [[float(v) for v in row] for row in grid(gold)]
-    for r, row in enumerate(told):
-        for c, value in enumerate(row):
-            lines = rows[r * size : (r + 1) * size]
-            part = [v for line in lines for v in line[c * size : (c + 1) * size]]
-            wanted = max(part) if how == "max" else sum(part) / len(part)
-            if abs(value - wanted) > 0.0051:
-                return "refuted"
-    return right_if(
-        len(told) == -(-len(rows) // size) and len(told[0]) == -(-len(rows[0]) // size)
-    )
-
-
 def _next_life(alive: set[Cell], height: int, width: int) -> set[Cell]:
     counts: dict[Cell, int] = {}
     for r, c in alive:
@@ -132,15 +73,6 @@ def _next_life(alive: set[Cell], height: int, width: int) -> set[Cell]:
                 cell = ((r + dr) % height, (c + dc) % width)
                 counts[cell] = counts.get(cell, 0) + 1
     return {cell for cell, n in counts.items() if n == 3 or (n == 2 and cell in alive)}
-
-
-def _life(question: str, gold: str) -> Verdict:
-    steps = int(found(r"after (\d+) steps", question)[0])
-    rows = json.loads(question[question.rindex("\n\n") :].strip().rstrip("."))
-    alive = {(r, c) for r, c, v in _cells(rows) if v}
-    for _ in range(steps):
-        alive = _next_life(alive, len(rows), len(rows[0]))
-    return right_if({(r, c) for r, c, v in _cells(json.loads(gold)) if v} == alive)
 
 
 def _halting(question: str, gold: str) -> Verdict:
@@ -222,33 +154,6 @@ def _sokoban(question: str, gold: str) -> Verdict:
     return right_if(is_solved)
 
 
-def _modulo(question: str, gold: str) -> Verdict:
-    told = [list(line) for line in gold.splitlines()]
-    kept = [line for line in question.splitlines() if set(line) & set("✅❌❔")]
-    if any(
-        asked not in ("❔", mark)
-        for line, row in zip(kept, told, strict=True)
-        for asked, mark in zip(line, row, strict=True)
-    ):
-        return "refuted"
-    marked = {(r, c): mark == "✅" for r, c, mark in _cells(told)}
-    first = next(cell for cell, is_marked in marked.items() if is_marked)
-    rules: list[Callable[[int, int, int], int]] = [
-        lambda x, y, d: (x + y) % d,
-        lambda x, y, d: abs(x - y) % d,
-        lambda x, y, d: x * y % d,
-        lambda x, y, d: pow(x, y, d),
-    ]
-    for rule, divisor in product(rules, range(1, 400)):
-        target = rule(first[1], first[0], divisor)
-        if all(
-            (rule(x, y, divisor) == target) is is_marked
-            for (y, x), is_marked in marked.items()
-        ):
-            return "right"
-    return "refuted"
-
-
 def _captures(board: dict[Cell, str], move: Cell) -> int:
     """Return how many white stones a black move takes."""
     after = {**board, move: "X"}
@@ -286,15 +191,9 @@ def _tsumego(question: str, gold: str) -> Verdict:
 
 
 SOLVERS: dict[str, Solver] = {
-    "game_of_life": _life,
     "game_of_life_halting": _halting,
     "kakurasu": _kakurasu,
-    "maze": computed(_maze),
-    "modulo_grid": _modulo,
     "n_queens": _queens,
-    "pool_matrix": _pool,
-    "rotate_matrix": computed(_rotate),
-    "rotten_oranges": computed(_oranges),
     "shortest_path": _shortest_path,
     "sokoban": _sokoban,
     "tsumego": _tsumego,

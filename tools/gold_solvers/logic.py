@@ -7,8 +7,6 @@ import json
 import re
 from itertools import product
 
-import sympy
-
 from tools.gold_solvers.reading import (
     Solver,
     Verdict,
@@ -65,31 +63,6 @@ def _syllogism(question: str, gold: str) -> Verdict:
 
 
 # -- others ----------------------------------------------------------------------------
-
-
-def _self_reference(question: str) -> int:
-    a, b, c, d = (
-        int(found(pattern, question)[0])
-        for pattern in (
-            r"At least (\d)", r"At most (\d)",
-            r"Exactly (\d) of these 7 statements are t",
-            r"Exactly (\d) of these 7 statements are f",
-        )
-    )  # fmt: skip
-    count = 0
-    for said in product((False, True), repeat=7):
-        true = sum(said)
-        false = 7 - true
-        count += said == (
-            true >= a,
-            false <= b,
-            true == c,
-            false == d,
-            said[2] != said[3],
-            bool(sympy.isprime(true)),
-            false in (4, 6),
-        )
-    return count
 
 
 def _aiw(question: str, gold: str) -> Verdict:
@@ -305,7 +278,6 @@ SOLVERS: dict[str, Solver] = {
     "jugs": _jugs,
     "mahjong_puzzle": computed(_mahjong),
     "quantum_lock": _lock,
-    "self_reference": computed(_self_reference),
     "syllogism": _syllogism,
     "tower_of_hanoi": _hanoi,
 }

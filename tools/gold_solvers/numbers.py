@@ -22,15 +22,6 @@ from tools.gold_solvers.reading import (
 )
 
 
-def _expression_of(question: str) -> str:
-    candidates = re.findall(r"[-(\d][-+*/().\d ]*[\d)]", question)
-    return str(max(candidates, key=len))
-
-
-def _exact_value(question: str, gold: str) -> Verdict:
-    return right_if(exact(_expression_of(question)) == Fraction(gold.replace(",", "")))
-
-
 def _filtering(question: str, gold: str) -> Verdict:
     verb, how, bound, listed = found(
         r"(Keep|Remove) all numbers (larger|smaller) than (\S+) in this list:"
@@ -58,20 +49,6 @@ def _number_format(question: str, gold: str) -> Verdict:
     wanted = max(values) if size == "largest" else min(values)
     # Candidates are sums of floats of nine digits before the point.
     return right_if(abs(wanted - Decimal(gold)) < Decimal("1e-5"))
-
-
-def _polynomial_equation(question: str, gold: str) -> Verdict:
-    equation = found(r":\s*([^:]*?) = 0", question)[0]
-    polynomial = sympy.Poly(sympy.sympify(equation))
-    roots = {round(float(root), 4) for root in polynomial.real_roots()}
-    told = {float(n) for n in gold.replace('"', "").split(",") if n.strip()}
-
-    def has(numbers: set[float], number: float) -> bool:
-        return any(abs(number - other) <= 2e-4 for other in numbers)
-
-    return right_if(
-        all(has(told, root) for root in roots) and all(has(roots, n) for n in told)
-    )
 
 
 def _product(question: str, gold: str) -> Verdict:
@@ -268,9 +245,7 @@ SOLVERS: dict[str, Solver] = {
     "intermediate_integration": _integral,
     "number_filtering": _filtering,
     "number_format": _number_format,
-    "polynomial_equations": _polynomial_equation,
     "polynomial_multiplication": _product,
-    "products": _exact_value,
     "puzzle24": _puzzle24,
     "simple_integration": _integral,
     "time_intervals": _time_intervals,
