@@ -9,7 +9,6 @@ import contextlib
 import json
 import resource
 import signal
-import threading
 import uuid
 
 import pytest
@@ -20,7 +19,7 @@ from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.faults import listed
 from tests.support.inference_server import faulty_server
-from tests.support.parts import GUARD_S, build_env, until
+from tests.support.parts import build_env, until
 from tests.support.world import World
 
 LANES = 8
@@ -143,52 +142,6 @@ def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     assert load.dumps.groups_lost == 0
     assert logged.text.count("takes no groups") == 2
     assert logged.text.count("takes groups again") == 2
-
-
-def test_an_episode_beyond_the_memory_counts_what_it_costs(
-    tmp_path, logged, monkeypatch
-):
-    folder = tmp_path / "dumps"
-    monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 10)
-
-    async def run():
-        async with Load(folder) as load:
-            await load.more(20)
-            with episode(folder, full):
-                await load.more(100)
-                assert 10 <= load.dumps.groups_waiting <= 10 + BEING_WRITTEN
-            await load.more(20)
-        return load
-
-    load = asyncio.run(run())
-    found = indices(folder)
-    assert load.dumps.groups_lost >= 50
-    # Those that the end cancelled are written, though nobody waited for them.
-    assert load._begun == len(found) + load.dumps.groups_lost
-    assert logged.text.count("the next are lost") == 1
-    assert f"takes groups again; {load.dumps.groups_lost} were lost" in logged.text
-
-
-def test_a_long_group_is_encoded_beside_the_event_loop(tmp_path, monkeypatch):
-    """The loop goes on between two of its rollouts, however long all of it takes."""
-    turns = []
-
-    async def run():
-        load = Load(tmp_path)
-        loop = asyncio.get_running_loop()
-
-        def breathe():
-            assert threading.current_thread() is not threading.main_thread()
-            future = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, True), loop)
-            turns.append(future.result(GUARD_S))
-
-        load.dumps.saved._breathe = breathe
-        await load.dumps.record(record(0, "x" * 10**6), {})
-        await load.dumps.close()
-
-    asyncio.run(run())
-    assert turns == [True, True]
-    assert indices(tmp_path) == [0]
 
 
 def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):

@@ -249,22 +249,6 @@ def test_a_server_that_is_not_there_at_the_start_is_waited_for():
     assert watched.outages == 1 and not watched.is_down
 
 
-def test_an_outage_is_one_line_and_its_end_another(logged):
-    async def work(env, server):
-        env._watch.start(give_up_after_s=None)
-        collecting = [asyncio.ensure_future(collect(env)) for _ in range(8)]
-        await until(lambda: server.probes > 3, "it is tried")
-        server.faults.script = listed()
-        await asyncio.gather(*collecting)
-        return env._watch
-
-    watched = beside(work, always("status_500"))
-    (begin,) = said(logged)
-    assert "answers with an error" in begin
-    assert logged.text.count("inference answers after") == 1
-    assert watched.outages == 1 and set(watched.kinds) == {"status_500"}
-
-
 def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(monkeypatch):
     monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
 
@@ -379,22 +363,6 @@ def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypatch):
 
     asyncio.run(run())
     assert said(logged) == []
-
-
-def test_with_every_server_gone_all_are_named_and_the_first_back_is_queried(
-    logged,
-):
-    async def work(env, one, other):
-        env._watch.start(give_up_after_s=None)
-        collecting = asyncio.ensure_future(collect(env))
-        await until(lambda: env._watch.is_down, "both are left out")
-        other.faults.script = listed()
-        await collecting
-        return one.url, other.url
-
-    one, other = beside(work, always("reset"), always("reset"))
-    (down,) = [line for line in said(logged) if "does not answer" in line]
-    assert one in down and other in down
 
 
 # -- giving up -------------------------------------------------------------------------
