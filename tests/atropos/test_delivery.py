@@ -1,6 +1,7 @@
 """Groups on their way to the API: the same values on the wire, off the event loop."""
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -35,21 +36,30 @@ class Api:
         return web.json_response({"env_weight": 1, "current_step": 0, "queue_size": 0})
 
 
-def sent(scored, meanwhile=None):
-    """Send a group; return what the API saw and the environment."""
+@contextlib.asynccontextmanager
+async def connected(**changes):
+    """Yield an API and an environment that is registered there."""
+    api = Api()
+    async with serve_app(api.app()) as url:
+        env = build_env(rollout_server_url=url, **changes)
+        env.env_id = 0
+        try:
+            yield api, env
+        finally:
+            await env.close()
+
+
+def sent(scored, meanwhile=lambda env: None):
+    """Send a group; return what the API saw."""
 
     async def run():
-        api = Api()
-        async with serve_app(api.app()) as url:
-            env = build_env(rollout_server_url=url)
-            env.env_id = 0
-            if meanwhile is not None:
-                meanwhile(env)
+        async with connected() as (api, env):
+            meanwhile(env)
             await env._send_scored_data_to_api(scored)
-            await env._api.close()
-            return api
+            return api, list(api.asked)
 
-    return asyncio.run(run())
+    api, api.asked = asyncio.run(run())
+    return api
 
 
 def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
@@ -86,10 +96,7 @@ def test_the_status_is_not_read_again_while_groups_are_sent(monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.5)
 
     async def run():
-        api = Api()
-        async with serve_app(api.app()) as url:
-            env = build_env(rollout_server_url=url)
-            env.env_id = 0
+        async with connected() as (api, env):
             polling = asyncio.create_task(env._serve_loop._keep_status())
             for _ in range(20):
                 await env._send_scored_data_to_api(group(text="x"))
@@ -97,7 +104,6 @@ def test_the_status_is_not_read_again_while_groups_are_sent(monkeypatch):
             while_sending = api.asked.count("/status-env")
             await asyncio.sleep(1.5)
             polling.cancel()
-            await env.close()
             return while_sending, api.asked.count("/status-env")
 
     while_sending, afterwards = asyncio.run(run())
@@ -161,12 +167,9 @@ def handled(scored, **changes):
     """Handle a group as a worker does; return what the API got and the environment."""
 
     async def run():
-        api = Api()
-        async with serve_app(api.app()) as url:
-            env = build_env(rollout_server_url=url, **{"group_size": 2, **changes})
-            env.env_id, env.max_token_len = 0, 100
+        async with connected(**{"group_size": 2, **changes}) as (api, env):
+            env.max_token_len = 100
             await env.handle_send_to_api(scored)
-            await env.close()
             return api, env
 
     return asyncio.run(run())

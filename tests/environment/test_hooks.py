@@ -26,33 +26,17 @@ GROUPS = 3
 
 EVERY_RUN = {"setup", "wandb_log", "create_rollout_table", "close"}
 EVERY_GROUP = {
-    "get_next_item",
-    "collect_trajectories",
-    "score",
-    "postprocess_histories",
-    "handle_send_to_api",
-    "add_rollouts_for_wandb",
+    *("get_next_item", "collect_trajectories", "score", "postprocess_histories"),
+    *("handle_send_to_api", "add_rollouts_for_wandb"),
 }
 OF_PROCESS = EVERY_RUN | EVERY_GROUP | {"process_manager"}
 OF_EVALUATE = EVERY_RUN | {"evaluate"}
-OF_SERVE = (
-    EVERY_RUN
-    | EVERY_GROUP
-    | {
-        "env_manager",
-        "setup_wandb",
-        "register_env",
-        "load_checkpoint",
-        "get_server_info",
-        "get_status",
-        "env_step_checks",
-        "add_train_workers",
-        "handle_env",
-        "evaluate",
-        "save_checkpoint",
-        "cleanup",
-    }
-)
+OF_SERVE = {
+    *(EVERY_RUN | EVERY_GROUP),
+    *("env_manager", "setup_wandb", "register_env", "load_checkpoint", "evaluate"),
+    *("get_server_info", "get_status", "env_step_checks", "add_train_workers"),
+    *("handle_env", "save_checkpoint", "cleanup"),
+}
 
 
 @dataclasses.dataclass
@@ -205,19 +189,9 @@ def test_evaluate_works_with_every_hook_extended(evaluated):
 def test_serve_begins_in_the_frameworks_order_and_ends_with_close(served):
     env, _ = served
     order = (
-        "env_manager",
-        "setup",
-        "setup_wandb",
-        "register_env",
-        "get_server_info",
-        "get_status",
-        "env_step_checks",
-        "add_train_workers",
-        "get_next_item",
-        "handle_env",
-        "collect_trajectories",
-        "score",
-        "postprocess_histories",
+        *("env_manager", "setup", "setup_wandb", "register_env", "get_server_info"),
+        *("get_status", "env_step_checks", "add_train_workers", "get_next_item"),
+        *("handle_env", "collect_trajectories", "score", "postprocess_histories"),
         "handle_send_to_api",
     )
     places = [env.first_call_of(hook) for hook in order]

@@ -24,12 +24,7 @@ def unsent_in(folder):
 # -- groups on their way ---------------------------------------------------------------
 
 NOT_SERVED = (
-    "status_500",
-    "status_503",
-    "status_429",
-    "status_400",
-    "not_json",
-    "reset",
+    *("status_500", "status_503", "status_429", "status_400", "not_json", "reset"),
     "hang",
 )
 SERVED_AND_NOT_SAID = ("reply_lost", "faulted_after")
