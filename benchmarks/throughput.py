@@ -53,6 +53,7 @@ from benchmarks.harness.setting import Contestant, Setting
 from rg_env.demo.child_process import PROJECT
 
 HARNESS = PROJECT / "benchmarks" / "harness"
+Runs = list[dict[str, Any]]
 FILES = {
     "ours": PROJECT / "reasoning_gym_environment.py",
     "null": HARNESS / "null_environment.py",
@@ -165,63 +166,32 @@ def progress(console: Console, title: str) -> Iterator[Say]:
         yield lambda text: status.update(f"{title}: {text}")
 
 
-@dataclasses.dataclass
-class Found:
-    """What was measured so far.
-
-    Attributes:
-        machine: What it was measured on.
-        runs: One entry a run, see `benchmarks.harness.run.measure`.
-    """
-
-    machine: dict[str, Any] = dataclasses.field(default_factory=machine)
-    runs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-
-    def write(self, path: Path) -> None:
-        """Write everything as JSON."""
-        whole = {**dataclasses.asdict(self), "summary": report.summary(self.runs)}
-        path.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
-
-
-@dataclasses.dataclass(frozen=True)
-class Turn:
-    """One run that is planned."""
-
-    number: int
-    round: int
-    setting: Setting
-    contestant: Contestant
-
-
-def plan(options: argparse.Namespace) -> list[Turn]:
-    """Return all runs in order: within a setting, A B A B."""
-    turns = [
-        (turn, setting, contestant)
+def plan(options: argparse.Namespace) -> list[tuple[int, Setting, Contestant]]:
+    """Return all runs in order, each with its round: within a setting, A B A B."""
+    return [
+        (number, setting, contestant)
         for setting in settings(options)
-        for turn in range(options.rounds)
+        for number in range(options.rounds)
         for contestant in contestants(options)
     ]
-    return [Turn(number, *turn) for number, turn in enumerate(turns, start=1)]
 
 
-async def run_all(options: argparse.Namespace, scratch: Path, found: Found) -> None:
+async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> None:
     """Measure everybody under every setting; what is found is appended.
 
     Args:
         options: The command's.
         scratch: Folder for the logs unless they are to be kept.
-        found: Filled here.
+        found: Filled here, see `benchmarks.harness.run.measure`.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    turns = plan(options)
-    keep = options.keep or scratch
-    for turn in turns:
-        name, title = turn.contestant.name, turn.setting.title
-        heading = f"{turn.number}/{len(turns)} {name}, {title}"
-        folder = keep / f"{turn.number:03d}_{name}"
+    runs = plan(options)
+    for place, (number, setting, contestant) in enumerate(runs, start=1):
+        heading = f"{place}/{len(runs)} {contestant.name}, {setting.title}"
+        folder = (options.keep or scratch) / f"{place:03d}_{contestant.name}"
         with progress(console, heading) as say:
-            run = await measure(turn.contestant, turn.setting, say, folder)
-        found.runs.append({"round": turn.round, "title": title, **run})
+            run = await measure(contestant, setting, say, folder)
+        found.append({"round": number, "title": setting.title, **run})
         console.print(f"{heading}: {brief(run)}")
 
 
@@ -239,7 +209,7 @@ def brief(run: report.Run) -> str:
 
 
 async def until_stopped(
-    options: argparse.Namespace, scratch: Path, found: Found
+    options: argparse.Namespace, scratch: Path, found: Runs
 ) -> bool:
     """Measure until all is done or a signal comes; say whether all is done."""
     work = asyncio.ensure_future(run_all(options, scratch, found))
@@ -257,7 +227,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print and write; 130 when it was interrupted, with what there is."""
     options = build_parser().parse_args(argv)
     plan(options)  # refuses wrong names before anything is started
-    found = Found()
+    found: Runs = []
+    measured_on = machine()
     with tempfile.TemporaryDirectory() as scratch:
         if options.keep is not None:
             options.keep.mkdir(parents=True, exist_ok=True)
@@ -267,10 +238,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 1
         finally:
-            if found.runs:
-                report.show(found.runs, Console())
-            if found.runs and options.json is not None:
-                found.write(options.json)
+            if found:
+                report.show(found, Console())
+            if found and options.json is not None:
+                summary = report.summary(found)
+                whole = {"machine": measured_on, "runs": found, "summary": summary}
+                options.json.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
     return 0 if is_whole else 130
 
 

@@ -132,9 +132,7 @@ def test_only_files_that_know_shards_are_given_them(tmp_path):
 
 def test_turns_alternate_within_a_setting():
     options = throughput.build_parser().parse_args(["--latencies=0,50"])
-    names = [
-        (t.contestant.name, t.setting.latency_ms) for t in throughput.plan(options)
-    ]
+    names = [(who.name, one.latency_ms) for _, one, who in throughput.plan(options)]
     turns = ("ours", "null", "ours, stock API", "null, stock API") * 2
     assert names == [(name, ms) for ms in (0.0, 50.0) for name in turns]
 
