@@ -261,39 +261,33 @@ def test_an_openai_endpoint_is_not_queried_for_its_health_unless_told():
     assert (quiet.health_check, asked.health_check) == (False, True)
 
 
-class OneServer(ReasoningGymEnv):
-    """A class whose servers are no list, as the framework takes them."""
+def starting_from(servers):
+    """Return a class that starts from what a function makes of the server of ours."""
 
-    @classmethod
-    def config_init(cls):
-        env, (server,) = super().config_init()
-        return env, server
+    class Own(ReasoningGymEnv):
+        @classmethod
+        def config_init(cls):
+            env, (server,) = super().config_init()
+            return env, servers(server)
 
-
-class TwoServers(ReasoningGymEnv):
-    @classmethod
-    def config_init(cls):
-        env, (server,) = super().config_init()
-        other = APIServerConfig(base_url="http://b/v1", server_type="vllm")
-        return env, [server, other]
+    return Own
 
 
-class Baseline(ReasoningGymEnv):
-    """A class that leaves the addresses to the framework."""
-
-    @classmethod
-    def config_init(cls):
-        env, _ = super().config_init()
-        return env, ServerBaseline(model_name="m", server_type="vllm")
+OTHER = APIServerConfig(base_url="http://b/v1", server_type="vllm")
 
 
 @pytest.mark.parametrize(
-    ("env_cls", "count"), [(OneServer, 1), (TwoServers, 2), (Baseline, 1)]
+    ("servers", "count"),
+    [
+        (lambda server: server, 1),
+        (lambda server: [server, OTHER], 2),
+        (lambda server: ServerBaseline(model_name="m", server_type="vllm"), 1),
+    ],
 )
-def test_whatever_servers_a_class_starts_from_are_those_of_the_run(env_cls, count):
-    servers = servers_of("--openai.timeout", "7", env_cls=env_cls)
-    assert [server.timeout for server in servers] == [7] * count
-    assert len({str(server) for server in servers}) == count
+def test_whatever_servers_a_class_starts_from_are_those_of_the_run(servers, count):
+    found = servers_of("--openai.timeout", "7", env_cls=starting_from(servers))
+    assert [server.timeout for server in found] == [7] * count
+    assert len({str(server) for server in found}) == count
 
 
 def test_a_word_shows_the_help_of_a_command(capsys):
