@@ -348,10 +348,13 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._inference.trains, self._kind = True, "serve"
         await self._live(self._serve())
 
-    async def _serve(self) -> None:
+    def _say_where_rows_go(self) -> None:
         rows = self.jsonl_writer
         if rows is not None and rows.path != rows.wanted:
             logger.info("%s exists: rows go to %s", rows.wanted, rows.path)
+
+    async def _serve(self) -> None:
+        self._say_where_rows_go()
         await self._serve_loop.begin()
         if self.checkpoint_interval > 0:
             self._checkpoints.begin()
@@ -374,9 +377,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.n_groups_to_process = self.screen.begin(self._made())
         total = self.n_groups_to_process
         self.curr_step = there = await self._continue_rows(total)
-        rows, items = self.jsonl_writer, self._made().items
+        items = None if self._items is None else self._items.items
         run = process_run.ProcessRun(
-            self, self._groups, rows, self._watch, items, there
+            self, self._groups, self.jsonl_writer, self._watch, items, there
         )
         if there < total:
             await run.write(total, self.max_num_workers, self._kind)
@@ -385,12 +388,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _continue_rows(self, total: int) -> int:
         """Continue the file of an ended run, if there is one; return its rows."""
+        if self._items is None:  # a subclass samples its own, which nothing makes again
+            self._say_where_rows_go()
+            return 0
         rows, versions = self.jsonl_writer, self._scoring.versions
         rows.settings = settings_text(self.config, self.server.servers, versions)
         screens = self.screen is not None  # whose rows are read again
         left = await off_loop(continue_left, rows, total, even_complete=screens)
         self.config.data_path_to_save_groups = str(rows.path)
-        self._made().stream.sampled = left.sampled
+        self._items.stream.sampled = left.sampled
         await off_loop(self._feedback.replay, left.results)
         return len(left.results)
 

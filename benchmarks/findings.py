@@ -50,7 +50,7 @@ class Files:
     twice: int = 0
 
 
-def look_at_files(folder: Path) -> Files:
+def read_dumps(folder: Path) -> Files:
     """Read every dumped line."""
     found = Files()
     seen: set[bytes] = set()

@@ -11,7 +11,7 @@ guard, then the library's scorer or its correction. Counted are
 - timeouts: answers at which the worker was stopped by the deadline;
 - hangs: answers that took more than a second beyond the deadline;
 - deaths: workers that ended for another reason than the deadline;
-- payments: scores of 0.5 and more. A text that happens to be right is one of them.
+- scored: scores of 0.5 and more. A text that happens to be right is one of them.
 
 The exit status is 1 if anything was executed, hung or ended a worker.
 """
@@ -53,7 +53,7 @@ from tests.support.hostile_texts import (
 DEADLINE_S = 5.0
 MAKING_DEADLINE_S = 60.0
 GRACE_S = 1.0
-PAYMENT = 0.5
+SCORED_FROM = 0.5
 MEMORY_LIMIT_BYTES = 3 * 2**30
 SEED = 20_250
 
@@ -76,7 +76,7 @@ class Canaries:
                 self._listener.accept()[0].close()
                 self.connections += 1
 
-    def look_into_worker(self) -> None:
+    def check_worker(self) -> None:
         """Count and remove what was set in the worker that ran last."""
         if self._pool.call(os.getenv, ENVIRONMENT_MARK, deadline_s=DEADLINE_S):
             self.variables += 1
@@ -105,7 +105,7 @@ class TaskResult:
     outcomes: Counter[str] = dataclasses.field(default_factory=Counter)
     hangs: list[str] = dataclasses.field(default_factory=list)
     timeouts: list[str] = dataclasses.field(default_factory=list)
-    payments: dict[str, float] = dataclasses.field(default_factory=dict)
+    scored: dict[str, float] = dataclasses.field(default_factory=dict)
     deaths: int = 0
     slowest_s: float = 0.0
     slowest: str = ""
@@ -126,12 +126,12 @@ class Battery:
         before = self._pool.deaths
         for hostile in HOSTILE:
             self._score(hostile, task, entry, result)
-        self._canaries.look_into_worker()
+        self._canaries.check_worker()
         result.deaths = self._pool.deaths - before
         return result
 
     def _entry(self, task: str) -> dict[str, Any]:
-        """Make the first entry that is asked."""
+        """Make the first entry that is sampled."""
         for seed in itertools.count(SEED):
             call = (worker_jobs.make_entry, task, {}, seed)
             try:
@@ -158,18 +158,18 @@ class Battery:
             result.timeouts.append(hostile.name)
         if took_s > DEADLINE_S + GRACE_S:
             result.hangs.append(hostile.name)
-        if score.value >= PAYMENT:
-            result.payments[hostile.name] = round(score.value, 3)
+        if score.value >= SCORED_FROM:
+            result.scored[hostile.name] = round(score.value, 3)
         if took_s > result.slowest_s:
             result.slowest_s, result.slowest = round(took_s, 3), hostile.name
 
 
 def _rows(results: list[TaskResult]) -> Iterator[str]:
-    head = ("rejected", "wrong", "partial", "right", "error", "timeout", "paid")
+    head = ("rejected", "wrong", "partial", "right", "error", "timeout", "scored")
     yield f"{'task':28}" + "".join(f"{word:>9}" for word in head) + "  slowest"
     for result in results:
         words = ("rejected", "wrong", "partial", "right", "scorer_error", "timeout")
-        figures = [result.outcomes[word] for word in words] + [len(result.payments)]
+        figures = [result.outcomes[word] for word in words] + [len(result.scored)]
         numbers = "".join(f"{figure:9}" for figure in figures)
         slowest = f"{result.slowest_s:.2f} s {result.slowest}"
         yield f"{result.task:28}{numbers}  {slowest}"
@@ -185,7 +185,7 @@ def _summary(results: list[TaskResult], canaries: Canaries) -> dict[str, Any]:
         "hangs": sum(len(r.hangs) for r in results),
         "timeouts": sum(len(r.timeouts) for r in results),
         "deaths": sum(r.deaths for r in results),
-        "payments": sum(len(r.payments) for r in results),
+        "scored": sum(len(r.scored) for r in results),
         "outcomes": dict(outcomes),
     }
 
@@ -196,10 +196,10 @@ def _print(results: list[TaskResult], summary: dict[str, Any]) -> None:
     for result in results:
         for name in result.timeouts:
             print(f"timeout  {result.task}: {name}")
-        paid = [f"{name} {value}" for name, value in result.payments.items()]
-        if paid:
-            more = f" and {len(paid) - 3} more" if len(paid) > 3 else ""
-            print(f"paid     {result.task}: {', '.join(paid[:3])}{more}")
+        scored = [f"{name} {value}" for name, value in result.scored.items()]
+        if scored:
+            more = f" and {len(scored) - 3} more" if len(scored) > 3 else ""
+            print(f"scored   {result.task}: {', '.join(scored[:3])}{more}")
     print()
     for word, figure in summary.items():
         print(f"{word:12} {figure}")

@@ -29,14 +29,14 @@ from benchmarks import disturbed, findings
 
 FAULT_RATE = 0.1
 LATENCY_MS = 50.0
-LOOK_S = 0.2
+POLL_S = 0.2
 
 
 async def disturb(system: disturbed.System, total: int, restarts: int) -> None:
     """Restart a server or the API each time that a part of the groups has come."""
     for i in range(1, restarts + 1):
         while system.api.receipts.groups < total * i / (restarts + 1):
-            if not await system.pause(LOOK_S):
+            if not await system.pause(POLL_S):
                 return
         if i % 3 == 0:
             await system.restart_api(0.0)
@@ -63,7 +63,7 @@ async def watch(
             findings.say(began, f"{groups} of {total} groups, PSS in MiB: {memory}")
         if groups >= total or env.poll() is not None:
             return samples
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
 
 
 async def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:

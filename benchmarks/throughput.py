@@ -7,7 +7,7 @@ in fresh processes: A B A B. Contestants are
 
     ours    reasoning_gym_environment.py
     null    harness/null_environment.py: the same host code, one constant item and
-            constant scores: the limit of ours
+            constant scores: what ours is bounded by
     other   the file given as --against
 
 each with the API of this project's `run-api` and with that of the framework's, which
@@ -53,21 +53,13 @@ from benchmarks.harness.setting import Contestant, Setting
 from rg_env.demo.child_process import PROJECT
 
 HARNESS = PROJECT / "benchmarks" / "harness"
+Runs = list[dict[str, Any]]
 FILES = {
     "ours": PROJECT / "reasoning_gym_environment.py",
     "null": HARNESS / "null_environment.py",
 }
 APIS = {"quick": "", "stock": ", stock API"}
 """`run-api` of this project or of the framework, and what tables add to a name."""
-
-TRAINER_BOUND = {
-    "latency_ms": 3000.0,
-    "jitter": 0.5,
-    "workers": 32,
-    "step_s": 4.0,
-    "groups": 1_000_000,
-}
-"""A trainer that takes 8 groups in 4 s, beside a server that could give 10 a second."""
 
 
 def numbers(text: str) -> list[float]:
@@ -92,17 +84,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--group-size", type=int, default=8)
     add("--batch-size", type=int, default=64, help="rollouts of the trainer's batch")
     add("--groups", type=int, default=400, help="of a run's window, at most")
-    add(
-        "--seconds",
-        type=float,
-        help="of a run's window, at most; 10, or 60 with --trainer-bound",
-    )
+    add("--seconds", type=float, default=10.0, help="of a run's window, at most")
     add("--instances", type=int, default=1, help="environments on the one API")
-    add(
-        "--trainer-bound",
-        action="store_true",
-        help="a trainer of 8 groups in 4 s, latency 3 s ± 50 %%, 32 workers",
-    )
     add("--hostile", action="store_true", help="every completion is a hostile text")
     add("--args", default="", help="further options for every contestant")
     add("--own-args", default="", help="further options for ours and null")
@@ -121,12 +104,9 @@ def settings(options: argparse.Namespace) -> list[Setting]:
         batch_size=options.batch_size,
         instances=options.instances,
         groups=options.groups,
-        seconds=options.seconds or (60.0 if options.trainer_bound else 10.0),
+        seconds=options.seconds,
         hostile=options.hostile,
     )
-    if options.trainer_bound:
-        base = dataclasses.replace(base, **TRAINER_BOUND)  # type: ignore[arg-type]
-        return [dataclasses.replace(base, tokens=int(t)) for t in options.tokens]
     return [
         dataclasses.replace(base, latency_ms=latency_ms, tokens=int(tokens))
         for tokens in options.tokens
@@ -186,63 +166,32 @@ def progress(console: Console, title: str) -> Iterator[Say]:
         yield lambda text: status.update(f"{title}: {text}")
 
 
-@dataclasses.dataclass
-class Found:
-    """What was measured so far.
-
-    Attributes:
-        machine: What it was measured on.
-        runs: One entry a run, see `benchmarks.harness.run.measure`.
-    """
-
-    machine: dict[str, Any] = dataclasses.field(default_factory=machine)
-    runs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-
-    def write(self, path: Path) -> None:
-        """Write everything as JSON."""
-        whole = {**dataclasses.asdict(self), "summary": report.summary(self.runs)}
-        path.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
-
-
-@dataclasses.dataclass(frozen=True)
-class Turn:
-    """One run that is planned."""
-
-    number: int
-    round: int
-    setting: Setting
-    contestant: Contestant
-
-
-def plan(options: argparse.Namespace) -> list[Turn]:
-    """Return all runs in order: within a setting, A B A B."""
-    turns = [
-        (turn, setting, contestant)
+def plan(options: argparse.Namespace) -> list[tuple[int, Setting, Contestant]]:
+    """Return all runs in order, each with its round: within a setting, A B A B."""
+    return [
+        (number, setting, contestant)
         for setting in settings(options)
-        for turn in range(options.rounds)
+        for number in range(options.rounds)
         for contestant in contestants(options)
     ]
-    return [Turn(number, *turn) for number, turn in enumerate(turns, start=1)]
 
 
-async def run_all(options: argparse.Namespace, scratch: Path, found: Found) -> None:
+async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> None:
     """Measure everybody under every setting; what is found is appended.
 
     Args:
         options: The command's.
         scratch: Folder for the logs unless they are to be kept.
-        found: Filled here.
+        found: Filled here, see `benchmarks.harness.run.measure`.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    turns = plan(options)
-    keep = options.keep or scratch
-    for turn in turns:
-        name, title = turn.contestant.name, turn.setting.title
-        heading = f"{turn.number}/{len(turns)} {name}, {title}"
-        folder = keep / f"{turn.number:03d}_{name}"
+    runs = plan(options)
+    for place, (number, setting, contestant) in enumerate(runs, start=1):
+        heading = f"{place}/{len(runs)} {contestant.name}, {setting.title}"
+        folder = (options.keep or scratch) / f"{place:03d}_{contestant.name}"
         with progress(console, heading) as say:
-            run = await measure(turn.contestant, turn.setting, say, folder)
-        found.runs.append({"round": turn.round, "title": title, **run})
+            run = await measure(contestant, setting, say, folder)
+        found.append({"round": number, "title": setting.title, **run})
         console.print(f"{heading}: {brief(run)}")
 
 
@@ -260,7 +209,7 @@ def brief(run: report.Run) -> str:
 
 
 async def until_stopped(
-    options: argparse.Namespace, scratch: Path, found: Found
+    options: argparse.Namespace, scratch: Path, found: Runs
 ) -> bool:
     """Measure until all is done or a signal comes; say whether all is done."""
     work = asyncio.ensure_future(run_all(options, scratch, found))
@@ -278,7 +227,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print and write; 130 when it was interrupted, with what there is."""
     options = build_parser().parse_args(argv)
     plan(options)  # refuses wrong names before anything is started
-    found = Found()
+    found: Runs = []
+    measured_on = machine()
     with tempfile.TemporaryDirectory() as scratch:
         if options.keep is not None:
             options.keep.mkdir(parents=True, exist_ok=True)
@@ -288,10 +238,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 1
         finally:
-            if found.runs:
-                report.show(found.runs, Console())
-            if found.runs and options.json is not None:
-                found.write(options.json)
+            if found:
+                report.show(found, Console())
+            if found and options.json is not None:
+                summary = report.summary(found)
+                whole = {"machine": measured_on, "runs": found, "summary": summary}
+                options.json.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
     return 0 if is_whole else 130
 
 

@@ -1,11 +1,11 @@
-"""What right answers are paid, in each honest dress and spelling.
+"""The share of correct answers scored in full, in each formatting and notation.
 
     python -m tools.correct_answers [--tasks gcd dice] [--items 10]
         [--levels defaults 0 0.5 1] [--cascade FILE] [--markdown] [--json FILE]
 
-The right answer to many items of each task is written in every dress and spelling of
-`tools/answer_texts/`: some hundred that go around any answer, and those of its
-kind. Shown is the share that is scored in full by four scorers:
+The right answer to many items of each task is written in every way of
+`tools/answer_texts/`: some hundred kinds of formatting, and the notations of its kind.
+Four scorers score them:
 
 - library: the library's own, with the answer as it stands;
 - cascade: its `cascade_score`, which no release has. `--cascade` names the file
@@ -14,11 +14,8 @@ kind. Shown is the share that is scored in full by four scorers:
 - exact: ours with `normalize_answers: false`;
 - normalized: ours as it is by default.
 
-Tables of all tasks, by kind of spelling, by task (the mean of its spellings, of which
-each has its items), by spelling (the mean of its tasks), and of every spelling of a
-task that `normalized` pays less often than `--below`; `--markdown` prints the first two
-and the tasks below 0.97. What a question forbids is not counted; see FORBIDDEN in
-`tools/answer_texts/notations.py`.
+`--markdown` prints what a page needs: the tables of all tasks, of the kinds, and of the
+tasks below 0.97.
 """
 
 from __future__ import annotations
@@ -29,30 +26,29 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tools.answer_texts.audit_command import audit, build_parser
+from tools.answer_texts.audit_command import audit, build_parser, table
 from tools.answer_texts.formatting import GENERAL
 from tools.answer_texts.four_scorers import FULL, SCORERS, load_cascade, scores
-from tools.answer_texts.notations import KIND_OF, spellings_of
+from tools.answer_texts.notations import KIND_OF, notations_of
 from tools.answer_texts.sampled_items import sampled_items
 
 FIRST_SEED = 15_000_000
 WORTH_NAMING = 0.97
 
 Shares = Mapping[str, float]
-"""Scorer to the share that it pays in full."""
+"""Scorer to the share that it scores in full."""
 
 
 def measure(
     task: str, levels: Sequence[float], items: int, seed: int, cascade: Path | None
 ) -> dict[str, dict[str, list[int]]]:
-    """Return, by spelling and scorer, how many answers and how many paid in full."""
+    """Return, by notation and scorer, how many answers and how many scored in full."""
     compared = load_cascade(cascade)
     found: dict[str, dict[str, list[int]]] = {}
     for item in sampled_items(task, levels, items, seed):
-        spelled = spellings_of(item)
-        paid = scores(item, list(spelled.values()), compared)
-        for scorer, values in paid.items():
-            for name, value in zip(spelled, values, strict=True):
+        texts = notations_of(item)
+        for scorer, values in scores(item, list(texts.values()), compared).items():
+            for name, value in zip(texts, values, strict=True):
                 counts = found.setdefault(name, {}).setdefault(scorer, [0, 0])
                 counts[0] += 1
                 counts[1] += value >= FULL
@@ -60,7 +56,7 @@ def measure(
 
 
 Found = Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]
-"""Task, spelling, scorer to the number of answers and of those paid in full."""
+"""Task, notation, scorer to the number of answers and of those scored in full."""
 
 
 def mean(shares: Iterable[Shares]) -> dict[str, float]:
@@ -73,7 +69,7 @@ def mean(shares: Iterable[Shares]) -> dict[str, float]:
 
 
 def shares(found: Found) -> dict[tuple[str, str], dict[str, float]]:
-    """Return the shares of each task and spelling."""
+    """Return the shares of each task and notation."""
     return {
         (task, name): {s: full / count for s, (count, full) in counts.items()}
         for task, by_name in found.items()
@@ -82,39 +78,23 @@ def shares(found: Found) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def by(place: int, cells: Mapping[tuple[str, str], Shares]) -> dict[str, Shares]:
-    """Return the mean by task (place 0) or by spelling (place 1)."""
+    """Return the mean by task (place 0) or by notation (place 1)."""
     rows: dict[str, list[Shares]] = defaultdict(list)
     for key, share in cells.items():
         rows[key[place]].append(share)
     return {name: mean(row) for name, row in rows.items()}
 
 
-def table(head: str, rows: Mapping[str, Shares], markdown: bool) -> list[str]:
-    """Return the lines of a table of shares."""
+def _table(head: str, rows: Mapping[str, Shares], markdown: bool) -> list[str]:
     scorers = [s for s in SCORERS if any(s in row for row in rows.values())]
-    if markdown:
-        lines = [f"| {head} | {' | '.join(scorers)} |", "|---|" + "--:|" * len(scorers)]
-        return lines + [
-            f"| {_code(name)} | {' | '.join(f'{row[s]:.2f}' for s in scorers)} |"
-            for name, row in rows.items()
-        ]
-    lines = [f"{head:42}" + "".join(f"{scorer:>11}" for scorer in scorers)]
-    return lines + [
-        f"{name:42}" + "".join(f"{row[s]:11.3f}" for s in scorers)
-        for name, row in rows.items()
-    ]
-
-
-def _code(name: str) -> str:
-    escaped = name.replace("|", "\\|")
-    return f"`` {escaped} ``" if "`" in name else f"`{escaped}`"
+    cells = {name: [f"{row[s]:.2f}" for s in scorers] for name, row in rows.items()}
+    return table([head, *scorers], cells, markdown)
 
 
 def by_kind(cells: Mapping[tuple[str, str], Shares]) -> dict[str, Shares]:
-    """Return the mean of the spellings of each kind, by the order of the corpora."""
-    spelled = by(1, cells)
+    """Return the mean of the notations of each kind."""
     kinds: dict[str, list[Shares]] = {kind: [] for kind in KIND_OF.values()}
-    for name, row in spelled.items():
+    for name, row in by(1, cells).items():
         kinds[KIND_OF[name]].append(row)
     return {kind: mean(rows) for kind, rows in kinds.items() if rows}
 
@@ -123,9 +103,9 @@ def report(
     cells: Mapping[tuple[str, str], Shares], below: float, markdown: bool
 ) -> list[str]:
     """Return the lines of all tables; for a page only what is short."""
-    dress = {key: row for key, row in cells.items() if key[1] in GENERAL}
+    formatting = {key: row for key, row in cells.items() if key[1] in GENERAL}
     kinds = {key: row for key, row in cells.items() if key[1] not in GENERAL}
-    parts = {"formatting": dress, "notations of its kind": kinds, "both": cells}
+    parts = {"formatting": formatting, "notations of its kind": kinds, "both": cells}
     means = {
         f"all tasks, {name}": mean(by(0, part).values())
         for name, part in parts.items()
@@ -148,7 +128,7 @@ def report(
         tables[f"scored by normalized in less than {below}"] = lost
     lines: list[str] = []
     for head, rows in tables.items():
-        lines += [*table(head, rows, markdown), ""] if rows else []
+        lines += [*_table(head, rows, markdown), ""] if rows else []
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The right answers of the library's items, judged by solvers that read the questions.
+"""The reference answers of the library, judged by solvers that read the questions.
 
     python -m tools.gold_answers [--tasks syllogism ...] [--items 40] [--json FILE]
 
@@ -7,15 +7,15 @@ Each task has a solver of its own, in `gold_solvers`, that reads the text of a q
 and says of the gold answer that it is right, refuted, not the only right one although
 the scorer takes no other, or cannot be known from the question; or that it was not
 judged. Beside that stands what the environment does: whether a check of
-the task's row keeps the item from being asked. Of both together three numbers follow:
+the task's row keeps the item from being sampled. Of both together three numbers follow:
 
-- wrong: items whose gold answer the solver rejects, which `scorer_fixes: false` asks;
-- asked: those among them that are asked nevertheless;
-- needless: items that are not asked although the solver finds them right, with those
+- wrong: items whose gold answer the solver rejects; `scorer_fixes: false` samples them;
+- sampled: those among them that are sampled nevertheless;
+- needless: items that are not sampled although the solver finds them right, with those
   whose answer is given away by the question or right too often.
 
 Shown at the end is what the checks cost, beside making the items. The exit status is 1
-if any item whose gold answer is rejected would be asked.
+if any item whose gold answer is rejected would be sampled.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Tally:
     Attributes:
         items: Items that were made.
         verdicts: Their number by what the solver says, or "not judged".
-        faults: Number of items that are not asked, by the reason.
-        asked: Items that are asked although the solver rejects their gold answer.
-        needless: Items that are not asked although the solver accepts it.
+        faults: Number of items that are not sampled, by the reason.
+        sampled: Items that are sampled although the solver rejects their gold answer.
+        needless: Items that are not sampled although the solver accepts it.
         making_s: CPU time of making the items.
         checking_s: CPU time of the checks.
         seeds: Seeds of up to five rejected items.
@@ -73,7 +73,7 @@ class Tally:
     items: int = 0
     verdicts: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: Counter[str] = dataclasses.field(default_factory=Counter)
-    asked: int = 0
+    sampled: int = 0
     needless: int = 0
     making_s: float = 0.0
     checking_s: float = 0.0
@@ -131,17 +131,17 @@ def _count(tally: Tally, seed: int, verdict: str, fault: str | None) -> None:
     tally.faults.update([fault] if fault is not None else [])
     tally.needless += verdict == "right" and fault is not None
     if verdict in REJECTED:
-        tally.asked += fault is None
+        tally.sampled += fault is None
         tally.seeds = [*tally.seeds, seed][:5]
 
 
-HEAD = ("items", "right", *REJECTED, "not judged", "not scored", "asked", "needless")
+HEAD = ("items", "right", *REJECTED, "not judged", "not scored", "sampled", "needless")
 
 
 def _cells(tally: Tally) -> list[int]:
     verdicts = [tally.verdicts[word] for word in ("right", *REJECTED, "not judged")]
     faulty = tally.faults.total()
-    return [tally.items, *verdicts, faulty, tally.asked, tally.needless]
+    return [tally.items, *verdicts, faulty, tally.sampled, tally.needless]
 
 
 def _show(results: Mapping[str, Mapping[str, Tally]]) -> None:
@@ -185,7 +185,7 @@ def main() -> int:
             for level, tally in levels.items()
         ]
         options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    return int(any(t.asked for levels in results.values() for t in levels.values()))
+    return int(any(t.sampled for levels in results.values() for t in levels.values()))
 
 
 if __name__ == "__main__":

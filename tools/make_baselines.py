@@ -1,8 +1,8 @@
 """Writes tasks/baselines.json: `python -m tools.make_baselines [TASK ...]`.
 
 At the library's defaults and at every step of the shipped scale, every trivial baseline
-answers a few items. Where one of them earns something, those that earned most answer
-others, which say which is the best; what that one earns on yet others is the baseline,
+answers a few items. Where one of them scores something, those that scored most answer
+others, which say which is the best; what that one scores on yet others is the baseline,
 so that no luck is taken for it. The rules of thumb of a task answer these as well. It
 takes an hour of two cores; given names of tasks, only their rows are made anew.
 """
@@ -34,9 +34,9 @@ from rg_env.tasks.scales import load_shipped as load_scales
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.expected_scores import (
     AnswersOf,
-    Earned,
+    ExpectedScore,
     Item,
-    earned,
+    expected_scores,
     guesses,
     make_items,
     shown_name,
@@ -63,10 +63,10 @@ are fewer in each stage, down to this share."""
 FINALISTS = 12
 
 WORTH_MEASURING = 0.06
-"""What a strategy has to earn on the items before, to answer more."""
+"""What a strategy has to score on the items before, to answer more."""
 
 TRIAL_ITEMS = 4
-"""Items at the defaults on which the sum of what all strategies earn is kept: where it
+"""Items at the defaults on which the sum of what all strategies score is kept: where it
 is another one today, the baselines are of other scorers."""
 
 Params = Mapping[str, Any]
@@ -89,7 +89,7 @@ def share_of_items(item_ms: float) -> float:
     return max(LEAST_SHARE, min(1.0, MAKING_MS / MEASURED_ON / max(1.0, item_ms)))
 
 
-def baseline_from(params: Params, strategy: str, found: Earned) -> Baseline:
+def baseline_from(params: Params, strategy: str, found: ExpectedScore) -> Baseline:
     """Return what was found, with three digits."""
     return Baseline(
         params=params,
@@ -109,7 +109,7 @@ def rules_of(task: str) -> list[RuleOfThumb]:
     return [rule for rule in RULES if rule.task == task]
 
 
-def _finalists(found: Mapping[str, Earned]) -> list[str]:
+def _finalists(found: Mapping[str, ExpectedScore]) -> list[str]:
     return [name for name, one in found.items() if one.mean >= WORTH_MEASURING]
 
 
@@ -122,7 +122,7 @@ async def _items(pool: WorkerPool, cell: Cell, num: int, stage: str) -> list[Ite
 async def measure(
     pool: WorkerPool, cell: Cell, rules: Sequence[RuleOfThumb] = ()
 ) -> tuple[list[Baseline], list[Baseline]]:
-    """Return the baseline of a task at one step and what rules of thumb earn there.
+    """Return the baseline of a task at one step and what rules of thumb score there.
 
     Returns:
         The baseline, if it is worth one, and one of each rule.
@@ -131,17 +131,17 @@ async def measure(
     share = share_of_items(item_ms)
     screened_on = int(SCREENED_ON * max(0.5, share))
     known = await _items(pool, cell, screened_on, "known")
-    kept = _finalists(await earned(pool, known, guesses(known)))
+    kept = _finalists(await expected_scores(pool, known, guesses(known)))
     if not kept and not rules:
         return [], []
     chosen_on = int(CHOSEN_ON * share)
     items = await _items(pool, cell, chosen_on + int(MEASURED_ON * share), "measured")
     best = _finalists(
-        await earned(pool, items[:chosen_on], guesses(known, kept[:FINALISTS]))
+        await expected_scores(pool, items[:chosen_on], guesses(known, kept[:FINALISTS]))
     )
     rest = items[chosen_on:]
-    found = await earned(pool, rest, guesses(known, best[:1]))
-    by_rule = await earned(pool, rest, _by_rules(rules))
+    found = await expected_scores(pool, rest, guesses(known, best[:1]))
+    by_rule = await expected_scores(pool, rest, _by_rules(rules))
     return (
         [
             baseline_from(params, strategy, one)
@@ -153,10 +153,12 @@ async def measure(
 
 
 async def trial(pool: WorkerPool, task: str) -> float:
-    """Return the sum of what strategies and rules earn on items at the defaults."""
+    """Return the sum of what strategies and rules score on items at the defaults."""
     items = await _items(pool, (task, {}, 0.0), TRIAL_ITEMS, "trial")
     guessed, by_rules = guesses([]), _by_rules(rules_of(task))
-    found = await earned(pool, items, lambda one: {**guessed(one), **by_rules(one)})
+    found = await expected_scores(
+        pool, items, lambda one: {**guessed(one), **by_rules(one)}
+    )
     return round(sum(one.mean * one.items for one in found.values()), 4)
 
 

@@ -3,7 +3,7 @@
     python -m tools.make_published_settings CHECKOUT
 
 CHECKOUT is one of github.com/open-thought/reasoning-gym-eval, whose files have the
-parameters of each task and the questions that models were asked. Facts alone are kept:
+parameters of each task and the questions that models got. Facts alone are kept:
 the parameters that differ from the installed library's defaults, and the names of the
 tasks some of whose questions the installed library does not make again for every run.
 """
@@ -38,12 +38,12 @@ def other_than_defaults(task: str, config: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in config.items() if k in plain and plain[k] != v}
 
 
-def is_same(pool: WorkerPool, preset: Preset, task: str, asked: list[str]) -> bool:
-    """Say whether the installed library makes the questions that were asked."""
+def is_same(pool: WorkerPool, preset: Preset, task: str, given: list[str]) -> bool:
+    """Say whether the installed library makes the same questions."""
     specs = preset.specs([task])
-    if len(asked) != len(specs):
+    if len(given) != len(specs):
         return False
-    for spec, question in zip(specs, asked, strict=True):
+    for spec, question in zip(specs, given, strict=True):
         params = dict(spec.params)
         call = (worker_jobs.make_entry, task, params, spec.seed, False, True)
         try:
@@ -60,7 +60,7 @@ def is_same(pool: WorkerPool, preset: Preset, task: str, asked: list[str]) -> bo
 def row_of(pool: WorkerPool, checkout: Path, difficulty: str) -> dict[str, Any]:
     """Return parameters and changed tasks of `easy` or `hard`."""
     params: dict[str, dict[str, Any]] = {}
-    asked: dict[str, set[tuple[str, ...]]] = {}
+    given: dict[str, set[tuple[str, ...]]] = {}
     for file in sorted(checkout.glob(FILES.format(difficulty))):
         found = json.loads(file.read_text(encoding="utf-8"))
         task, config = found["name"], dict(found["config"])
@@ -70,11 +70,11 @@ def row_of(pool: WorkerPool, checkout: Path, difficulty: str) -> dict[str, Any]:
         if params.setdefault(task, own) != own:
             raise SystemExit(f"{file}: other parameters than those of another run")
         questions = tuple(result["question"] for result in found["results"])
-        asked.setdefault(task, set()).add(questions)
+        given.setdefault(task, set()).add(questions)
     preset = Preset(params, frozenset())
     changed = [
         task
-        for task, runs in sorted(asked.items())
+        for task, runs in sorted(given.items())
         if len(runs) > 1 or not is_same(pool, preset, task, list(*runs))
     ]
     return {"params": dict(sorted(params.items())), "changed": changed}

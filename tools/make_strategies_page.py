@@ -49,7 +49,6 @@ other items, are given to any question. All of them answer {screened} items; whe
 scores {worth_measuring} or more, the {finalists} best answer {chosen} others, and the
 best of these {measured} yet others, which the figures are of (at least {least} where an
 item takes long to make; standard error at most {error:.2f}).
-`python -m tools.trivial_baselines --json FILE` writes every strategy and step.
 
 `reward_baseline: chance` takes these figures off [the
 rewards](answers_and_rewards.md#from-scores-to-rewards). The baseline is 0 below

@@ -27,13 +27,13 @@ from rg_env.workers.worker_pool import WorkerPool
 
 MAX_HUNG_SHARE = 0.05
 MAX_FAULTY_SHARE = 0.1
-"""Items whose gold answer is not paid in full."""
+"""Items whose gold answer is not scored in full."""
 
 MAX_LOST_SHARE = 0.25
 """Items that give no entry: each costs a draw and nothing else."""
 
 MAX_REFUSED_SHARE = 0.9
-"""Items that are made and not asked: each costs one of a draw's many attempts."""
+"""Items that are made and not sampled: each costs one of a draw's many attempts."""
 
 MAX_MEDIAN_MS = 8_000.0
 
@@ -60,7 +60,7 @@ class ProbeTally:
         hung: Items that were not ready at the deadline.
         lost: Reason to the number of items that the library gave up or that ended
             their worker.
-        refused: Reason to the number of items that are not asked.
+        refused: Reason to the number of items that are not sampled.
         faults: What is wrong with the score of a gold answer, to how often.
     """
 

@@ -38,8 +38,6 @@ class Tree:
         pid: The main process.
 
     Attributes:
-        peak_rss_mib: Most resident memory of all together, pages that they share
-            counted for each.
         peak_pss_mib: Most memory of all together, shared pages counted once.
     """
 
@@ -48,27 +46,24 @@ class Tree:
         self._seen: dict[int, psutil.Process] = {}
         self._cpu_s: dict[int, float] = {}
         self._own_cpu_s = 0.0
-        self.rss_mib = self.pss_mib = 0.0
-        self.peak_rss_mib = self.peak_pss_mib = 0.0
+        self.pss_mib = self.peak_pss_mib = 0.0
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Take a sample; of a process that has ended the last one stays."""
         with contextlib.suppress(psutil.NoSuchProcess):
             times = self._main.cpu_times()
             self._own_cpu_s = times.user + times.system
             children = self._main.children(recursive=True)
             self._seen.update({child.pid: child for child in children})
-            rss = pss = 0.0
+            pss = 0.0
             for process in (self._main, *children):
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    memory = process.memory_full_info()
-                    rss, pss = rss + memory.rss / MIB, pss + memory.pss / MIB
+                    pss += process.memory_full_info().pss / MIB
             for child in children:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     times = child.cpu_times()
                     self._cpu_s[child.pid] = times.user + times.system
-            self.rss_mib, self.pss_mib = rss, pss
-            self.peak_rss_mib = max(self.peak_rss_mib, rss)
+            self.pss_mib = pss
             self.peak_pss_mib = max(self.peak_pss_mib, pss)
 
     @property
@@ -138,7 +133,7 @@ class Watched:
             return self._end
         began = time.monotonic()
         if self._process.returncode is None:
-            self.tree.look()
+            self.tree.sample()
             self._process.terminate()
             await _wait_or_kill(self._process, patience_s)
         seconds = time.monotonic() - began

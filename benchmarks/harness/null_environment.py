@@ -1,10 +1,10 @@
-"""An environment that does nothing itself: the limit of ours.
+"""An environment that makes, chooses and scores no item: what ours is bounded by.
 
     python benchmarks/harness/null_environment.py serve --env.x ...
 
 Everything between Atropos' API and the inference server is the code of our
 environment, and so is the command line. But there is one item, always the same, and
-the scores are 1, 0, 1, 0, ... without a look at the answers. What our environment is
+the scores are 1, 0, 1, 0, ... whatever the answers are. What our environment is
 slower than this is what making, choosing and scoring items costs.
 """
 
@@ -36,12 +36,12 @@ ENTRY = {
 MESSAGES = build_messages(QUESTION, SYSTEM_PROMPT)
 
 
-class Unasked:
-    """A dataset object that nobody asks for scores."""
+class Unscored:
+    """A dataset object whose scores nobody needs."""
 
     def score_answer(self, answer: str | None, entry: Mapping[str, Any]) -> float:
-        """Raise, because nobody should ask."""
-        raise AssertionError("the null environment does not look at answers")
+        """Raise, because nobody should call it."""
+        raise AssertionError("the null environment scores no answer")
 
 
 class NullEnv(ReasoningGymEnv):
@@ -54,7 +54,7 @@ class NullEnv(ReasoningGymEnv):
 
     async def get_next_item(self) -> Item:
         """Return the one item."""
-        return MESSAGES, ENTRY, Unasked()
+        return MESSAGES, ENTRY, Unscored()
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]

@@ -28,7 +28,6 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "idle process p99 ms": ("machine_ms", "p99"),
     "idle process max ms": ("machine_ms", "max"),
     "first group s": ("first_group_s",),
-    "peak RSS MiB": ("memory_mib", "peak_rss"),
     "peak PSS MiB": ("memory_mib", "peak_pss"),
     "final PSS MiB": ("memory_mib", "final_pss"),
     "waste": ("waste", "share"),
@@ -45,7 +44,6 @@ COMPARED = (
     "loop p99 ms",
     "loop max ms",
     "first group s",
-    "peak RSS MiB",
     "peak PSS MiB",
 )
 
@@ -173,7 +171,6 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "trainer,\nharness": "CPU harness ms",
     },
     "Memory of main process and children, in MiB (PSS: shared pages once)": {
-        "peak\nRSS": "peak RSS MiB",
         "peak\nPSS": "peak PSS MiB",
         "last\nPSS": "final PSS MiB",
     },

@@ -72,7 +72,7 @@ async def measure(
         await _until_groups(stage, wanted, setting.seconds, say)
         end = await stage.snapshot()
         waste = await _drain(stage)
-        stage.look()
+        stage.sample()
         found = {
             "contestant": contestant.name,
             "setting": dataclasses.asdict(setting),
@@ -93,7 +93,7 @@ async def measure(
 async def _until_first(stage: Stage, say: Say) -> float:
     """Wait for the first group; return when it came, on the monotonic clock."""
     await _until_groups(stage, 1, START_TIMEOUT_S, say)
-    first = (await stage.ask_api())["first"]
+    first = (await stage.query_api())["first"]
     if first is None:
         raise RuntimeError(f"no group came within {START_TIMEOUT_S:g} s")
     return float(first)
@@ -105,7 +105,7 @@ async def _until_groups(stage: Stage, groups: int, patience_s: float, say: Say) 
     while time.monotonic() < deadline:
         for env in stage.envs:
             env.check()
-        accepted = (await stage.ask_api())["accepted"]
+        accepted = (await stage.query_api())["accepted"]
         if accepted >= groups:
             return
         say(f"{accepted} groups")
@@ -113,18 +113,18 @@ async def _until_groups(stage: Stage, groups: int, patience_s: float, say: Say) 
 
 
 async def _drain(stage: Stage) -> dict[str, Any]:
-    """Hold the answers back; count what was generated and what became of it."""
+    """Hold the answers back; count what was generated, and what of it arrived."""
     held = await stage.hold_server()
     size = stage.setting.group_size
     deadline = time.monotonic() + DRAIN_TIMEOUT_S
     before, since = -1, time.monotonic()
     while time.monotonic() < min(deadline, since + QUIET_S):
-        counts = await stage.ask_api()
+        counts = await stage.query_api()
         arrived = counts["accepted"] + counts["buffered"] + counts["rejected"]
         if arrived != before:
             before, since = arrived, time.monotonic()
         await asyncio.sleep(POLL_S)
-    made = (await stage.ask_server())["completions"]
+    made = (await stage.query_server())["completions"]
     waste = {
         "generated": made,
         "delivered": counts["accepted"] * size,
@@ -212,8 +212,6 @@ def loop_delays(
 def _memory(stage: Stage) -> dict[str, float]:
     trees = [env.tree for env in stage.envs]
     return {
-        "peak_rss": sum(tree.peak_rss_mib for tree in trees),
-        "final_rss": sum(tree.rss_mib for tree in trees),
         "peak_pss": sum(tree.peak_pss_mib for tree in trees),
         "final_pss": sum(tree.pss_mib for tree in trees),
     }

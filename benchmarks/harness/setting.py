@@ -36,12 +36,10 @@ class Setting:
 
     Attributes:
         latency_ms: From a request's arrival to its answer.
-        jitter: The latency varies by this share, evenly, to both sides; in [0, 1].
         tokens: Length of every completion.
         workers: Groups in flight that each environment may have.
         group_size: Rollouts of a group.
         batch_size: Rollouts of the trainer's batch.
-        step_s: Time of a training step; 0 takes batches as fast as they come.
         instances: Environments on the one API.
         groups: The window ends after so many groups ...
         seconds: ... or so many seconds, whichever comes first.
@@ -51,11 +49,9 @@ class Setting:
 
     latency_ms: float
     tokens: int
-    jitter: float = 0.0
     workers: int = 8
     group_size: int = 8
     batch_size: int = 64
-    step_s: float = 0.0
     instances: int = 1
     groups: int = 400
     seconds: float = 10.0
@@ -81,8 +77,6 @@ class Setting:
         parts = [f"{self.latency_ms:g} ms", written]
         if self.instances > 1:
             parts.append(f"{self.instances} instances")
-        if self.step_s:
-            parts.append(f"training step {self.step_s:g} s")
         return ", ".join(parts)
 
 

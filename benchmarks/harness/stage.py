@@ -23,7 +23,7 @@ from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from tests.support import group_counter
 from tests.support.inference_server import HOLD
 
-LOOK_EVERY_S = 1.0
+SAMPLE_EVERY_S = 1.0
 POLL_S = 0.05
 
 
@@ -53,36 +53,36 @@ class Stage:
     reports: list[Path]
     control: Path
 
-    async def ask_api(self) -> dict[str, Any]:
+    async def query_api(self) -> dict[str, Any]:
         """Return the counts of the API."""
-        return await self._ask("GET", self.api + group_counter.COUNTS_PATH)
+        return await self._query("GET", self.api + group_counter.COUNTS_PATH)
 
-    async def ask_server(self) -> dict[str, Any]:
+    async def query_server(self) -> dict[str, Any]:
         """Return the counts of the inference server."""
-        return await self._ask("GET", f"{self.server}/stats")
+        return await self._query("GET", f"{self.server}/stats")
 
     async def hold_server(self) -> dict[str, Any]:
         """Let the inference server answer nothing any more; return its counts."""
-        return await self._ask("POST", self.server + HOLD)
+        return await self._query("POST", self.server + HOLD)
 
-    async def _ask(self, method: str, url: str) -> dict[str, Any]:
+    async def _query(self, method: str, url: str) -> dict[str, Any]:
         async with self.session.request(method, url) as reply:
             counts: dict[str, Any] = await reply.json()
             return counts
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Sample what all processes use; raise if an environment has ended."""
         for env in self.envs:
-            env.tree.look()
+            env.tree.sample()
             env.check()
 
     async def snapshot(self) -> Snapshot:
         """Read every counter."""
-        self.look()
+        self.sample()
         machine = psutil.cpu_times()
         return Snapshot(
-            api=await self.ask_api(),
-            server=await self.ask_server(),
+            api=await self.query_api(),
+            server=await self.query_server(),
             main_s=sum(env.tree.cpu_s[0] for env in self.envs),
             children_s=sum(env.tree.cpu_s[1] for env in self.envs),
             around_s={name: own_cpu_s(pid) for name, pid in self.around.items()},
@@ -107,11 +107,7 @@ class Snapshot:
 
 
 def _server_options(setting: Setting, folder: Path, tell: Path) -> list[str]:
-    options = [
-        f"--tell={tell}",
-        f"--latency_ms={setting.latency_ms}",
-        f"--jitter={setting.jitter}",
-    ]
+    options = [f"--tell={tell}", f"--latency_ms={setting.latency_ms}"]
     if not setting.hostile:
         return [*options, f"--tokens={setting.tokens}"]
     texts = folder / "left_by_texts"
@@ -126,7 +122,6 @@ def _trainer_config(setting: Setting) -> TrainerConfig:
         group_size=setting.group_size,
         max_token_len=setting.max_token_length + 1,
         num_steps=WITHOUT_END,
-        step_time_s=setting.step_s,
         longest_wait_s=POLL_S,
         # Checking all of them would take CPU from what is measured.
         checked_groups=1,
@@ -168,8 +163,8 @@ async def set_up(
         session = await start(aiohttp.ClientSession())
         stage = Stage(setting, session, api, server, trainer, [], {}, [], control)
         stage.around = {
-            "api": (await stage.ask_api())["pid"],
-            "server": (await stage.ask_server())["pid"],
+            "api": (await stage.query_api())["pid"],
+            "server": (await stage.query_server())["pid"],
             "harness": os.getpid(),
         }
         began = time.monotonic()
@@ -198,5 +193,5 @@ async def set_up(
 
 async def _watch(stage: Stage) -> None:
     while True:
-        stage.look()
-        await asyncio.sleep(LOOK_EVERY_S)
+        stage.sample()
+        await asyncio.sleep(SAMPLE_EVERY_S)

@@ -71,7 +71,7 @@ class ProcessRun:
         groups: GroupsInFlight,
         rows: RowWriter,
         watch: OutageWatch,
-        items: ItemSource,
+        items: ItemSource | None,
         there: int = 0,
     ) -> None:
         self._env = env
@@ -137,7 +137,8 @@ class ProcessRun:
             async with self._next_item_lock:
                 if not self._may_begin(total):
                     return
-                self._items.needed = total - self._begun
+                if self._items is not None:
+                    self._items.needed = total - self._begun
                 item = await self._groups.next_item()
                 self._begun += 1
             if item is not None and await self._write_one(item):
@@ -149,7 +150,7 @@ class ProcessRun:
             else:
                 self._begun -= 1
                 # An earlier run had rows between those that it tried without one.
-                self._fruitless += not self._items.is_catching_up
+                self._fruitless += not (self._items and self._items.is_catching_up)
 
     async def _write_one(self, item: Any) -> bool:
         """Collect and write a group of an item; say whether a row was written."""

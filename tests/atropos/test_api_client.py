@@ -17,8 +17,8 @@ def hurried(monkeypatch):
     monkeypatch.setattr(patience, "API_FIRST_PAUSE_S", 0.02)
 
 
-def asked(handler, method="GET", path="/x", **patiently):
-    """Ask a server once, or patiently."""
+def replied(handler, method="GET", path="/x", **patiently):
+    """Query a server once, or patiently."""
 
     async def run():
         app = web.Application()
@@ -47,7 +47,7 @@ def test_a_status_becomes_its_error(status_code, error):
         return web.Response(status=status_code, text="why")
 
     with pytest.raises(error, match=f"GET /x: status {status_code}"):
-        asked(handler)
+        replied(handler)
 
 
 @pytest.mark.parametrize("text", ["<html>", "[]", '"ok"', "null"])
@@ -56,16 +56,16 @@ def test_an_answer_that_is_no_object_is_no_answer(text):
         return web.Response(text=text)
 
     with pytest.raises(ApiUnreachable):
-        asked(handler)
+        replied(handler)
 
 
-def test_a_faulting_api_is_asked_again_and_its_recovery_is_said_once(logged):
+def test_a_faulting_api_is_queried_again_and_its_recovery_is_said_once(logged):
     left = [500, 500]
 
     async def handler(request):
         return web.Response(status=left.pop()) if left else web.json_response({"a": 1})
 
-    assert asked(handler, even_if_refused=False) == {"a": 1}
+    assert replied(handler, even_if_refused=False) == {"a": 1}
     said = [record.getMessage() for record in logged.records]
     assert len(said) == 2 and "status 500" in said[0] and "again" in said[1]
 
@@ -76,7 +76,7 @@ def test_a_refusal_is_waited_out_where_it_cannot_be_meant():
     async def handler(request):
         return web.Response(status=left.pop()) if left else web.json_response({"a": 1})
 
-    assert asked(handler, even_if_refused=True) == {"a": 1}
+    assert replied(handler, even_if_refused=True) == {"a": 1}
 
 
 def test_a_refusal_is_not_tried_again():
@@ -88,7 +88,7 @@ def test_a_refusal_is_not_tried_again():
         return web.Response(status=422)
 
     with pytest.raises(ApiRefused):
-        asked(handler, even_if_refused=False)
+        replied(handler, even_if_refused=False)
     assert count == 1
 
 

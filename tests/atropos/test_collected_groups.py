@@ -1,4 +1,4 @@
-"""A group of one item: collected, or counted as what became of it."""
+"""A group of one item: collected, or counted by its outcome."""
 
 import asyncio
 from types import SimpleNamespace
@@ -24,29 +24,29 @@ def no_pauses(monkeypatch):
 
 
 class Requests:
-    """Asks nobody."""
+    """Queries nobody."""
 
-    def __init__(self, ask):
-        self.ask = ask
+    def __init__(self, query):
+        self.query = query
 
     async def for_training(self, item, note_answered):
-        return await self.ask(item)
+        return await self.query(item)
 
 
-def groups_in_flight(ask, score=None):
+def groups_in_flight(query, score=None):
     """Return groups in flight without an environment, and their ledger and metrics."""
     env = SimpleNamespace(config=SimpleNamespace(group_size=SIZE), score=score)
     ledger = Ledger()
     metrics, watch = Metrics(ledger), OutageWatch([object()])
-    groups = GroupsInFlight(env, ledger, Requests(ask), watch, metrics)
+    groups = GroupsInFlight(env, ledger, Requests(query), watch, metrics)
     return groups, ledger, metrics
 
 
-def collected(ask, score=None, again=lambda item: [item]):
+def collected(query, score=None, again=lambda item: [item]):
     """Return the group and items to sample again, the outcomes and the events."""
 
     async def run():
-        groups, ledger, metrics = groups_in_flight(ask, score)
+        groups, ledger, metrics = groups_in_flight(query, score)
         groups.again = again
         found = await groups.collect(ITEM)
         return found, dict(ledger.outcomes), metrics.events
@@ -59,10 +59,10 @@ async def answered(item):
 
 
 def raising(error):
-    async def ask(item):
+    async def query(item):
         raise error
 
-    return ask
+    return query
 
 
 def scoring(*results):
@@ -133,14 +133,14 @@ async def hangs(item):
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("where", ["asking", "pausing"])
+@pytest.mark.parametrize("where", ["querying", "pausing"])
 def test_a_cancel_is_counted_and_passes(where, monkeypatch):
     monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 60.0)
     monkeypatch.setattr(patience, "OUTAGE_LONGEST_PAUSE_S", 60.0)
-    ask = hangs if where == "asking" else raising(InferenceFailed("500"))
+    query = hangs if where == "querying" else raising(InferenceFailed("500"))
 
     async def run():
-        groups, ledger, _ = groups_in_flight(ask)
+        groups, ledger, _ = groups_in_flight(query)
         task = asyncio.ensure_future(groups.collect(ITEM))
         await asyncio.sleep(0)
         task.cancel()

@@ -1,6 +1,7 @@
 """Groups on their way to the API: the same values on the wire, off the event loop."""
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -35,21 +36,30 @@ class Api:
         return web.json_response({"env_weight": 1, "current_step": 0, "queue_size": 0})
 
 
-def sent(scored, meanwhile=None):
-    """Send a group; return what the API saw and the environment."""
+@contextlib.asynccontextmanager
+async def connected(**changes):
+    """Yield an API and an environment that is registered there."""
+    api = Api()
+    async with serve_app(api.app()) as url:
+        env = build_env(rollout_server_url=url, **changes)
+        env.env_id = 0
+        try:
+            yield api, env
+        finally:
+            await env.close()
+
+
+def sent(scored, meanwhile=lambda env: None):
+    """Send a group; return what the API saw."""
 
     async def run():
-        api = Api()
-        async with serve_app(api.app()) as url:
-            env = build_env(rollout_server_url=url)
-            env.env_id = 0
-            if meanwhile is not None:
-                meanwhile(env)
+        async with connected() as (api, env):
+            meanwhile(env)
             await env._send_scored_data_to_api(scored)
-            await env._api.close()
-            return api
+            return api, list(api.asked)
 
-    return asyncio.run(run())
+    api, api.asked = asyncio.run(run())
+    return api
 
 
 def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
@@ -58,14 +68,14 @@ def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
     assert api.asked == ["/status-env", "/scored_data"]
 
 
-def test_the_status_that_is_asked_for_before_a_group_is_gone_by():
+def test_the_status_that_is_read_before_a_group_is_gone_by():
     seen = []
     sent(group(text="x"), seen.append)
     assert seen[0].status_dict["env_weight"] == 1
 
 
 @pytest.mark.parametrize(("env_id", "gone_by"), [(0, {"env_weight": 0.5}), (7, {})])
-def test_a_status_of_a_former_registration_is_not_gone_by(env_id, gone_by):
+def test_a_status_of_a_previous_registration_is_not_gone_by(env_id, gone_by):
     async def run():
         env = build_env()
 
@@ -82,14 +92,11 @@ def test_a_status_of_a_former_registration_is_not_gone_by(env_id, gone_by):
     assert asyncio.run(run()) == gone_by
 
 
-def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
+def test_the_status_is_not_read_again_while_groups_are_sent(monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.5)
 
     async def run():
-        api = Api()
-        async with serve_app(api.app()) as url:
-            env = build_env(rollout_server_url=url)
-            env.env_id = 0
+        async with connected() as (api, env):
             polling = asyncio.create_task(env._serve_loop._keep_status())
             for _ in range(20):
                 await env._send_scored_data_to_api(group(text="x"))
@@ -97,7 +104,6 @@ def test_the_status_is_not_asked_for_again_while_groups_are_sent(monkeypatch):
             while_sending = api.asked.count("/status-env")
             await asyncio.sleep(1.5)
             polling.cancel()
-            await env.close()
             return while_sending, api.asked.count("/status-env")
 
     while_sending, afterwards = asyncio.run(run())
@@ -161,12 +167,9 @@ def handled(scored, **changes):
     """Handle a group as a worker does; return what the API got and the environment."""
 
     async def run():
-        api = Api()
-        async with serve_app(api.app()) as url:
-            env = build_env(rollout_server_url=url, **{"group_size": 2, **changes})
-            env.env_id, env.max_token_len = 0, 100
+        async with connected(**{"group_size": 2, **changes}) as (api, env):
+            env.max_token_len = 100
             await env.handle_send_to_api(scored)
-            await env.close()
             return api, env
 
     return asyncio.run(run())
@@ -212,7 +215,7 @@ def test_of_several_groups_those_that_pass_are_sent_together():
     assert api.asked.count("/scored_data_list") == 1
 
 
-def test_messages_are_made_up_where_they_are_asked_for_and_missing():
+def test_messages_are_made_up_where_they_are_needed_and_missing():
     scored = group(tokens=90)
     del scored["messages"]
     api, env = handled(scored, include_messages=True)

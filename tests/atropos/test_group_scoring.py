@@ -32,12 +32,7 @@ def test_no_rollouts_are_no_group():
     assert scored([]) is None
 
 
-def test_the_length_penalty_leaves_a_group_with_a_wrong_answer_alone():
-    rollouts = [rollout(RIGHT, length=98), rollout(WRONG, length=98)]
-    assert scored(rollouts, max_token_length=100)["scores"] == [1.0, 0.0]
-
-
-def test_messages_travel_with_the_group_only_when_asked_for():
+def test_messages_travel_with_the_group_only_where_a_setting_says_so():
     rollouts = [rollout(RIGHT), rollout(WRONG)]
     assert "messages" not in scored(rollouts)
     group = scored(rollouts, include_messages=True)

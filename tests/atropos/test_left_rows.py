@@ -32,7 +32,7 @@ def test_the_result_is_of_the_scores_and_the_variance_of_the_rewards(tmp_path):
     assert left.results == [("gcd", 0.75, 0.5, True)]
 
 
-def test_half_a_character_is_read_as_it_was_asked(tmp_path):
+def test_half_a_character_is_read_as_it_was_sampled(tmp_path):
     for changes in ({"question": "\ud800"}, {"messages": "\ud800"}):
         left = read(tmp_path, line(**changes))
         assert left.sampled[3] == ("gcd", digest(changes.get("question", "?")))

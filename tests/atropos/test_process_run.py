@@ -46,19 +46,24 @@ class Hooks:
         self.logs += 1
 
 
-def written(folder, total, at_once, fruitless=(), gave_up=False, items=None, there=0):
+def written(
+    folder, total, at_once, fruitless=(), gave_up=False, items=None, there=0, log=None
+):
     """Return the hooks, the run and its rows."""
 
     async def run():
         rows = RowWriter(LineFile(folder / "rows.jsonl"))
         hooks = Hooks(rows, fruitless)
+        hooks.wandb_log = log or hooks.wandb_log
         watch = SimpleNamespace(gave_up=asyncio.Event())
         if gave_up:
             watch.gave_up.set()
         groups = GroupsInFlight(hooks, Ledger(), None, None, None)
         process = ProcessRun(hooks, groups, rows, watch, items or ITEMS, there)
-        await process.write(total, at_once)
-        rows.close()
+        try:
+            await process.write(total, at_once)
+        finally:
+            rows.close()
         return hooks, process
 
     hooks, process = asyncio.run(run())
@@ -123,22 +128,8 @@ def test_an_error_of_a_hook_ends_it_and_is_raised(tmp_path):
     class Broken(RuntimeError):
         pass
 
-    async def run():
-        rows = RowWriter(LineFile(tmp_path / "rows.jsonl"))
-        hooks = Hooks(rows)
-
-        async def broken():
-            raise Broken
-
-        hooks.wandb_log = broken
-        watch = SimpleNamespace(gave_up=asyncio.Event())
-        process = ProcessRun(
-            hooks, GroupsInFlight(hooks, Ledger(), None, None, None), rows, watch, ITEMS
-        )
-        try:
-            await process.write(4, at_once=2)
-        finally:
-            rows.close()
+    async def broken():
+        raise Broken
 
     with pytest.raises(Broken):
-        asyncio.run(run())
+        written(tmp_path, 4, at_once=2, log=broken)

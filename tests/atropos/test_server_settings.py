@@ -76,22 +76,29 @@ def test_servers_that_sample_differently_are_refused():
         server_list(two, tokenizer_name="t", slurm=False)
 
 
-@pytest.mark.slow
-def test_a_server_that_repeats_a_header_is_not_repeated(logged):
-    said = (401, refusal(f"no such team: {SECRET}"))
-    odd = Odd({}, otherwise=said)
+def generated(odd, kind="openai", trains=False, **changes):
+    """Generate two completions with an odd server; return them."""
 
     async def run():
         async with serving(odd) as url:
-            headers = {"Authorization": f"Bearer {SECRET}"}
-            env = ReasoningGymEnv(env_config(), [settings_of(url, headers=headers)])
+            env = ReasoningGymEnv(env_config(), [settings_of(url, kind, **changes)])
+            env._inference.trains = trains
             prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-            with pytest.raises(InferenceFailed, match="no such team") as failed:
-                await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
-            await env.close()
-            return str(failed.value)
+            try:
+                sampling = Sampling(9, 1.0, 1.0, "train")
+                return await env._inference.generate(prompt, 2, sampling)
+            finally:
+                await env.close()
 
-    assert SECRET not in asyncio.run(run()) + logged.text
+    return asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_a_server_that_repeats_a_header_is_not_repeated(logged):
+    odd = Odd({}, otherwise=(401, refusal(f"no such team: {SECRET}")))
+    with pytest.raises(InferenceFailed, match="no such team") as failed:
+        generated(odd, headers={"Authorization": f"Bearer {SECRET}"})
+    assert SECRET not in str(failed.value) + logged.text
 
 
 # -- what is sent ----------------------------------------------------------------------
@@ -112,32 +119,23 @@ class Heard(Odd):
 EXTRA = {"top_k": 5, "stop": ["a"], "chat_template_kwargs": {"thinking": False}}
 
 
-def generated(odd, *, trains, kind="openai"):
-    """Ask for two completions with headers and extra fields; return what was heard."""
+def heard_by(odd, *, trains, kind="openai"):
+    """Generate with headers and extra fields; return the body that was heard."""
     heard = Heard(odd)
-
-    async def run():
-        async with serving(heard) as url:
-            more = {"headers": {"X-Team": "blue"}, "extra_body": EXTRA}
-            env = ReasoningGymEnv(env_config(), [settings_of(url, kind, **more)])
-            env._inference.trains = trains
-            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-            await env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
-            await env.close()
-
-    asyncio.run(run())
+    more = {"headers": {"X-Team": "blue"}, "extra_body": EXTRA}
+    generated(heard, kind, trains, **more)
     assert set(heard.headers) == {"blue"}
     return heard.bodies[-1]
 
 
-def test_a_chat_is_asked_with_all_of_it():
-    body = generated(stock_vllm(), trains=False)
+def test_a_chat_carries_all_of_it():
+    body = heard_by(stock_vllm(), trains=False)
     assert body.items() >= EXTRA.items() and "messages" in body
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm"])
-def test_token_ids_are_asked_for_with_what_is_sampling(kind):
-    body = generated(stock_vllm(), trains=True, kind=kind)
+def test_a_query_of_token_ids_carries_what_is_sampling(kind):
+    body = heard_by(stock_vllm(), trains=True, kind=kind)
     assert (body["top_k"], body["stop"]) == (5, ["a"])
     assert "chat_template_kwargs" not in body and "prompt" in body
 
@@ -149,7 +147,7 @@ def test_sglang_gets_it_among_its_sampling():
     }
     reply = [{"text": "", "meta_info": ids}] * 2
     odd = Odd({"POST /generate": lambda body: reply})
-    body = generated(odd, trains=False, kind="sglang")
+    body = heard_by(odd, trains=False, kind="sglang")
     assert body["sampling_params"]["top_k"] == 5
 
 
@@ -184,15 +182,5 @@ def test_a_chat_of_a_server_that_thinks_aside_has_its_thinking():
             choice["message"] = {**choice["message"], "reasoning": "2 + 2"}
         return reply
 
-    async def run():
-        async with serving(stock_vllm(thinking)) as url:
-            env = ReasoningGymEnv(env_config(), [settings_of(url)])
-            prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-            made = await env._inference.generate(
-                prompt, 2, Sampling(9, 1.0, 1.0, "train")
-            )
-            await env.close()
-            return made
-
-    texts = [made.text for made in asyncio.run(run())]
+    texts = [made.text for made in generated(stock_vllm(thinking))]
     assert texts == ["<think>2 + 2</think><answer>x</answer>"] * 2

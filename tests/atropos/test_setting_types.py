@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rg_env.atropos.setting_types import check_file, check_folder, check_url
 from rg_env.errors import SettingError
+
+Check = Callable[[str, str], None]
 
 
 @pytest.mark.parametrize(
@@ -59,19 +62,19 @@ def left(here: Path) -> set[str]:
     return {str(path.relative_to(here)) for path in here.rglob("*")}
 
 
-@pytest.mark.parametrize("path", ["folder", "new", "new/and/deep", ".", "folder/new/"])
-def test_a_folder_that_can_be_written_is_taken_and_left_as_it_was(
-    path: str, here: Path
+@pytest.mark.parametrize(
+    ("check", "path"),
+    [
+        *((check_folder, path) for path in ("folder", "new", "new/and/deep", ".")),
+        (check_folder, "folder/new/"),
+        *((check_file, path) for path in ("new.jsonl", "folder/new", "file")),
+        (check_file, "new/deep/rows"),
+    ],
+)
+def test_what_can_be_written_is_taken_and_left_as_it_was(
+    check: Check, path: str, here: Path
 ) -> None:
-    check_folder("env.x", path)
-    assert left(here) == {"file", "folder"}
-
-
-@pytest.mark.parametrize("path", ["new.jsonl", "folder/new", "new/deep/rows", "file"])
-def test_a_file_that_can_be_written_is_taken_and_left_as_it_was(
-    path: str, here: Path
-) -> None:
-    check_file("env.x", path)
+    check("env.x", path)
     assert left(here) == {"file", "folder"}
 
 
@@ -86,16 +89,6 @@ FOLDERS = {
 }
 
 
-@pytest.mark.parametrize("path", FOLDERS, ids=range(len(FOLDERS)))
-def test_a_folder_that_cannot_be_written_is_refused_with_the_reason(
-    path: str, here: Path
-) -> None:
-    with pytest.raises(SettingError, match=FOLDERS[path]) as refused:
-        check_folder("env.x", path)
-    assert str(refused.value).startswith("env.x: ")
-    assert left(here) == {"file", "folder"}
-
-
 FILES = {
     "folder": "no ordinary file",
     "new/": "no ordinary file",
@@ -106,18 +99,19 @@ FILES = {
     "a" * 300: "File name too long",
     "a" * 250: "File name too long",  # no room for `_1` and `.html`
     "a\0b": "null",
+    "/dev/null": "no ordinary file",
 }
 
 
-@pytest.mark.parametrize("path", FILES, ids=range(len(FILES)))
-def test_a_file_that_cannot_be_written_is_refused_with_the_reason(
-    path: str, here: Path
+REFUSED = [(check_folder, *case) for case in FOLDERS.items()]
+REFUSED += [(check_file, *case) for case in FILES.items()]
+
+
+@pytest.mark.parametrize(("check", "path", "why"), REFUSED, ids=range(len(REFUSED)))
+def test_what_cannot_be_written_is_refused_with_the_reason(
+    check: Check, path: str, why: str, here: Path
 ) -> None:
-    with pytest.raises(SettingError, match=FILES[path]):
-        check_file("env.x", path)
+    with pytest.raises(SettingError, match=why) as refused:
+        check("env.x", path)
+    assert str(refused.value).startswith("env.x: ")
     assert left(here) == {"file", "folder"}
-
-
-def test_rows_are_not_written_to_what_is_no_ordinary_file() -> None:
-    with pytest.raises(SettingError, match="no ordinary file"):
-        check_file("env.x", "/dev/null")

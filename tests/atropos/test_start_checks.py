@@ -1,4 +1,4 @@
-"""What stops a start before anything is loaded or asked."""
+"""What stops a start before anything is loaded or queried."""
 
 from __future__ import annotations
 
@@ -43,6 +43,10 @@ def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read
         ({"data_path_to_save_groups": "/proc/x"}, "env.data_path_to_save_groups"),
         ({"data_path_to_save_groups": "rows.html"}, "a file of rows"),
         ({"data_dir_to_save_evals": "/dev/null"}, "env.data_dir_to_save_evals"),
+        (
+            {"data_dumps_dir": "/dev/null", "dump_rollouts": True},
+            "env.data_dumps_dir",
+        ),
         ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml'"),
         ({"mixture": "/dev/null"}, "env.mixture: '/dev/null' has no list"),
         ({"reasoning_effort": "high"}, "env.reasoning_effort: found 'high', which"),
@@ -58,7 +62,7 @@ def test_settings_are_refused_and_not_blamed_on_the_tokenizer(
     assert "tokenizer" not in str(refused.value)
 
 
-def test_reasoning_is_asked_of_a_server_that_is_told() -> None:
+def test_reasoning_effort_needs_a_server_that_is_told() -> None:
     config = env_config(reasoning_effort="high")
     start_checks.check_texts_do(config, ["openai"], trains=False)
     with pytest.raises(SettingError, match="chat_template_kwargs"):

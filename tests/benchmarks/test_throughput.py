@@ -74,7 +74,7 @@ def watched(tmp_path_factory):
         )
         await until(lambda: log.stat().st_size and report_file.exists(), "it runs")
         env.check()
-        env.tree.look()
+        env.tree.sample()
         child = env.tree.children
         return await env.stop(), child
 
@@ -132,9 +132,7 @@ def test_only_files_that_know_shards_are_given_them(tmp_path):
 
 def test_turns_alternate_within_a_setting():
     options = throughput.build_parser().parse_args(["--latencies=0,50"])
-    names = [
-        (t.contestant.name, t.setting.latency_ms) for t in throughput.plan(options)
-    ]
+    names = [(who.name, one.latency_ms) for _, one, who in throughput.plan(options)]
     turns = ("ours", "null", "ours, stock API", "null, stock API") * 2
     assert names == [(name, ms) for ms in (0.0, 50.0) for name in turns]
 
@@ -159,10 +157,10 @@ def test_an_unknown_api_is_refused():
 def run_of(who, turn, groups_per_s):
     zeros = dict.fromkeys(("p50", "p99", "max", "mean", "calls"), 0.0)
     of_group = dict.fromkeys(("main", "children", "api", "server", "harness"), 1.0)
-    memory = dict.fromkeys(("peak_rss", "peak_pss", "final_pss"), 1234.5)
+    memory = dict.fromkeys(("peak_pss", "final_pss"), 1234.5)
     waste = dict.fromkeys(("generated", "share", *report.WASTE), 0.0)
     return {
-        "title": "3000 ms, 300 tokens, 4 instances, training step 4 s",
+        "title": "3000 ms, 300 tokens, 4 instances",
         "contestant": who,
         "round": turn,
         "groups_per_s": groups_per_s,

@@ -11,7 +11,7 @@ from tests.support.parts import run_main
 pytestmark = pytest.mark.processes
 
 
-def test_tasks_that_are_well_end_with_status_0(capsys):
+def test_tasks_that_pass_end_with_status_0(capsys):
     assert run_main(["doctor", "gcd", "--tasks", "boxnet", "--items", "2"]) == 0
     assert "2 of 2 tasks are well" in capsys.readouterr().out
 
@@ -28,7 +28,7 @@ def test_a_file_behind_json_is_told_how_it_is_written(capsys):
     assert "write > found.json" in capsys.readouterr().err
 
 
-def test_a_scorer_that_pays_for_nothing_is_found_and_ends_with_status_1(capsys):
+def test_a_scorer_that_scores_anything_is_found_and_ends_with_status_1(capsys):
     argv = ["--tasks", "game_of_life_halting", "--items", "2", "--no_fixes"]
     assert run_main(["doctor", *argv]) == 1
     said = capsys.readouterr().out

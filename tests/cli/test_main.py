@@ -165,23 +165,6 @@ def test_a_command_that_is_not_there_or_elsewhere_is_refused(argv, expected, cap
     assert expected in refusal(capsys, *argv)
 
 
-def test_a_tokenizer_that_is_not_there_is_refused_with_the_way_out(tmp_path, capsys):
-    argv = [f"--env.tokenizer_name={tmp_path}", "--env.use_wandb=false"]
-    assert run_main(["serve", *argv]) == 2
-    assert "a folder with its tokenizer.json" in capsys.readouterr().err
-
-
-def test_a_dump_folder_that_cannot_be_written_is_refused(tmp_path, capsys):
-    in_the_way = tmp_path / "file"
-    in_the_way.touch()
-    argv = [f"--env.data_dumps_dir={in_the_way}", "--env.dump_rollouts"]
-    status = run_main(
-        ["serve", *argv, f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"]
-    )
-    assert status == 2
-    assert "env.data_dumps_dir" in capsys.readouterr().err
-
-
 def test_wandb_without_a_login_stops_serve(monkeypatch, capsys):
     monkeypatch.setattr("rg_env.atropos.start_checks.has_wandb_login", lambda: False)
     assert run_main(["serve"]) == 2
@@ -270,7 +253,7 @@ def test_server_options_and_several_servers_exclude_each_other(tmp_path):
         parsed("--config", path, "--openai.model_name", "x")
 
 
-def test_an_openai_endpoint_is_not_asked_for_its_health_unless_told():
+def test_an_openai_endpoint_is_not_queried_for_its_health_unless_told():
     (quiet,) = servers_of("--openai.server_type", "openai")
     (asked,) = servers_of(
         "--openai.server_type", "openai", "--openai.health_check", "true"
@@ -278,42 +261,36 @@ def test_an_openai_endpoint_is_not_asked_for_its_health_unless_told():
     assert (quiet.health_check, asked.health_check) == (False, True)
 
 
-class OneServer(ReasoningGymEnv):
-    """A class whose servers are no list, as the framework takes them."""
+def starting_from(servers):
+    """Return a class that starts from what a function makes of the server of ours."""
 
-    @classmethod
-    def config_init(cls):
-        env, (server,) = super().config_init()
-        return env, server
+    class Own(ReasoningGymEnv):
+        @classmethod
+        def config_init(cls):
+            env, (server,) = super().config_init()
+            return env, servers(server)
 
-
-class TwoServers(ReasoningGymEnv):
-    @classmethod
-    def config_init(cls):
-        env, (server,) = super().config_init()
-        other = APIServerConfig(base_url="http://b/v1", server_type="vllm")
-        return env, [server, other]
+    return Own
 
 
-class Baseline(ReasoningGymEnv):
-    """A class that leaves the addresses to the framework."""
-
-    @classmethod
-    def config_init(cls):
-        env, _ = super().config_init()
-        return env, ServerBaseline(model_name="m", server_type="vllm")
+OTHER = APIServerConfig(base_url="http://b/v1", server_type="vllm")
 
 
 @pytest.mark.parametrize(
-    ("env_cls", "count"), [(OneServer, 1), (TwoServers, 2), (Baseline, 1)]
+    ("servers", "count"),
+    [
+        (lambda server: server, 1),
+        (lambda server: [server, OTHER], 2),
+        (lambda server: ServerBaseline(model_name="m", server_type="vllm"), 1),
+    ],
 )
-def test_whatever_servers_a_class_starts_from_are_those_of_the_run(env_cls, count):
-    servers = servers_of("--openai.timeout", "7", env_cls=env_cls)
-    assert [server.timeout for server in servers] == [7] * count
-    assert len({str(server) for server in servers}) == count
+def test_whatever_servers_a_class_starts_from_are_those_of_the_run(servers, count):
+    found = servers_of("--openai.timeout", "7", env_cls=starting_from(servers))
+    assert [server.timeout for server in found] == [7] * count
+    assert len({str(server) for server in found}) == count
 
 
-def test_help_of_a_command_can_be_asked_for_with_a_word(capsys):
+def test_a_word_shows_the_help_of_a_command(capsys):
     assert run_main(["help", "doctor"]) == 0
     assert "doctor [OPTIONS]" in capsys.readouterr().out
 

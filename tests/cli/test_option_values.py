@@ -40,17 +40,8 @@ ODD = [
     *("{1: 2}", "[[a]]", "[null]", "{a: 1, a: 2}", "&a [*a]", "!!python/name:os", "@"),
     *("/", "/dev/null", "/proc/nope", "~", "..", "a\nb", "a\0b", "\udcff", "ünï", ","),
     *("localhost:9004", "http://", "ftp://x", "http://x:99999", "http://u:p@x", "a,,b"),
-    *(
-        "[0.9, 0.1]",
-        "[0, .nan]",
-        "curriculum",
-        "a" * 300,
-        "--",
-        "-",
-        "=",
-        "%s",
-        "\x1b[2J",
-    ),
+    *("[0.9, 0.1]", "[0, .nan]", "curriculum", "a" * 300, "--", "-", "=", "%s"),
+    "\x1b[2J",
 ]
 """What is easily written by mistake, or breaks programs that do not look."""
 

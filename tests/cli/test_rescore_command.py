@@ -24,14 +24,7 @@ def corpus(pool, tmp_path_factory):
     """Two runs of two tasks, two hundred completions."""
     folder = tmp_path_factory.mktemp("corpus")
     for task in ("gcd", "lcm"):
-        entries = [
-            pool.call(
-                worker_jobs.dataset_entry,
-                *(task, json.dumps(GCD), index),
-                deadline_s=GUARD_S,
-            )
-            for index in range(10)
-        ]
+        entries = published.entries_of(pool, task, GCD)
         for run in ("one", "two"):
             ways = WAYS if run == "one" else ["right"] * 5
             document = published.document(

@@ -11,10 +11,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.cli.command import url_of
-from tests.support.parts import run_main
-
-ENTRY = Path(__file__).resolve().parents[2] / "reasoning_gym_environment.py"
-GUARD_S = 60.0
+from tests.support.parts import ENTRY, GUARD_S, run_main
 
 IP6 = Path("/proc/net/if_inet6")
 HOSTS_OF_IP6 = ["::1"] if IP6.exists() and IP6.read_text() else []

@@ -1,4 +1,4 @@
-"""`show`: what it prints of an item, how it reads an answer and what that is worth."""
+"""`show`: what it prints of an item, how it reads an answer and how it is scored."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import TaskInfo
-from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale, Step
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import (
     ENTRY,
     GUARD_S,
@@ -46,14 +44,6 @@ SCALE = Scale(
     ),
 )
 LABELS = ("task", "level", "parameters", "seed", "prompt", "read", "score", "outcome")
-
-
-@pytest.fixture(scope="module")
-def pool():
-    """A worker for the tests that need no command line."""
-    workers = WorkerPool(1, preload=worker_jobs.PRELOAD)
-    yield workers
-    workers.close()
 
 
 def shown(*argv, answer=None):
@@ -189,7 +179,7 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
 
 
 @pytest.mark.processes
-def test_an_entry_that_nobody_should_be_asked_asks_for_another_seed(capsys):
+def test_an_unusable_entry_is_answered_with_another_seed(capsys):
     params = ("min_disks=15", "max_disks=15", "min_pegs=3", "max_pegs=3")
     argv = [f"--param={param}" for param in params]
     assert run_main(["show", "tower_of_hanoi", *argv]) == 1
@@ -223,13 +213,6 @@ def test_values_of_parameters_are_those_of_yaml(pool):
     assert item.params == {"allow_negation": True, "min_digits": 2}
 
 
-def test_the_seed_alone_decides_between_two_steps():
-    mixes = [mix_of_seed(seed) for seed in range(2000)]
-    assert mixes == [mix_of_seed(seed) for seed in range(2000)]
-    assert all(0.0 <= mix < 1.0 for mix in mixes)
-    assert 0.25 < sum(mix < 0.3 for mix in mixes) / len(mixes) < 0.35
-
-
 def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
     items = [made(pool, "gcd", "--level=0.5", f"--seed={n}") for n in range(8)]
     assert len({item.place.number for item in items}) == 2
@@ -238,16 +221,19 @@ def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
 # -- what is printed of an item --------------------------------------------------------
 
 
-def test_the_level_says_between_which_steps_it_is_and_which_was_taken():
-    said = text_of(sheet(place=place_at(0.7, mix=0.1)))
-    assert "between steps 2 and 3 of 3: 40 % of the seeds" in said
-    assert "seed 5 falls on step 3" in " ".join(said.split())
-
-
-@pytest.mark.parametrize(("level", "number"), [(0.0, 1), (0.5, 2), (1.0, 3)])
-def test_a_level_on_a_step_says_which(level, number):
-    said = text_of(sheet(place=place_at(level, mix=0.999)))
-    assert f"{level:g}, which is step {number} of 3" in said
+@pytest.mark.parametrize(
+    ("level", "mix", "expected"),
+    [
+        (0.7, 0.1, "between steps 2 and 3 of 3: 40 % of the seeds"),
+        (0.7, 0.1, "seed 5 falls on step 3"),
+        (0.0, 0.999, "0, which is step 1 of 3"),
+        (0.5, 0.999, "0.5, which is step 2 of 3"),
+        (1.0, 0.999, "1, which is step 3 of 3"),
+    ],
+)
+def test_a_level_says_on_which_step_it_falls(level, mix, expected):
+    said = text_of(sheet(place=place_at(level, mix)))
+    assert expected in " ".join(said.split())
 
 
 def test_parameters_stand_beside_their_defaults():
@@ -382,13 +368,13 @@ def piped(monkeypatch):
         end.close()
 
 
-def test_a_pipe_is_read_without_being_asked(piped):
+def test_a_pipe_is_read_without_an_option(piped):
     piped.write("4 é\n".encode())
     piped.close()
     assert standard_streams.given_answer(None) == ("4 é\n", "standard input")
 
 
-def test_an_empty_pipe_is_no_answer_unless_asked_for(piped):
+def test_an_empty_pipe_is_no_answer_unless_an_option_says_so(piped):
     piped.close()
     assert standard_streams.given_answer(None) is None
     assert standard_streams.given_answer("-") == ("", "standard input")
@@ -418,7 +404,7 @@ def test_an_endless_input_is_refused(piped, monkeypatch):
         standard_streams.given_answer("-")
 
 
-def test_closed_standard_input_is_refused_where_it_was_asked_for(monkeypatch):
+def test_closed_standard_input_is_refused_where_an_option_names_it(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert standard_streams.given_answer(None) is None
     with pytest.raises(SettingError, match="standard input is closed"):

@@ -10,7 +10,6 @@ import sys
 
 import pytest
 
-from rg_env import ending
 from rg_env.cli import tasks_command as command
 from rg_env.cli.standard_streams import rendered
 from rg_env.errors import SettingError
@@ -19,7 +18,6 @@ from rg_env.reports import task_list
 from rg_env.reports.task_list import TaskFacts
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.scales import Scale, SkippedLevel, Step, load_shipped
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import ENTRY, GUARD_S, run_main
 
 INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)
@@ -48,14 +46,6 @@ LIBRARY = LibraryDescription(
     "",
     False,
 )
-
-
-@pytest.fixture(scope="module")
-def pool():
-    """A worker for the tests that need no command line."""
-    workers = WorkerPool(1, preload=worker_jobs.PRELOAD)
-    yield workers
-    workers.close()
 
 
 @pytest.fixture(scope="module")
@@ -166,22 +156,18 @@ def test_one_task_is_shown_with_every_step():
     assert ["3", "1.00", "4-5", "1234", "min_disks=9"] in rows
 
 
-def test_one_task_is_shown_with_its_skipped_levels_and_why():
-    assert "skipped levels 2,6: it hangs" in words(details())
-
-
-def test_one_task_is_shown_with_its_note_and_the_place_of_the_default():
-    assert "note repaired: it was broken" in words(details())
-    assert "3 steps; the library's defaults are at 0.00" in details()
-
-
-def test_one_task_is_shown_with_the_parameters_that_can_be_set():
-    assert "  min_disks = 3\n  weights = [0.1]" in details()
-
-
-def test_a_task_without_a_scale_says_why():
-    said = words(details(NO_SCALE))
-    assert "curriculum no scale none: nothing can be varied" in said
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (FACTS, "skipped levels 2,6: it hangs"),
+        (FACTS, "note repaired: it was broken"),
+        (FACTS, "3 steps; the library's defaults are at 0.00"),
+        (FACTS, "min_disks = 3 weights = [0.1]"),
+        (NO_SCALE, "curriculum no scale none: nothing can be varied"),
+    ],
+)
+def test_one_task_is_shown_with_all_that_is_known_of_it(facts, expected):
+    assert expected in words(details(facts))
 
 
 def test_long_values_stay_within_80_columns():
@@ -324,29 +310,3 @@ def test_what_the_terminal_cannot_write_is_escaped(code):
     )
     dash = "─".encode() if code == "utf-8" else b"\\u2500"
     assert done.stdout == b"a" + dash + b"\\ud800\n"
-
-
-@pytest.mark.processes
-def test_a_reader_that_has_gone_is_no_error():
-    script = (
-        "from rg_env.cli.standard_streams import print_text\nprint_text('x' * 10**6)"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script],
-        env={"PYTHONPATH": str(ENTRY.parent)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    process.stdout.close()
-    with process:
-        said = process.stderr.read()
-    assert (process.returncode, said) == (0, b"")
-
-
-@pytest.mark.processes
-def test_ctrl_c_ends_with_the_status_of_its_signal(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(command, "_chosen", interrupted)
-    assert run_main(["tasks"]) == ending.INTERRUPTED == 130

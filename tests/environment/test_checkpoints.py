@@ -9,18 +9,10 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import BadCheckpoint
-from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
-from tests.support.parts import GUARD_S, build_env, ready_env
+from tests.support.parts import build_env, ready_env
+from tests.support.runs import next_items, questions, serve, trainer_config
 
 pytestmark = pytest.mark.processes
-
-
-def questions(items):
-    return [item[1]["question"] for item in items]
-
-
-async def next_items(env, n):
-    return [await env.get_next_item() for _ in range(n)]
 
 
 def checkpointed(env, folder, step=0):
@@ -44,9 +36,9 @@ async def save_after(n, folder, **changes):
         return await next_items(env, 3)
 
 
-async def resume(folder, step=4, cls=ReasoningGymEnv):
-    async with ready_env(cls=cls) as env:
-        checkpointed(env, folder, step).load_checkpoint()
+async def resume(folder):
+    async with ready_env() as env:
+        checkpointed(env, folder, 4).load_checkpoint()
         return env, await next_items(env, 3)
 
 
@@ -77,13 +69,6 @@ def test_shards_that_register_in_another_order_continue_their_own_items(tmp_path
     for number, shard in enumerate((1, 0)):
         now = asyncio.run(saved_or_resumed(tmp_path, shard, f"rg_{number}", save=False))
         assert now == then[shard]
-
-
-def test_the_newest_checkpoint_that_is_not_after_the_step_is_taken(tmp_path):
-    expected = asyncio.run(save_after(5, tmp_path))
-    file_of(tmp_path, 9).write_text("{}")
-    _, items = asyncio.run(resume(tmp_path, step=7))
-    assert questions(items) == questions(expected)
 
 
 def spoiled(state):
@@ -119,11 +104,6 @@ def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path)
     asyncio.run(run())
 
 
-def test_a_checkpoint_is_whole_or_not_there(tmp_path):
-    asyncio.run(save_after(1, tmp_path))
-    assert [p.name for p in file_of(tmp_path).parent.iterdir()] == ["step-4.json"]
-
-
 def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
     class Own(ReasoningGymEnv):
         def save_checkpoint(self, step, data=None):
@@ -147,22 +127,13 @@ async def served_from(
     """Serve for a trainer that starts at a step and saves every few steps."""
     total = start + steps
     env = build_env(simulated.url, cls=cls, rollout_server_url=api, total_steps=total)
-    config = TrainerConfig(
-        api_url=api,
-        batch_size=16,
-        group_size=4,
-        max_token_len=2048,
-        num_steps=99,
+    config = trainer_config(
+        api,
         starting_step=start,
         checkpoint_dir=str(folder),
         save_checkpoint_interval=saves_every,
     )
-    training = asyncio.create_task(StandInTrainer(config).run(steps))
-    try:
-        await asyncio.wait_for(env.env_manager(), GUARD_S)
-    finally:
-        training.cancel()
-        await asyncio.gather(training, return_exceptions=True)
+    await serve(env, config, steps)
     return env
 
 
@@ -173,7 +144,7 @@ def saved_steps(folder):
 def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, api_url, simulated):
     env = asyncio.run(served_from(api_url, simulated, tmp_path, steps=12))
     steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
-    # A fast trainer may pass two of its intervals between two looks at it.
+    # A fast trainer may pass two of its intervals between two checks of it.
     assert any(step > 4 and step % 2 == 0 for step in steps)
     assert env.curr_step in steps
 
@@ -188,12 +159,12 @@ def test_a_run_saves_before_its_first_group(tmp_path, api_url, simulated, start)
     """So that a kill before the first interval costs neither ledger nor counters."""
     saved = []
 
-    class Looks(ReasoningGymEnv):
+    class Watched(ReasoningGymEnv):
         async def get_next_item(self):
             saved.append(saved_steps(tmp_path))
             return await super().get_next_item()
 
-    asyncio.run(served_from(api_url, simulated, tmp_path, 1, start, Looks))
+    asyncio.run(served_from(api_url, simulated, tmp_path, 1, start, Watched))
     assert saved[0] == {f"step-{start}.json"}
 
 

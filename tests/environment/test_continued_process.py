@@ -14,13 +14,13 @@ from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.row_writer import settings_path
 from tests.support.parts import (
     GUARD_S,
-    build_env,
     options_of,
     run_main,
     start_entry,
     vllm_reply,
     vllm_server,
 )
+from tests.support.runs import process_env, status_of
 
 pytestmark = pytest.mark.processes
 
@@ -50,13 +50,14 @@ def command(url, path):
 
 
 def ended_by(number, argv, path, rows):
-    """Start `process` and end it by a signal after some rows; return what it said."""
+    """Start `process` and end it by a signal after some rows; return the end."""
     child = start_entry("process", *argv)
     try:
         while not (path.exists() and path.read_bytes().count(b"\n") >= rows):
             assert child.poll() is None
         child.send_signal(number)
-        return child.communicate(timeout=GUARD_S)[0]
+        said, _ = child.communicate(timeout=GUARD_S)
+        return child.returncode, said
     finally:
         child.kill()
         child.communicate()
@@ -81,12 +82,14 @@ def test_killed_twice_it_ends_with_the_items_of_one_run(
     ]
 
 
-def test_interrupted_it_says_what_is_there_and_is_continued(
+def test_terminated_it_reports_what_is_there_and_is_continued(
     tmp_path, simulated, uninterrupted
 ):
     path = tmp_path / "rows.jsonl"
     argv = command(simulated.url, path)
-    said = ended_by(signal.SIGINT, argv, path, 3)
+    status, said = ended_by(signal.SIGTERM, argv, path, 3)
+    assert status == 128 + signal.SIGTERM and "Traceback" not in said
+    assert (tmp_path / "rows_report" / "index.html").exists()
     there = path.read_bytes().count(b"\n")
     assert f"only {there} of {MANY} groups were written; the same command" in said
     assert run_main(["process", *argv]) == 0
@@ -124,18 +127,11 @@ def processed(folder, groups=GROUPS, reply=wrong, answered=None, **changes):
         return 500 if answered is not None and len(asked) > answered else reply(body)
 
     async def run():
-        given = {"group_size": 2, "give_up_after_s": 0.5, "include_messages": True}
-        given |= {"ensure_scores_are_not_same": False}
-        path = str(folder / "rows.jsonl")
+        path = folder / "rows.jsonl"
+        given = {"group_size": 2, "give_up_after_s": 0.5} | changes
         async with vllm_server(answer) as url:
-            env = build_env(url, data_path_to_save_groups=path, **(given | changes))
-            env.n_groups_to_process = groups
-            env.group_size_to_process = env.config.group_size
-            try:
-                await env.process_manager()
-            except SystemExit as end:
-                return env, end.code
-            return env, 0
+            env = process_env(url, path, groups, **given)
+            return env, await status_of(env.process_manager())
 
     return *asyncio.run(run()), len(asked)
 

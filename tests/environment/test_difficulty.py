@@ -5,13 +5,12 @@ import asyncio
 import pytest
 
 from rg_env.errors import SettingError
-from rg_env.tasks.scales import load_shipped
-from tests.support.parts import FAST_TASKS, TOKENIZER, ready_env
+from tests.support.parts import FAST_TASKS, TOKENIZER, build_env, ready_env
+from tests.support.runs import next_items, rollout_of
 
 pytestmark = pytest.mark.processes
 
 TASKS = ["basic_arithmetic", "chain_sum", "gcd"]
-SCALES = load_shipped().scales
 
 
 def with_env(work, **changes):
@@ -25,7 +24,7 @@ def with_env(work, **changes):
 
 
 async def handles(env, count=12):
-    return [(await env.get_next_item())[2] for _ in range(count)]
+    return [item[2] for item in await next_items(env, count)]
 
 
 async def drawn(env, count=12):
@@ -33,28 +32,12 @@ async def drawn(env, count=12):
 
 
 async def score_item(env, rights):
-    """Ask for an item and score a group of it, right or wrong as told."""
-    messages, entry, handle = await env.get_next_item()
-    rollouts = [
-        {
-            "messages": [
-                *messages,
-                {
-                    "role": "assistant",
-                    "content": f"<answer>{entry['answer'] if right else 'x'}</answer>",
-                },
-            ],
-            "rg_item": entry,
-            "dataset_obj": handle,
-            "finish_reason": "stop",
-            "tokens": [1, 2, 3],
-            "masks": [-100, 2, 3],
-            "logprobs": [1.0, -0.5, -0.5],
-        }
-        for right in rights
-    ]
-    await env.score(rollouts)
-    return handle
+    """Sample an item and score a group of it, right or wrong as told."""
+    item = await env.get_next_item()
+    answers = [item[1]["answer"] if right else "x" for right in rights]
+    texts = [f"<answer>{answer}</answer>" for answer in answers]
+    await env.score([rollout_of(item, text) for text in texts])
+    return item[2]
 
 
 async def score_items(env, count, rights):
@@ -62,23 +45,6 @@ async def score_items(env, count, rights):
 
 
 # -- modes -----------------------------------------------------------------------------
-
-
-def test_by_default_items_have_the_librarys_parameters():
-    found = with_env(handles)
-    assert {(h.level, *h.params) for h in found} == {(None,)}
-
-
-def test_random_levels_differ_from_item_to_item():
-    levels = {h.level for h in with_env(handles, complexity_mode="random")}
-    assert len(levels) == 12
-    assert all(0 <= level <= 1 for level in levels)
-
-
-def test_a_fixed_level_gives_the_parameters_of_its_step():
-    found = with_env(handles, complexity_mode=1.0)
-    assert {h.level for h in found} == {1.0}
-    assert all(h.params == SCALES[h.task].steps[-1].params for h in found)
 
 
 def test_a_task_can_have_a_level_of_its_own():
@@ -108,19 +74,7 @@ def test_results_move_the_level_of_their_task_alone(logged):
     assert "level of gcd: 0.30 -> " in logged.text
 
 
-def test_a_level_that_is_set_from_outside_is_that_of_the_next_items():
-    async def work(env):
-        env.task_complexity_levels["gcd"] = 0.8
-        return [h.level for h in await handles(env, 90) if h.task == "gcd"]
-
-    for mode in ("curriculum", "random", None):
-        levels = with_env(work, complexity_mode=mode)
-        assert levels[-5:] == [0.8] * 5, mode
-
-
 def test_a_level_can_be_set_before_the_tasks_are_known():
-    from tests.support.parts import build_env
-
     async def run():
         env = build_env(tasks=TASKS, complexity_mode="curriculum")
         env.task_complexity_levels["gcd"] = 0.8
@@ -131,22 +85,6 @@ def test_a_level_can_be_set_before_the_tasks_are_known():
             await env.close()
 
     assert asyncio.run(run()) == {0.8}
-
-
-@pytest.mark.parametrize(
-    ("task", "level", "sentence"),
-    [
-        ("gdc", 0.5, "did you mean 'gcd'"),
-        ("gcd", 1.5, "from 0 to 1"),
-        ("acre", 0.5, "no curriculum for it"),
-    ],
-)
-def test_a_level_that_cannot_be_is_refused_when_it_is_set(task, level, sentence):
-    async def work(env):
-        with pytest.raises(ValueError, match=sentence):
-            env.task_complexity_levels[task] = level
-
-    with_env(work, tasks=["acre", "gcd"], complexity_mode="curriculum")
 
 
 @pytest.mark.parametrize(
@@ -165,20 +103,6 @@ def test_a_wrong_setting_stops_the_start(changes, sentence):
     with pytest.raises(SettingError) as caught:
         with_env(handles, **({"tasks": ["acre", "gcd"]} | changes))
     assert sentence in str(caught.value)
-
-
-def test_adaptive_choice_asks_less_often_where_no_group_carries_a_signal():
-    async def work(env):
-        asked = []
-        for _ in range(300):
-            _, _, handle = await env.get_next_item()
-            mixed = handle.task == "chain_sum"
-            env._feedback.take(handle.task, 0.5 if mixed else 1.0, None, mixed)
-            asked.append(handle.task)
-        return asked[150:]
-
-    asked = with_env(work, task_choice="adaptive", tasks=["gcd", "chain_sum"])
-    assert asked.count("gcd") < asked.count("chain_sum") / 4
 
 
 # -- a mixture -------------------------------------------------------------------------
@@ -208,7 +132,7 @@ def test_a_fault_of_the_mixtures_file_is_said_of_the_file(tmp_path):
         with_env(handles, tasks=None, mixture=str(path))
 
 
-def test_a_file_of_the_librarys_format_is_the_mixture_that_is_asked(tmp_path):
+def test_a_file_of_the_librarys_format_is_the_mixture_that_is_sampled(tmp_path):
     path = tmp_path / "mixture.yaml"
     path.write_text(MIXTURE)
     found = with_env(lambda env: handles(env, 60), tasks=None, mixture=str(path))
@@ -223,19 +147,6 @@ def test_a_file_of_the_librarys_format_is_the_mixture_that_is_asked(tmp_path):
 
 
 # -- chance that repeats ---------------------------------------------------------------
-
-
-def test_instances_share_no_item_and_together_ask_the_whole_stream():
-    async def work(env):
-        return await drawn(env, 10)
-
-    shards = [
-        with_env(work, complexity_mode="random", shard_index=i, num_shards=3)
-        for i in range(3)
-    ]
-    together = sorted(item for shard in shards for item in shard)
-    whole = with_env(lambda env: drawn(env, 30), complexity_mode="random")
-    assert sorted(item[1:] for item in together) == sorted(item[1:] for item in whole)
 
 
 RESUMED = {"complexity_mode": "curriculum", "task_choice": "adaptive", "seed": 5}

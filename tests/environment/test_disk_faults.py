@@ -1,4 +1,4 @@
-"""A disk that fails under load and becomes well again: what fits the memory is kept.
+"""A disk that fails under load and has room again: what fits the memory is kept.
 
 The disk is full by a limit on the size of files, which can be set on a process from
 outside and taken back.
@@ -9,7 +9,6 @@ import contextlib
 import json
 import resource
 import signal
-import threading
 import uuid
 
 import pytest
@@ -20,7 +19,7 @@ from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.faults import listed
 from tests.support.inference_server import faulty_server
-from tests.support.parts import GUARD_S, build_env, until
+from tests.support.parts import build_env, until
 from tests.support.world import World
 
 LANES = 8
@@ -145,52 +144,6 @@ def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     assert logged.text.count("takes groups again") == 2
 
 
-def test_an_episode_beyond_the_memory_counts_what_it_costs(
-    tmp_path, logged, monkeypatch
-):
-    folder = tmp_path / "dumps"
-    monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 10)
-
-    async def run():
-        async with Load(folder) as load:
-            await load.more(20)
-            with episode(folder, full):
-                await load.more(100)
-                assert 10 <= load.dumps.groups_waiting <= 10 + BEING_WRITTEN
-            await load.more(20)
-        return load
-
-    load = asyncio.run(run())
-    found = indices(folder)
-    assert load.dumps.groups_lost >= 50
-    # Those that the end cancelled are written, though nobody waited for them.
-    assert load._begun == len(found) + load.dumps.groups_lost
-    assert logged.text.count("the next are lost") == 1
-    assert f"takes groups again; {load.dumps.groups_lost} were lost" in logged.text
-
-
-def test_a_long_group_is_encoded_beside_the_event_loop(tmp_path, monkeypatch):
-    """The loop goes on between two of its rollouts, however long all of it takes."""
-    turns = []
-
-    async def run():
-        load = Load(tmp_path)
-        loop = asyncio.get_running_loop()
-
-        def breathe():
-            assert threading.current_thread() is not threading.main_thread()
-            future = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, True), loop)
-            turns.append(future.result(GUARD_S))
-
-        load.dumps.saved._breathe = breathe
-        await load.dumps.record(record(0, "x" * 10**6), {})
-        await load.dumps.close()
-
-    asyncio.run(run())
-    assert turns == [True, True]
-    assert indices(tmp_path) == [0]
-
-
 def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 3)
     folder = tmp_path / "dumps"
@@ -217,36 +170,43 @@ def size_of_part(folder):
     return sum(path.stat().st_size for path in folder.glob("*_rollouts_*.part"))
 
 
-async def served_through_a_full_disk(folder):
-    """Serve while the disk of the dump files is full and then taken away."""
-    dumps, away = folder / "dumps", folder / "away"
+@contextlib.asynccontextmanager
+async def on_a_full_disk(folder):
+    """Yield a world, its server and a run that dumps groups to a disk that is full."""
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
     async with (
         faulty_server(listed(), latency_ms=200) as server,
         World(folder) as world,
         world.with_api(**saving),
     ):
-        life = world.start(server.url, dump_failed_rollouts="true")
+        run = world.start(server.url, dump_failed_rollouts="true")
+        dumps = folder / "dumps"
         await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
-        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (50_000, -1))
-        await until(lambda: "takes no groups" in life.said, "the disk is full")
+        resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (50_000, -1))
+        await until(lambda: "takes no groups" in run.said, "the disk is full")
         before = server.faults.requests
         await until(lambda: server.faults.requests > before + 30, "it goes on")
-        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (-1, -1))
-        await until(lambda: "takes groups again" in life.said, "the disk is well")
+        yield world, server, run
+
+
+async def served_through_a_full_disk(folder):
+    """Serve while the disk of the dump files is full and then taken away."""
+    dumps, away = folder / "dumps", folder / "away"
+    async with on_a_full_disk(folder) as (world, _, run):
+        resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (-1, -1))
+        await until(lambda: "takes groups again" in run.said, "the disk has room")
         dumps.rename(away)
         await until(lambda: size_of_part(dumps) > 0, "the folder is made again")
-        status, _, _ = await life.end(signal.SIGTERM)
+        status, _, _ = await run.end(signal.SIGTERM)
         return {
             "status": status,
-            "said": life.said,
+            "said": run.said,
             "state": world.last_state(),
             "lines": [
-                json.loads(line)
-                for folder in (dumps, away)
-                for path in folder.glob("*_rollouts_*.jsonl")
-                if "UNSENT" not in path.name
-                for line in path.read_text().splitlines()
+                group
+                for kind in ("rollouts", "FAILED_rollouts")
+                for place in ("dumps", "away")
+                for group in world.dumped(kind, place)
             ],
             "unfinished": list(dumps.glob("*.part")),
         }
@@ -283,29 +243,17 @@ def newest_ledger(folder):
 
 
 async def killed_while_groups_wait(folder):
-    """Return the ledger that a kill leaves, and that of the next life at its end."""
-    dumps = folder / "dumps"
-    saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
-    async with (
-        faulty_server(listed(), latency_ms=200) as server,
-        World(folder) as world,
-        world.with_api(**saving),
-    ):
-        life = world.start(server.url)
-        await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
-        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (50_000, -1))
-        await until(lambda: "takes no groups" in life.said, "the disk is full")
-        before = server.faults.requests
-        await until(lambda: server.faults.requests > before + 30, "groups wait")
-        await life.end(signal.SIGKILL)
+    """Return the ledger that a kill leaves, and that of the next run at its end."""
+    async with on_a_full_disk(folder) as (world, server, run):
+        await run.end(signal.SIGKILL)
         left = newest_ledger(folder)
-        life = world.start(server.url)
+        run = world.start(server.url)
         asked = left["asked"]
         await until(
-            lambda: newest_ledger(folder)["asked"] > asked, "the next life asks"
+            lambda: newest_ledger(folder)["asked"] > asked, "the next run queries"
         )
-        await life.end(signal.SIGTERM)
-        return left, newest_ledger(folder), life.said
+        await run.end(signal.SIGTERM)
+        return left, newest_ledger(folder), run.said
 
 
 @pytest.mark.processes
@@ -317,7 +265,7 @@ def test_groups_that_waited_for_the_disk_at_a_kill_are_counted_lost(tmp_path):
     assert f"{left['dump_groups_waiting']} groups that waited" in said
 
 
-def test_losses_are_those_of_all_lives(tmp_path):
+def test_losses_are_those_of_all_runs(tmp_path):
     dumps = Load(tmp_path).dumps
     dumps.take_over_losses({"dump_groups_lost": 2, "dump_groups_waiting": 3})
     assert dumps.losses() == {"dump_groups_lost": 5, "dump_groups_waiting": 0}

@@ -1,6 +1,6 @@
 """The ends of real processes: in order, by signals at bad moments, with a dead API.
 
-All of them live and end at the same time, once for the whole module: most of an end is
+All of them run and end at the same time, once for the whole module: most of an end is
 spent in waiting.
 """
 
@@ -12,10 +12,9 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.demo.stand_in_trainer import StandInTrainer
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always, listed
 from tests.support.inference_server import faulty_server
@@ -31,6 +30,8 @@ from tests.support.parts import (
     start_entry,
     until,
 )
+from tests.support.real_api import RealApi
+from tests.support.runs import trainer_config
 from tests.support.world import World
 
 pytestmark = pytest.mark.processes
@@ -41,7 +42,7 @@ LIBRARY_OF_THE_HOST = "multidict"
 """It is loaded early in an import of the host, which takes another second then."""
 
 
-# -- lives and ends --------------------------------------------------------------------
+# -- runs and ends --------------------------------------------------------------------
 
 
 async def hanging(folder):
@@ -52,32 +53,32 @@ async def hanging(folder):
         faulty_server(always("hang")) as first,
         faulty_server(always("hang")) as second,
     ):
-        lives = {
+        runs = {
             server: world.start(server.url, server.url[-5:])
             for server in (first, second)
         }
-        for server in lives:
+        for server in runs:
             await until(lambda server=server: server.faults.requests, "requests hang")
-        one = await lives[first].end(signal.SIGTERM)
-        two = await lives[second].end(signal.SIGTERM, signal.SIGTERM)
-        return one, two, lives[first].said
+        one = await runs[first].end(signal.SIGTERM)
+        two = await runs[second].end(signal.SIGTERM, signal.SIGTERM)
+        return one, two, runs[first].said
 
 
 async def in_setup(folder, number):
     """Send a signal when the first worker is started, before there is an API."""
     async with World(folder) as world:
-        life = world.start(NOWHERE)
-        await until(life.has_workers, "a worker is started")
-        return *await life.end(number), life.said
+        run = world.start(NOWHERE)
+        await until(run.has_workers, "a worker is started")
+        return *await run.end(number), run.said
 
 
 async def in_imports(folder, number):
     """Send a signal while the libraries are loaded."""
     async with World(folder) as world:
-        life = world.start(NOWHERE)
-        maps = Path(f"/proc/{life.pid}/maps")
+        run = world.start(NOWHERE)
+        maps = Path(f"/proc/{run.pid}/maps")
         await until(lambda: LIBRARY_OF_THE_HOST in maps.read_text(), "it imports")
-        status, _, left = await life.end(number)
+        status, _, left = await run.end(number)
         return status, left, [path.name for path in folder.rglob("*")]
 
 
@@ -89,23 +90,23 @@ async def killed(folder):
         World(folder) as world,
     ):
         async with world.with_api(**saving):
-            life = world.start(server.url)
+            run = world.start(server.url)
             await until(lambda: len(world.checkpoints()) > 2, "checkpoints are saved")
-            _, _, left = await life.end(signal.SIGKILL)
+            _, _, left = await run.end(signal.SIGKILL)
             ledger = json.loads(next(folder.rglob("ledger.json")).read_text())
             before = len(world.checkpoints())
-            life = world.start(server.url)
+            run = world.start(server.url)
             await until(lambda: len(world.checkpoints()) > before + 2, "it goes on")
         await asyncio.sleep(2.0)
-        status, seconds, _ = await life.end(signal.SIGTERM)
+        status, seconds, _ = await run.end(signal.SIGTERM)
         return {
             "left": left,
             "status": status,
             "seconds": seconds,
-            "said": life.said,
+            "said": run.said,
             "killed": ledger,
             "state": world.last_state(),
-            # Each of the two lives has probed the server with two.
+            # Each of the two runs has probed the server with two.
             "served": server.served.completions - 2 * 2,
             "dumped": len(world.dumped()),
             "unsent": world.dumped("UNSENT_rollouts"),
@@ -115,21 +116,21 @@ async def killed(folder):
 
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory):
-    """Return what each of the lives above came to, or its error, by name."""
+    """Return what each of the runs above came to, or its error, by name."""
     folder = tmp_path_factory.mktemp("ends")
-    lives = {
+    runs = {
         "killed": killed(folder / "killed"),
         "hanging": hanging(folder / "hanging"),
     }
     for number in (signal.SIGTERM, signal.SIGINT):
         for when in (in_setup, in_imports):
             name = f"{when.__name__} {number.name}"
-            lives[name] = when(folder / name, number)
+            runs[name] = when(folder / name, number)
 
     async def all_at_once():
-        return await asyncio.gather(*lives.values(), return_exceptions=True)
+        return await asyncio.gather(*runs.values(), return_exceptions=True)
 
-    return dict(zip(lives, asyncio.run(all_at_once()), strict=True))
+    return dict(zip(runs, asyncio.run(all_at_once()), strict=True))
 
 
 # -- claims ----------------------------------------------------------------------------
@@ -226,14 +227,7 @@ class Instances:
     def __init__(self, api, url, folder):
         self.api = api
         self.folder = folder
-        config = TrainerConfig(
-            api_url=api,
-            batch_size=16,
-            group_size=4,
-            max_token_len=2048,
-            num_steps=10**6,
-            step_time_s=0.05,
-        )
+        config = trainer_config(api, step_time_s=0.05)
         self.trainer = StandInTrainer(config)
         self._url = url
         self._children = {}
@@ -254,23 +248,6 @@ class Instances:
         )
         self._children[name] = start_entry("serve", *options)
 
-    async def connected(self):
-        """Return how many instances the API counts in, by a probe's equal share."""
-        probe = {
-            "max_token_length": 2048,
-            "desired_name": "probe",
-            "weight": 1.0,
-            "group_size": 4,
-        }
-        async with aiohttp.ClientSession() as http:
-            async with http.post(f"{self.api}/register-env", json=probe) as reply:
-                me = {"env_id": (await reply.json())["env_id"]}
-            async with http.get(f"{self.api}/status-env", json=me) as reply:
-                share = (await reply.json())["env_weight"]
-            async with http.post(f"{self.api}/disconnect-env", json=me):
-                pass
-        return round(1 / share) - 1
-
     async def ending(self, name, number=None):
         """End an instance, by a signal or of itself, and look at what is left."""
         child = self._children[name]
@@ -279,7 +256,7 @@ class Instances:
             child.send_signal(number)
         said, _ = await asyncio.to_thread(child.communicate, timeout=GUARD_S)
         left = await asyncio.to_thread(left_alive, started)
-        connected = await self.connected()
+        connected = await asyncio.to_thread(RealApi(self.api, "").connected)
         steps = self.trainer.counts.steps
         with contextlib.suppress(asyncio.TimeoutError):
             enough = until(lambda: self.trainer.counts.steps >= steps + 4, "batches")
@@ -336,8 +313,9 @@ def test_the_exit_status_says_how_it_ended(seen, name):
 
 
 @pytest.mark.parametrize("name", STATUSES)
-def test_no_process_is_left_behind(seen, name):
+def test_an_end_in_order_leaves_no_process_and_shows_no_traceback(seen, name):
     assert seen[0][name].children_left == []
+    assert "Traceback" not in seen[0][name].said
 
 
 @pytest.mark.parametrize(
@@ -357,11 +335,6 @@ def test_every_dump_file_is_completed(seen, name):
     ending = seen[0][name]
     assert ending.unfinished == []
     assert sum(len(list(read_groups(path))) for path in ending.dumps) > 0
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_an_end_in_order_shows_no_traceback(seen, name):
-    assert "Traceback" not in seen[0][name].said
 
 
 def test_shards_share_no_item(seen):

@@ -27,6 +27,7 @@ from tests.support.parts import (
     vllm_reply,
     vllm_server,
 )
+from tests.support.runs import status_of
 
 pytestmark = pytest.mark.processes
 
@@ -70,13 +71,7 @@ def test_the_numbers_cover_every_task_and_the_whole(done):
     assert {f"eval/task/{task}" for task in FAST_TASKS} <= set(values)
 
 
-def test_the_mean_of_the_samples_is_the_number_that_is_reported(done):
-    scores = [sample["score"] for sample in samples(done[0])]
-    mean = numbers(done[0])["eval/percent_correct"]
-    assert mean == pytest.approx(sum(scores) / len(scores))
-
-
-def test_a_sample_says_what_was_asked_answered_and_why_it_scored(done):
+def test_a_sample_has_its_question_its_answer_and_its_outcome(done):
     for sample in samples(done[0]):
         assert sample["messages"][-1]["role"] == "assistant"
         assert {"task", "question", "gold_answer", "answer", "outcome"} <= set(sample)
@@ -87,18 +82,6 @@ def test_the_settings_are_written_without_the_key(done):
     assert settings["env"]["tasks"] == FAST_TASKS
     assert settings["openai"][0]["model_name"] == "simulated-policy"
     assert not settings["openai"][0]["api_key"]
-
-
-def test_the_items_do_not_depend_on_the_training_seed(done, tmp_path, simulated):
-    assert evaluate(tmp_path, simulated.url, seed=7) == 0
-    asked = [sorted(s["question"] for s in samples(f)) for f in (done[0], tmp_path)]
-    assert asked[0] == asked[1]
-
-
-def test_the_items_depend_on_the_evaluation_seed(done, tmp_path, simulated):
-    assert evaluate(tmp_path, simulated.url, eval_seed=7) == 0
-    asked = [{s["question"] for s in samples(f)} for f in (done[0], tmp_path)]
-    assert asked[0] != asked[1]
 
 
 def test_a_table_of_categories_is_printed_and_of_tasks_on_request(simulated, capsys):
@@ -118,7 +101,28 @@ def always_wrong(body):
     return vllm_reply(["<answer>x</answer>"])
 
 
-def test_each_sample_is_on_disk_before_the_next_item_is_asked(tmp_path):
+def question_of(body):
+    tokens = body["prompt"]["prompt_token_ids"]
+    return load_tokenizer().decode(tokens, skip_special_tokens=False)
+
+
+async def evaluated(url, folder, **changes):
+    """Evaluate in this process; return the status."""
+    env = build_env(url, data_dir_to_save_evals=str(folder), **changes)
+    return await status_of(env._run_evaluate())
+
+
+def evaluated_by(reply, folder, **changes):
+    """Evaluate a server that replies so; return the status."""
+
+    async def run():
+        async with vllm_server(reply) as url:
+            return await evaluated(url, folder, **changes)
+
+    return asyncio.run(run())
+
+
+def test_each_sample_is_on_disk_before_the_next_item_is_queried(tmp_path):
     seen = []
 
     def reply(body):
@@ -126,48 +130,20 @@ def test_each_sample_is_on_disk_before_the_next_item_is_asked(tmp_path):
         seen.append(path.read_text().count("\n") if path.exists() else 0)
         return always_wrong(body)
 
-    async def run():
-        async with vllm_server(reply) as url:
-            return await evaluated(url, tmp_path, max_eval_workers=1)
-
-    assert asyncio.run(run())[1] == 0
+    assert evaluated_by(reply, tmp_path, max_eval_workers=1) == 0
     assert seen == list(range(len(FAST_TASKS)))
 
 
-def test_what_is_interrupted_keeps_its_samples_and_says_where(tmp_path, logged):
-    asked = []
-
-    async def run():
-        def reply(body):
-            asked.append(body)
-            if len(asked) == 3:
-                evaluating.cancel()
-            return always_wrong(body)
-
-        async with vllm_server(reply) as url:
-            one_by_one = evaluated(url, tmp_path, max_eval_workers=1)
-            evaluating = asyncio.ensure_future(one_by_one)
-            await asyncio.wait([evaluating])
-
-    asyncio.run(run())
-    assert len(samples(tmp_path)) == 2
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "samples.jsonl",
-        "evaluate_config.yaml",
-    }
-    assert f"2 of {len(FAST_TASKS)} samples are in {tmp_path}" in logged.text
-
-
-def ended_after(number, folder, reply=None, **changes):
+def ended_after(number, folder, **changes):
     """Evaluate one item after the other; end it in the midst of a request."""
-    asked = []
+    requests = []
 
     async def run():
         def answer(body):
-            asked.append(body)
-            if len(asked) > number:
+            requests.append(body)
+            if len(requests) > number:
                 evaluating.cancel()
-            return (reply or always_wrong)(body)
+            return always_wrong(body)
 
         async with vllm_server(answer) as url:
             one_by_one = evaluated(url, folder, max_eval_workers=1, **changes)
@@ -177,27 +153,33 @@ def ended_after(number, folder, reply=None, **changes):
     asyncio.run(run())
 
 
-def asked_of(folder, **changes):
-    """Evaluate to the end; return what was asked."""
-    asked = []
-
-    async def run():
-        def reply(body):
-            asked.append(question_of(body))
-            return always_wrong(body)
-
-        async with vllm_server(reply) as url:
-            return await evaluated(url, folder, **changes)
-
-    assert asyncio.run(run())[1] == 0
-    return asked
+def test_what_is_interrupted_keeps_its_samples_and_says_where(tmp_path, logged):
+    ended_after(2, tmp_path)
+    assert len(samples(tmp_path)) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "samples.jsonl",
+        "evaluate_config.yaml",
+    }
+    assert f"2 of {len(FAST_TASKS)} samples are in {tmp_path}" in logged.text
 
 
-def test_what_was_interrupted_is_continued_and_asks_nothing_twice(tmp_path, logged):
+def queried_of(folder, **changes):
+    """Evaluate to the end; return the prompts that the server got."""
+    prompts = []
+
+    def reply(body):
+        prompts.append(question_of(body))
+        return always_wrong(body)
+
+    assert evaluated_by(reply, folder, **changes) == 0
+    return prompts
+
+
+def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, logged):
     ended_after(2, tmp_path, eval_completions=2)
     with (tmp_path / "samples.jsonl").open("a") as file:
         file.write('{"task": "gcd", "tor')  # as a killed process leaves it
-    asked = asked_of(tmp_path, eval_completions=2, max_eval_workers=7)
+    asked = queried_of(tmp_path, eval_completions=2, max_eval_workers=7)
     assert len(asked) == 2 * len(FAST_TASKS) - 2
     found = samples(tmp_path)
     assert len(found) == 2 * len(FAST_TASKS)
@@ -210,7 +192,7 @@ def test_what_was_interrupted_is_continued_and_asks_nothing_twice(tmp_path, logg
 def test_with_other_settings_an_interrupted_one_is_left_as_it_is(tmp_path):
     ended_after(2, tmp_path / "results")
     before = (tmp_path / "results" / "samples.jsonl").read_text()
-    asked = asked_of(tmp_path / "results", eval_temperature=0.5)
+    asked = queried_of(tmp_path / "results", eval_temperature=0.5)
     assert len(asked) == len(FAST_TASKS)
     assert (tmp_path / "results" / "samples.jsonl").read_text() == before
     assert numbers(tmp_path / "results_1")["eval/items"] == len(FAST_TASKS)
@@ -220,7 +202,7 @@ def test_one_that_another_process_writes_is_left_alone(tmp_path):
     ended_after(2, tmp_path / "results")
     with (tmp_path / "results" / "samples.jsonl").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert len(asked_of(tmp_path / "results")) == len(FAST_TASKS)
+        assert len(queried_of(tmp_path / "results")) == len(FAST_TASKS)
     assert numbers(tmp_path / "results_1")
 
 
@@ -245,22 +227,18 @@ def test_one_that_gave_up_has_no_numbers_and_is_continued(tmp_path, logged):
         asked.append(body)
         return always_wrong(body) if len(asked) < 3 else 500
 
-    async def run():
-        async with vllm_server(reply) as url:
-            given = {"give_up_after_s": 0.5, "max_eval_workers": 1}
-            return await evaluated(url, tmp_path, **given)
-
-    assert asyncio.run(run())[1] == 1
+    given = {"give_up_after_s": 0.5, "max_eval_workers": 1}
+    assert evaluated_by(reply, tmp_path, **given) == 1
     assert not (tmp_path / "metrics.json").exists()
     assert f"was given up: 2 of {len(FAST_TASKS)} samples are in" in logged.text
-    assert len(asked_of(tmp_path)) == len(FAST_TASKS) - 2
+    assert len(queried_of(tmp_path)) == len(FAST_TASKS) - 2
     assert numbers(tmp_path)["eval/failed_requests"] == 0
 
 
-# -- what is asked ---------------------------------------------------------------------
+# -- what is queried -------------------------------------------------------------------
 
 
-def test_k_completions_of_each_item_are_asked_for_and_summed_up(tmp_path, simulated):
+def test_k_completions_of_each_item_are_sampled_and_summed_up(tmp_path, simulated):
     given = {"eval_completions": 3, "eval_temperature": 1.0}
     assert evaluate(tmp_path, simulated.url, **given) == 0
     found = samples(tmp_path)
@@ -289,20 +267,16 @@ def test_completions_at_temperature_0_are_said_to_be_the_same(logged):
 TWICE = ["--env.eval_completions=2", "--env.give_up_after_s=0.1"]
 
 
-def test_a_preset_asks_the_published_items_with_the_published_prompt(tmp_path):
+def test_a_preset_samples_the_published_items_with_the_published_prompt(tmp_path):
     seen = []
 
     def reply(body):
         seen.append(question_of(body))
         return always_wrong(body)
 
-    async def run():
-        async with vllm_server(reply) as url:
-            given = {"eval_preset": "rg-hard", "eval_system_prompt": "published"}
-            tasks = ["aiw", "game_of_life_halting", "survo"]
-            return await evaluated(url, tmp_path, tasks=tasks, **given)
-
-    assert asyncio.run(run())[1] == 0
+    given = {"eval_preset": "rg-hard", "eval_system_prompt": "published"}
+    tasks = ["aiw", "game_of_life_halting", "survo"]
+    assert evaluated_by(reply, tmp_path, tasks=tasks, **given) == 0
     params = load_preset("rg-hard").params["aiw"]
     dataset = reasoning_gym.create_dataset("aiw", seed=45, size=50, **params)
     found = {r["index"]: r for r in samples(tmp_path) if r["task"] == "aiw"}
@@ -331,12 +305,8 @@ def test_a_level_is_that_of_every_item_whose_task_has_a_scale(tmp_path, simulate
 def test_a_second_evaluation_into_a_folder_goes_beside_the_first(tmp_path):
     folder = tmp_path / "results"
 
-    async def run():
-        async with vllm_server(always_wrong) as url:
-            return [await evaluated(url, folder, eval_seed=seed) for seed in range(3)]
-
-    done = asyncio.run(run())
-    assert [status for _, status in done] == [0, 0, 0]
+    for seed in range(3):
+        assert evaluated_by(always_wrong, folder, eval_seed=seed) == 0
     folders = [tmp_path / name for name in ("results", "results_1", "results_2")]
     assert sorted(tmp_path.iterdir()) == folders
     asked = [{s["question"] for s in samples(one)} for one in folders]
@@ -347,21 +317,17 @@ def test_a_second_evaluation_into_a_folder_goes_beside_the_first(tmp_path):
 def test_a_full_disk_is_said_once_and_leaves_no_numbers_without_their_samples(
     tmp_path, logged
 ):
-    async def run():
-        async with vllm_server(always_wrong) as url:
-            folder = tmp_path / "results"
-            return await evaluated(url, folder, num_eval_samples_per_task=4)
-
+    results = tmp_path / "results"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (7000, before[1]))
     try:
-        _, status = asyncio.run(run())
+        status = evaluated_by(always_wrong, results, num_eval_samples_per_task=4)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert status == 1
-    assert not (tmp_path / "results" / "metrics.json").exists()
+    assert not (results / "metrics.json").exists()
     assert logged.text.count("env.data_dir_to_save_evals") == 1
-    kept, items = len(samples(tmp_path / "results")), 4 * len(FAST_TASKS)
+    kept, items = len(samples(results)), 4 * len(FAST_TASKS)
     assert 0 < kept < items
     assert f"only {kept} of {items} samples were written" in logged.text
 
@@ -376,13 +342,8 @@ def test_an_evaluation_takes_as_many_tokens_as_training_or_as_many_as_are_given(
         asked.append(len(body["prompt"]["prompt_token_ids"]) + body["max_tokens"])
         return always_wrong(body)
 
-    async def run():
-        async with vllm_server(reply) as url:
-            return await evaluated(
-                url, tmp_path, eval_max_token_length=given.get("eval")
-            )
-
-    assert asyncio.run(run())[1] == 0
+    own = given.get("eval")
+    assert evaluated_by(reply, tmp_path, eval_max_token_length=own) == 0
     assert set(asked) == {limit}
     config = json.loads((tmp_path / "metrics.json").read_text())["config_general"]
     assert config["generation_parameters"]["max_new_tokens"] == limit
@@ -400,34 +361,14 @@ def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
 # -- servers that fail -----------------------------------------------------------------
 
 
-def question_of(body):
-    tokens = body["prompt"]["prompt_token_ids"]
-    return load_tokenizer().decode(tokens, skip_special_tokens=False)
-
-
-async def evaluated(url, folder, **changes):
-    """Evaluate in this process; return the environment and the status."""
-    env = build_env(url, data_dir_to_save_evals=str(folder), **changes)
-    try:
-        await env._run_evaluate()
-    except SystemExit as end:
-        return env, end.code
-    return env, 0
-
-
 def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(tmp_path):
     def reply(body):
         if "legs" in question_of(body):
             return 500
-        return vllm_reply(["<answer>x</answer>"])
+        return always_wrong(body)
 
-    async def run():
-        async with vllm_server(reply) as url:
-            return await evaluated(url, tmp_path)
-
-    _, status = asyncio.run(run())
+    assert evaluated_by(reply, tmp_path) == 0
     values = numbers(tmp_path)
-    assert status == 0
     assert values["eval/failed_requests"] == 1
     assert values["eval/items"] == len(FAST_TASKS) - 1
     assert "eval/task/leg_counting" not in values
@@ -442,16 +383,11 @@ def test_a_request_that_fails_once_is_tried_again(tmp_path):
     def reply(body):
         question = question_of(body)
         if question in asked:
-            return vllm_reply(["<answer>x</answer>"])
+            return always_wrong(body)
         asked.add(question)
         return 500
 
-    async def run():
-        async with vllm_server(reply) as url:
-            return await evaluated(url, tmp_path)
-
-    _, status = asyncio.run(run())
-    assert status == 0
+    assert evaluated_by(reply, tmp_path) == 0
     assert numbers(tmp_path)["eval/failed_requests"] == 0
 
 
@@ -464,7 +400,7 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     assert "results" not in logged.text and not folder.exists()
 
 
-def test_an_endpoint_that_charges_is_asked_a_question_more_and_no_health(tmp_path):
+def test_an_endpoint_that_charges_is_queried_once_more_and_not_for_its_health(tmp_path):
     asked = []
 
     async def chat(request):
@@ -488,12 +424,7 @@ def test_an_endpoint_that_charges_is_asked_a_question_more_and_no_health(tmp_pat
 
 def test_one_item_can_be_evaluated_by_hand():
     async def run():
-        async with vllm_server(lambda body: vllm_reply(["<answer>x</answer>"])) as url:
-            env = build_env(url)
-            await env.setup()
-            try:
-                return await env.rollout_and_score_eval(env.test_items_with_scorers[0])
-            finally:
-                await env.close()
+        async with vllm_server(always_wrong) as url, ready_env(url) as env:
+            return await env.rollout_and_score_eval(env.test_items_with_scorers[0])
 
     assert 0.0 <= asyncio.run(run()) < 1.0

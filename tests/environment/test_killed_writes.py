@@ -98,7 +98,7 @@ except OSError as error:
 # -- which checkpoint is continued -----------------------------------------------------
 
 
-def test_one_that_is_named_anew_continues_what_its_former_life_wrote(tmp_path):
+def test_one_that_is_named_anew_continues_what_its_previous_run_wrote(tmp_path):
     first = CheckpointFolder(str(tmp_path), "rg_0")
     checkpoint_files.write(first.path(4), {"version": 1})
     first.release()
@@ -117,38 +117,20 @@ def test_a_living_instance_keeps_its_folder_from_one_of_the_same_name(tmp_path):
     assert living.path(4).parent != other.path(4).parent
 
 
-def test_of_several_former_lives_the_one_written_last_is_continued(tmp_path):
-    lives = [CheckpointFolder(str(tmp_path), f"rg_{i}") for i in range(3)]
-    for i, life in enumerate(lives):
-        checkpoint_files.write(life.path(4), {})
-        os.utime(life.path(4), ns=(0, [1, 3, 2][i]))
-        life.release()
-    assert CheckpointFolder(str(tmp_path), "rg_0").newest(9) == lives[1].path(4)
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_each_shard_continues_its_own_in_whatever_order_they_are_started(
-    tmp_path, order
-):
-    def run_of(number, shard):
-        return CheckpointFolder(str(tmp_path), f"rg_{number}", f"shard{shard}of2")
-
-    written = {}
-    for shard in (0, 1):
-        run = run_of(shard, shard)
-        written[shard] = run.path(4)
+def test_of_several_previous_runs_the_one_written_last_is_continued(tmp_path):
+    runs = [CheckpointFolder(str(tmp_path), f"rg_{i}") for i in range(3)]
+    for i, run in enumerate(runs):
         checkpoint_files.write(run.path(4), {})
+        os.utime(run.path(4), ns=(0, [1, 3, 2][i]))
         run.release()
-    for number, shard in enumerate(order):
-        run = run_of(number, shard)
-        assert run.newest(4) == run.path(4) == written[shard]
+    assert CheckpointFolder(str(tmp_path), "rg_0").newest(9) == runs[1].path(4)
 
 
 def test_a_step_that_is_to_come_is_not_continued(tmp_path):
-    life = CheckpointFolder(str(tmp_path), "rg_0")
+    run = CheckpointFolder(str(tmp_path), "rg_0")
     for step in (4, 8):
-        checkpoint_files.write(life.path(step), {})
-    assert life.newest(7) == life.path(4)
+        checkpoint_files.write(run.path(step), {})
+    assert run.newest(7) == run.path(4)
 
 
 # -- the ledger ------------------------------------------------------------------------
@@ -157,9 +139,9 @@ KEEPS_COUNTING = """
 import sys
 from rg_env.atropos.checkpoints import CheckpointFolder
 from rg_env.rollouts.ledger import Ending, Ledger
-life = CheckpointFolder(sys.argv[1], "rg_0")
-life.begin_ledger()
-ledger = Ledger(life.keep)
+run = CheckpointFolder(sys.argv[1], "rg_0")
+run.begin_ledger()
+ledger = Ledger(run.keep)
 while True:
     ledger.ask(4)
     ledger.settle(Ending("sent", 4))
@@ -179,38 +161,38 @@ def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
         for _ in range(lines):
             said = int(child.stdout.readline())
         child.send_signal(signal.SIGKILL)
-    life = CheckpointFolder(str(tmp_path), "rg_0")
-    ledger = left_ledger(life.path(4))
+    run = CheckpointFolder(str(tmp_path), "rg_0")
+    ledger = left_ledger(run.path(4))
     assert ledger["asked"] >= said
     assert 0 <= ledger["asked"] - ledger["outcomes"]["sent"] <= 4
 
 
 def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(tmp_path):
-    life = CheckpointFolder(str(tmp_path), "rg_0")
-    life.begin_ledger()
-    life.keep({"asked": 10**9, "outcomes": {}})
-    life.keep({"asked": 1, "outcomes": {}})
-    assert left_ledger(life.path(0)) == {"asked": 1, "outcomes": {}}
+    run = CheckpointFolder(str(tmp_path), "rg_0")
+    run.begin_ledger()
+    run.keep({"asked": 10**9, "outcomes": {}})
+    run.keep({"asked": 1, "outcomes": {}})
+    assert left_ledger(run.path(0)) == {"asked": 1, "outcomes": {}}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00" * 50])
 def test_a_ledger_that_is_none_is_not_used(tmp_path, text):
-    life = CheckpointFolder(str(tmp_path), "rg_0")
-    life.path(0).parent.mkdir()
-    life.path(0).with_name("ledger.json").write_text(text)
-    assert left_ledger(life.path(4)) is None
+    run = CheckpointFolder(str(tmp_path), "rg_0")
+    run.path(0).parent.mkdir()
+    run.path(0).with_name("ledger.json").write_text(text)
+    assert left_ledger(run.path(4)) is None
 
 
 def test_without_a_ledger_there_is_none(tmp_path):
-    life = CheckpointFolder(str(tmp_path), "rg_0")
-    assert left_ledger(life.path(4)) is None
+    run = CheckpointFolder(str(tmp_path), "rg_0")
+    assert left_ledger(run.path(4)) is None
 
 
 def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logged):
     (tmp_path / "file").write_text("")
-    life = CheckpointFolder(str(tmp_path / "file"), "rg_0")
-    life.begin_ledger()
-    life.keep({"asked": 1})
-    assert life.newest(4) is None
-    life.release()
+    run = CheckpointFolder(str(tmp_path / "file"), "rg_0")
+    run.begin_ledger()
+    run.keep({"asked": 1})
+    assert run.newest(4) is None
+    run.release()
     assert json.dumps(logged.text).count("cannot be kept") == 1

@@ -7,14 +7,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from tests.support.parts import RIGHT, WRONG, build_env, ready_env, rollout
-
-
-def questions(items):
-    return [item[1]["question"] for item in items]
-
-
-async def next_items(env, n):
-    return [await env.get_next_item() for _ in range(n)]
+from tests.support.runs import next_items, questions
 
 
 def test_discovered_tasks_are_validated_by_building_them(logged):
@@ -58,16 +51,16 @@ def test_the_generator_is_the_same_before_the_setup_and_after():
 
 
 @pytest.mark.processes
-def test_the_generator_can_be_looked_at_without_touching_the_stream():
-    async def run(look):
+def test_reading_the_generator_leaves_the_stream_as_it_is():
+    async def run(reads):
         async with ready_env() as env:
-            if look:
+            if reads:
                 assert isinstance(env.rng, random.Random)
                 env.rng.random()
             return await next_items(env, 3)
 
-    looked, not_looked = asyncio.run(run(True)), asyncio.run(run(False))
-    assert questions(looked) == questions(not_looked)
+    read, not_read = asyncio.run(run(True)), asyncio.run(run(False))
+    assert questions(read) == questions(not_read)
 
 
 def test_dump_names_are_views_of_the_writers(tmp_path):
@@ -95,7 +88,7 @@ def test_dump_names_are_views_of_the_writers(tmp_path):
     }
 
 
-class PaysWhatIsAnswered:
+class ScoresWhatIsAnswered:
     """A dataset whose score is the number that stands in the answer."""
 
     def score_answer(self, answer, entry):
@@ -105,9 +98,9 @@ class PaysWhatIsAnswered:
 def test_the_buffer_of_the_original_holds_one_for_each_score_from_a_half():
     async def run():
         env = build_env()
-        paid = [f"<answer>{score}</answer>" for score in ("1", "0.5", "0.49", "0")]
-        dataset = PaysWhatIsAnswered()
-        await env.score([rollout(text, dataset=dataset) for text in paid])
+        texts = [f"<answer>{score}</answer>" for score in ("1", "0.5", "0.49", "0")]
+        dataset = ScoresWhatIsAnswered()
+        await env.score([rollout(text, dataset=dataset) for text in texts])
         await env.close()
         return env.percent_correct_buffer
 

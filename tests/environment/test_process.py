@@ -1,8 +1,6 @@
 """`process`: rows and a report, with the simulated server behind the real command."""
 
 import asyncio
-import os
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,6 @@ from tests.support.parts import (
     FAST_TASKS,
     GUARD_S,
     NOWHERE,
-    build_env,
     options_of,
     run_main,
     start_entry,
@@ -23,6 +20,7 @@ from tests.support.parts import (
     vllm_server,
 )
 from tests.support.reported import read_script
+from tests.support.runs import fill_disk_of, process_env, status_of
 
 pytestmark = pytest.mark.processes
 
@@ -58,7 +56,7 @@ def test_a_row_holds_whole_conversations(done):
             assert all(message["content"] for message in conversation)
 
 
-def test_a_row_says_what_was_asked_and_what_became_of_it(done):
+def test_a_row_has_the_task_the_reference_answer_and_every_outcome(done):
     for row in done[2]:
         assert row["task"] in FAST_TASKS
         assert isinstance(row["gold_answer"], str)
@@ -121,17 +119,6 @@ def test_every_type_of_server_gives_rows(tmp_path, simulated, kind):
     assert any(score > 0 for row in rows for score in row["scores"])
 
 
-def test_a_file_that_is_there_already_is_not_touched(tmp_path, simulated):
-    (tmp_path / "rows.jsonl").write_text("mine\n")
-    options = options_of(
-        simulated.url, total_steps=1, data_path_to_save_groups=tmp_path / "rows.jsonl"
-    )
-    assert run_main(["process", *options]) == 0
-    assert (tmp_path / "rows.jsonl").read_text() == "mine\n"
-    assert len(list(read_groups(tmp_path / "rows_1.jsonl"))) == 1
-    assert (tmp_path / "rows_1_report" / "index.html").exists()
-
-
 @pytest.mark.parametrize("groups", [-1, 0])
 def test_no_groups_to_write_are_refused_and_leave_no_file(tmp_path, groups, capsys):
     status, rows = process(tmp_path, NOWHERE, total_steps=groups)
@@ -145,15 +132,9 @@ def test_it_works_without_a_wandb_account(tmp_path, simulated, monkeypatch):
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.setenv("NETRC", str(tmp_path / "no_netrc"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    options = [
-        option
-        for option in options_of(
-            simulated.url,
-            total_steps=1,
-            data_path_to_save_groups=tmp_path / "rows.jsonl",
-        )
-        if "use_wandb" not in option
-    ]
+    path = tmp_path / "rows.jsonl"
+    options = options_of(simulated.url, total_steps=1, data_path_to_save_groups=path)
+    options = [option for option in options if "use_wandb" not in option]
     with start_entry("process", *options, cwd=tmp_path) as child:
         said, _ = child.communicate(timeout=GUARD_S)
     assert child.returncode == 0, said
@@ -173,68 +154,26 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     assert not (tmp_path / "rows.jsonl").exists()
 
 
-def process_env(folder, url, groups=GROUPS, kind="vllm", **changes):
-    env = build_env(
-        url,
-        kind,
-        data_path_to_save_groups=str(folder / "rows.jsonl"),
-        ensure_scores_are_not_same=False,
-        include_messages=True,
-        **changes,
-    )
-    env.n_groups_to_process, env.group_size_to_process = groups, env.config.group_size
-    return env
-
-
-def test_an_interrupted_run_keeps_its_rows_and_makes_the_report(tmp_path, simulated):
-    rows = tmp_path / "rows.jsonl"
-    options = options_of(
-        simulated.url, total_steps=10**6, data_path_to_save_groups=rows
-    )
-    child = start_entry("process", *options)
-    try:
-        while not (rows.exists() and rows.stat().st_size):
-            assert child.poll() is None
-        child.terminate()
-        said, _ = child.communicate(timeout=GUARD_S)
-    finally:
-        child.kill()
-        child.communicate()
-    assert child.returncode == 143
-    assert "Traceback" not in said
-    assert len(list(read_groups(rows))) >= 1
-    assert (tmp_path / "rows_report" / "index.html").exists()
-
-
 def test_a_missing_item_does_not_end_the_run_with_success(tmp_path):
     async def run():
         async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
-            env = process_env(tmp_path, url, 3)
+            env = process_env(url, tmp_path / "rows.jsonl", 3)
 
             async def get_next_item():
                 return None
 
             env.get_next_item = get_next_item
-            with pytest.raises(SystemExit) as end:
-                await env.process_manager()
-            return end.value.code
+            return await status_of(env.process_manager())
 
     assert asyncio.run(run()) == 1
-
-
-def fill_disk_of(writer):
-    with Path("/dev/full").open("ab") as full:
-        os.dup2(full.fileno(), writer._file._file.fileno())
 
 
 def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):
     async def run():
         async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
-            env = process_env(tmp_path, url, 3)
+            env = process_env(url, tmp_path / "rows.jsonl", 3)
             fill_disk_of(env.jsonl_writer)
-            with pytest.raises(SystemExit) as end:
-                await env.process_manager()
-            return end.value.code, env.metrics
+            return await status_of(env.process_manager()), env.metrics
 
     status, metrics = asyncio.run(run())
     assert status == 1
@@ -252,10 +191,10 @@ def processed(folder, kind, fault, groups):
     async def run():
         async with faulty_server(always(fault)) as server:
             env = process_env(
-                folder,
                 server.url,
+                folder / "rows.jsonl",
                 groups,
-                kind=kind,
+                kind,
                 tasks=["gcd"],
                 max_token_length=4096,
                 data_dumps_dir=str(folder / "dumps"),

@@ -35,7 +35,7 @@ def test_groups_wait_for_the_trainer_of_an_api_that_was_emptied(api):
             await until(lambda: env._api.retries >= 3, "all groups have been tried")
             # A group that comes before the trainer would keep it out for ever.
             api.start_trainer(max_token_len=99)
-            assert api.ask("GET", "/info")["max_token_len"] == 99
+            assert api.query("GET", "/info")["max_token_len"] == 99
             await in_time(sends)
             watching.cancel()
             got = api.batches()
@@ -48,7 +48,7 @@ def test_groups_wait_for_the_trainer_of_an_api_that_was_emptied(api):
     assert env.max_token_len == 99
 
 
-def test_the_steps_of_a_new_api_ask_for_nothing_on_their_way_back(api):
+def test_the_steps_of_a_new_api_start_nothing_on_their_way_back(api):
     async def run():
         async with registered(api.url, steps_per_eval=1) as env:
             env.curr_step = env.status_dict["current_step"] = 57
@@ -66,7 +66,7 @@ def test_the_steps_of_a_new_api_ask_for_nothing_on_their_way_back(api):
 def test_an_environment_that_is_unregistered_registers_again(api):
     async def run():
         async with registered(api.url) as env:
-            api.ask("POST", "/disconnect-env", {"env_id": env.env_id})
+            api.query("POST", "/disconnect-env", {"env_id": env.env_id})
             await in_time(env.get_status())
             await env.handle_send_to_api(group())
             return env.env_id, api.connected(), len(api.batches())
@@ -169,7 +169,7 @@ def lines_of(api, logged, **changes):
     return [line for line in logged.messages if "shard" in line]
 
 
-def test_a_second_instance_that_asks_the_same_items_is_warned_of(api, logged):
+def test_a_second_instance_that_samples_the_same_items_is_warned_of(api, logged):
     first, warning = lines_of(api, logged)
     assert first == "shard 0 of 1: this instance samples all of the seed's items"
     assert warning.startswith("this is environment 1 at this API: ")

@@ -1,4 +1,4 @@
-"""What guessing earns is not paid where the setting says so: from item to trainer."""
+"""The baseline is taken off the rewards, from item to trainer, where it is set so."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from tests.support.real_api import LIMIT, SIZE, RealApi, in_time, registered
 pytestmark = pytest.mark.processes
 
 TASK = "sentence_reordering"
-"""It pays the share of the words that stand in their place."""
+"""It scores the share of the words that stand in their place."""
 
 BASELINE = 0.25
 LONG = LIMIT - 12
@@ -39,7 +39,7 @@ def with_two_words_exchanged(text):
     return " ".join([second, first, *rest])
 
 
-async def life(api, folder, setting):
+async def run(api, folder, setting):
     """Have a right answer and a half right one of an item scored and sent.
 
     Returns:
@@ -72,8 +72,8 @@ async def life(api, folder, setting):
 
 
 @pytest.fixture(scope="module")
-def lives(only_api, tmp_path_factory):
-    """Return what came of a life with each setting."""
+def runs(only_api, tmp_path_factory):
+    """Return what came of a run with each setting."""
     folder = tmp_path_factory.mktemp("baseline")
     found = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -82,43 +82,43 @@ def lives(only_api, tmp_path_factory):
             api = RealApi(only_api, folder)
             api.forget()
             api.start_trainer()
-            found[setting] = asyncio.run(life(api, folder / setting, setting))
+            found[setting] = asyncio.run(run(api, folder / setting, setting))
     return found
 
 
-def test_the_trainer_gets_what_a_score_has_beyond_the_baseline(lives):
-    _, line, sent, *_ = lives["chance"]
+def test_the_trainer_gets_what_a_score_has_beyond_the_baseline(runs):
+    _, line, sent, *_ = runs["chance"]
     scores = [row["score"] for row in line["rollouts"]]
     assert scores[0] == 1.0 and BASELINE < scores[1] < 1.0
     above = [(score - BASELINE) / (1 - BASELINE) for score in scores]
     assert sent["scores"] == pytest.approx(above)
 
 
-def test_the_dump_keeps_the_score_and_says_reward_and_baseline(lives):
-    _, line, sent, *_ = lives["chance"]
+def test_the_dump_keeps_the_score_and_says_reward_and_baseline(runs):
+    _, line, sent, *_ = runs["chance"]
     assert [row["reward"] for row in line["rollouts"]] == sent["scores"]
     assert line["baseline"] == BASELINE
 
 
-def test_the_metrics_keep_the_score(lives):
-    _, line, _, mean_score, _ = lives["chance"]
+def test_the_metrics_keep_the_score(runs):
+    _, line, _, mean_score, _ = runs["chance"]
     scores = [row["score"] for row in line["rollouts"]]
     assert mean_score == pytest.approx(sum(scores) / len(scores))
 
 
-def test_length_takes_its_share_of_what_is_left(lives):
+def test_length_takes_its_share_of_what_is_left(runs):
     # Taken off after the penalty, the baseline would leave nothing of a right answer.
-    short, long = lives["chance"][4]
+    short, long = runs["chance"][4]
     assert short == 1.0 and 0.0 < long < BASELINE
-    assert [short, long] == lives["none"][4]
+    assert [short, long] == runs["none"][4]
 
 
-def test_an_item_carries_the_baseline_of_its_task_and_parameters(lives):
-    assert lives["chance"][0].baseline == BASELINE
+def test_an_item_carries_the_baseline_of_its_task_and_parameters(runs):
+    assert runs["chance"][0].baseline == BASELINE
 
 
-def test_nothing_is_taken_off_where_the_setting_does_not_ask_for_it(lives):
-    handle, line, sent, *_ = lives["none"]
+def test_nothing_is_taken_off_without_the_setting(runs):
+    handle, line, sent, *_ = runs["none"]
     assert handle.baseline == 0.0
     assert sent["scores"] == [row["score"] for row in line["rollouts"]]
     assert "baseline" not in line

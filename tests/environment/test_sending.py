@@ -1,9 +1,7 @@
 """The delivery of groups to a real API while something between the two fails."""
 
 import asyncio
-import os
 import urllib.error
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +10,7 @@ from rg_env import patience
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always, listed
 from tests.support.real_api import SIZE, Ends, group, in_time, registered
+from tests.support.runs import fill_disk_of
 from tests.support.spoilt_api import faulty_api
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -25,12 +24,7 @@ def unsent_in(folder):
 # -- groups on their way ---------------------------------------------------------------
 
 NOT_SERVED = (
-    "status_500",
-    "status_503",
-    "status_429",
-    "status_400",
-    "not_json",
-    "reset",
+    *("status_500", "status_503", "status_429", "status_400", "not_json", "reset"),
     "hang",
 )
 SERVED_AND_NOT_SAID = ("reply_lost", "faulted_after")
@@ -123,11 +117,6 @@ def test_rows_for_wandb_that_fail_cost_no_group(api):
     assert len(got) == 1 and outcomes == {"sent": SIZE}
 
 
-def fill_disk_of(writer):
-    with Path("/dev/full").open("ab") as full:
-        os.dup2(full.fileno(), writer._file._file.fileno())
-
-
 def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):
     async def run():
         path = tmp_path / "rows.jsonl"
@@ -169,6 +158,6 @@ def test_a_batch_with_any_text_in_its_messages_reaches_the_trainer(api, name):
 
 def test_a_batch_with_half_a_character_would_be_lost_if_it_were_sent_as_it_is(api):
     body = group("\ud800") | {"env_id": None}
-    api.ask("POST", "/scored_data", body)
+    api.query("POST", "/scored_data", body)
     with pytest.raises(urllib.error.HTTPError, match="500"):
-        api.ask("GET", "/batch")
+        api.query("GET", "/batch")

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from rg_env.demo.api_process import running_api
-from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.demo.stand_in_trainer import StandInTrainer
 from tests.support.parts import (
     GUARD_S,
     Simulated,
@@ -15,39 +15,14 @@ from tests.support.parts import (
     free_port,
     until,
 )
-
-
-def trainer_of(api, steps=4, groups=4, **changes):
-    given = {
-        "api_url": api,
-        "batch_size": 4 * groups,
-        "group_size": 4,
-        "max_token_len": 2048,
-        "num_steps": steps,
-    }
-    return StandInTrainer(TrainerConfig(**(given | changes)))
-
-
-async def serve(env, trainer, steps):
-    """Run an environment and a trainer until both have had their steps."""
-    work = [
-        asyncio.create_task(trainer.run(steps)),
-        asyncio.create_task(env.env_manager()),
-    ]
-    try:
-        await asyncio.wait_for(asyncio.gather(*work), GUARD_S)
-    finally:
-        for task in work:
-            task.cancel()
-        await asyncio.gather(*work, return_exceptions=True)
+from tests.support.runs import serve, trainer_config
 
 
 def served(api, url, steps=4, trainer_changes=None, **changes):
     """Serve for some steps; return the environment and the trainer's counts."""
     env = build_env(url, rollout_server_url=api, total_steps=steps, **changes)
-    trainer = trainer_of(api, steps, **(trainer_changes or {}))
-    asyncio.run(serve(env, trainer, steps))
-    return env, trainer.counts
+    config = trainer_config(api, steps, **(trainer_changes or {}))
+    return env, asyncio.run(serve(env, config, steps))
 
 
 # -- the ledger ------------------------------------------------------------------------
@@ -93,13 +68,13 @@ def test_no_group_is_turned_away_or_lost_on_its_way(full_run):
     assert outcomes <= {"sent", "zero_variance", "cancelled"}
 
 
-def test_every_rollout_asked_for_has_exactly_one_fate(full_run):
+def test_every_queried_rollout_has_exactly_one_outcome(full_run):
     metrics = full_run.env.metrics
     assert metrics.ledger.in_flight == 0
     assert metrics.ledger.asked == sum(metrics.ledger.outcomes.values())
 
 
-def test_nothing_is_asked_of_the_server_outside_the_ledger(full_run):
+def test_no_query_of_the_server_is_outside_the_ledger(full_run):
     metrics = full_run.env.metrics
     # A group that is cancelled at the end may not have reached the server yet.
     least = metrics.ledger.asked - metrics.ledger.outcomes["cancelled"]
@@ -110,7 +85,7 @@ def test_many_tasks_take_part(full_run):
     assert len(full_run.env.metrics.tasks) > 50
 
 
-# -- what the trainer and the servers ask for ------------------------------------------
+# -- other trainers and servers ------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +118,7 @@ def test_a_server_of_another_type_serves(kind, api_url, simulated):
     assert counts.invalid_groups == 0
 
 
-def test_a_group_without_signal_is_sent_where_the_setting_allows_it(api_url, simulated):
+def test_a_zero_variance_group_is_sent_where_the_setting_allows_it(api_url, simulated):
     env, counts = served(api_url, simulated.url, 2, ensure_scores_are_not_same=False)
     assert counts.invalid_groups == 0
     assert env.ledger.outcomes["zero_variance"] == 0
@@ -157,7 +132,7 @@ def test_an_api_that_comes_up_late_is_waited_for(simulated, logged):
         serving = asyncio.create_task(env.env_manager())
         await until(lambda: env._api.retries >= 2, "the environment has tried twice")
         async with running_api(port) as api:
-            trainer = trainer_of(api, 2)
+            trainer = StandInTrainer(trainer_config(api, 2))
             await asyncio.wait_for(asyncio.gather(trainer.run(2), serving), GUARD_S)
         return trainer.counts, url
 
@@ -174,9 +149,10 @@ def test_a_restarted_api_gets_groups_again(simulated):
         async with running_api(port) as api:
             env = build_env(simulated.url, rollout_server_url=api, total_steps=1000)
             serving = asyncio.create_task(env.env_manager())
-            await asyncio.wait_for(trainer_of(api).run(2), GUARD_S)
+            first = StandInTrainer(trainer_config(api, 4))
+            await asyncio.wait_for(first.run(2), GUARD_S)
         async with running_api(port) as api:
-            trainer = trainer_of(api)
+            trainer = StandInTrainer(trainer_config(api, 4))
             await asyncio.wait_for(trainer.run(3), GUARD_S)
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)

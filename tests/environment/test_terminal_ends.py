@@ -1,6 +1,6 @@
 """Commands in a terminal that end too early: Ctrl-C, a closed window, a kill.
 
-All of them live and end at the same time, once for the whole module: most of what they
+All of them run and end at the same time, once for the whole module: most of what they
 take is their start.
 """
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.processes
 DUMPED = "dumps/reasoning_gym_environment_*rollouts_*.jsonl"
 
 
-# -- lives and ends --------------------------------------------------------------------
+# -- runs and ends --------------------------------------------------------------------
 
 
 def has_dumped(terminal):
@@ -82,7 +82,7 @@ def run_api(folder, servers):
     return Terminal(folder, "run-api", "--host=127.0.0.1", "--port=0")
 
 
-LIVES = {
+RUNS = {
     "the demo starts": (demo, "Starting", interrupted),
     "the demo runs": (demo, has_dumped, interrupted),
     "the demo is killed": (demo, has_dumped, Terminal.kill),
@@ -97,29 +97,29 @@ LIVES = {
 }
 """Name to the command, when it is to end, and how."""
 
-INTERRUPTED = [name for name, (*_, end) in LIVES.items() if end is interrupted]
+INTERRUPTED = [name for name, (*_, end) in RUNS.items() if end is interrupted]
 CLOSED_IN_ORDER = ["the demo runs", "serve is closed", "serve, twice"]
 
 
 class Servers:
-    """What the commands of this module ask."""
+    """What the commands of this module query."""
 
     def __init__(self, api, answering, hanging):
         self.api, self.answering, self.hanging = api, answering, hanging
 
 
-def live(folder, servers, command, condition, end):
+def run_one(folder, servers, command, condition, end):
     terminal = command(folder, servers)
     try:
         terminal.wait_for(condition)
         end(terminal)
-        terminal.look()
+        terminal.check_left()
     finally:
         terminal.end_all()
     return terminal
 
 
-async def live_all(folder):
+async def run_all(folder):
     async with (
         World(folder) as world,
         world.with_api(save_checkpoint_interval=0),
@@ -127,34 +127,34 @@ async def live_all(folder):
         faulty_server(always("hang")) as hanging,
     ):
         servers = Servers(world.api, answering.url, hanging.url)
-        lives = [
-            asyncio.to_thread(live, folder / name, servers, *how)
-            for name, how in LIVES.items()
+        runs = [
+            asyncio.to_thread(run_one, folder / name, servers, *how)
+            for name, how in RUNS.items()
         ]
-        return await asyncio.gather(*lives, return_exceptions=True)
+        return await asyncio.gather(*runs, return_exceptions=True)
 
 
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory):
-    """Return the terminal of each life, or its error, by name."""
+    """Return the terminal of each run, or its error, by name."""
     folder = tmp_path_factory.mktemp("terminals")
-    return dict(zip(LIVES, asyncio.run(live_all(folder)), strict=True))
+    return dict(zip(RUNS, asyncio.run(run_all(folder)), strict=True))
 
 
 # -- claims ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", LIVES)
+@pytest.mark.parametrize("name", RUNS)
 def test_no_process_is_left(ends, name):
     assert end_of(ends, name).left == []
 
 
-@pytest.mark.parametrize("name", LIVES)
+@pytest.mark.parametrize("name", RUNS)
 def test_no_temporary_file_is_left(ends, name):
     assert end_of(ends, name).temporary_files == []
 
 
-@pytest.mark.parametrize("name", LIVES)
+@pytest.mark.parametrize("name", RUNS)
 def test_nothing_is_said_that_only_a_developer_understands(ends, name):
     terminal = end_of(ends, name)
     assert terminal.noise == [], terminal.said

@@ -8,9 +8,9 @@ import pytest
 import wandb
 
 from rg_env.atropos import wandb_run
-from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from rg_env.errors import RunFailed
 from tests.support.parts import build_env, options_of, ready_env, run_main
+from tests.support.runs import serve, trainer_config
 
 pytestmark = pytest.mark.processes
 
@@ -61,20 +61,8 @@ async def served(api, url, **changes):
         min_items_sent_before_logging=1,
         **changes,
     )
-    trainer = StandInTrainer(
-        TrainerConfig(
-            api_url=api,
-            batch_size=16,
-            group_size=4,
-            max_token_len=2048,
-            num_steps=4,
-            step_time_s=0.2,
-        )
-    )
-    training = asyncio.create_task(trainer.run(4))
-    await env.env_manager()
-    await training
-    return env, trainer.counts
+    config = trainer_config(api, 4, step_time_s=0.2)
+    return env, await serve(env, config, 4)
 
 
 def test_a_run_logs_its_documented_numbers_and_is_finished(

@@ -51,11 +51,11 @@ def first_step(api):
         "weight": 1.0,
         "group_size": SIZE,
     }
-    return api.ask("POST", "/register-env", environment)["starting_step"]
+    return api.query("POST", "/register-env", environment)["starting_step"]
 
 
 def send(api, **changes):
-    api.ask("POST", "/scored_data", {**group(), **changes})
+    api.query("POST", "/scored_data", {**group(), **changes})
 
 
 def test_a_group_arrives_as_it_was_sent(api, source):

@@ -44,12 +44,28 @@ class Source:
 
 
 class Server:
-    """Counts the weights that it was given."""
+    """Counts the weights that it was given; at some number the trainer is killed."""
 
-    taken = 0
+    def __init__(self, killed_at=None):
+        self.taken, self._killed_at = 0, killed_at
 
     def hand_over(self, policy):
         self.taken += 1
+        if self.taken == self._killed_at:
+            raise KeyboardInterrupt
+
+
+class ForeignSource(Source):
+    """Gives batches that another policy has sampled, at first or always."""
+
+    foreign = 10**6
+
+    def next_batch(self, step):
+        (group,) = super().next_batch(step)
+        if len(self.steps) > self.foreign:
+            return [group]
+        off = [row - 1.0 for row in group.logprobs]
+        return [dataclasses.replace(group, logprobs=off)]
 
 
 def trained(folder, steps, source_of=Source, server=None, **changes):
@@ -110,14 +126,8 @@ def test_what_was_done_is_kept_when_the_user_ends_it(tmp_path):
 
 
 def test_what_a_kill_lost_is_done_again_from_the_weights_of_the_checkpoint(tmp_path):
-    class Killed(Server):
-        def hand_over(self, policy):
-            super().hand_over(policy)
-            if self.taken == 5:
-                raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, 6, server=Killed(), checkpoint_every=3)
+        trained(tmp_path, 6, server=Server(killed_at=5), checkpoint_every=3)
     assert kept_in(tmp_path) == ["step-000003"]
     seen, *_ = trained(tmp_path, 6, checkpoint_every=3)
     assert [step.number for step in seen] == [4, 5, 6]
@@ -125,14 +135,8 @@ def test_what_a_kill_lost_is_done_again_from_the_weights_of_the_checkpoint(tmp_p
 
 
 def test_a_kill_before_the_first_interval_begins_with_the_first_weights(tmp_path):
-    class Killed(Server):
-        def hand_over(self, policy):
-            super().hand_over(policy)
-            if self.taken == 3:
-                raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, 6, server=Killed(), checkpoint_every=20)
+        trained(tmp_path, 6, server=Server(killed_at=3), checkpoint_every=20)
     first = AnswerPolicy()
     Checkpoints(tmp_path).load(later := AnswerPolicy())
     np.testing.assert_array_equal(
@@ -142,13 +146,8 @@ def test_a_kill_before_the_first_interval_begins_with_the_first_weights(tmp_path
 
 
 def test_a_batch_that_another_policy_sampled_is_left_out_and_said(tmp_path, caplog):
-    class Stale(Source):
-        def next_batch(self, step):
-            (group,) = super().next_batch(step)
-            if len(self.steps) > 2:
-                return [group]
-            off = [row - 1.0 for row in group.logprobs]
-            return [dataclasses.replace(group, logprobs=off)]
+    class Stale(ForeignSource):
+        foreign = 2
 
     seen, _, source = trained(tmp_path, 2, Stale)
     assert source.steps == [0, 0, 0, 1]
@@ -157,14 +156,8 @@ def test_a_batch_that_another_policy_sampled_is_left_out_and_said(tmp_path, capl
 
 
 def test_a_server_with_other_weights_ends_the_training_and_no_step_is_taken(tmp_path):
-    class Foreign(Source):
-        def next_batch(self, step):
-            (group,) = super().next_batch(step)
-            off = [row - 1.0 for row in group.logprobs]
-            return [dataclasses.replace(group, logprobs=off)]
-
     with pytest.raises(TrainingFailed, match="with other weights than the trainer"):
-        trained(tmp_path, 2, Foreign)
+        trained(tmp_path, 2, ForeignSource)
     assert history_of(tmp_path) == []
 
 

@@ -22,7 +22,6 @@ from rg_env.task_rules.table import TABLE, no_scale_reason
 from rg_env.tasks.difficulty import build_rules
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.documents import (
     EXAMPLES,
     README,
@@ -35,11 +34,6 @@ from tests.support.documents import (
 )
 from tests.support.parts import GUARD_S
 
-NO_SCALE = {
-    task: rules.fixed_level
-    for task, rules in TABLE.items()
-    if rules.fixed_level and task not in load_shipped().scales
-}
 SETTINGS = ROOT / "docs" / "settings.md"
 TASKS = ROOT / "docs" / "tasks_and_levels.md"
 NO_SCALE = {task for task, rules in TABLE.items() if rules.fixed_level} - (
@@ -159,13 +153,6 @@ def test_the_yaml_of_the_pages_is_accepted(tmp_path):
 
 
 # -- tasks -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def pool():
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
-    yield pool
-    pool.close()
 
 
 @pytest.fixture(scope="module")

@@ -146,26 +146,19 @@ def test_two_ways_in_one_process_give_one_class(
 
 
 @pytest.mark.parametrize(
-    "start",
+    ("start", "path"),
     [
-        [f"{{place}}/{FOLDER}/{NAME}.py"],
-        ["-m", f"atropos.environments.{NAME}.{NAME}"],
+        ([f"{{place}}/{FOLDER}/{NAME}.py"], "."),
+        (["-m", f"atropos.environments.{NAME}.{NAME}"], "."),
+        (["-m", f"{NAME}.{NAME}"], "atropos/environments"),
     ],
-    ids=["as a file", "as a module"],
+    ids=["as a file", "as a module", "as a module of the shortest package"],
 )
-def test_it_starts_from_any_folder_and_leaves_nothing_there(
-    start: list[str], place: Path
+def test_it_starts_from_any_folder_without_a_warning_and_leaves_nothing_there(
+    start: list[str], path: str, place: Path
 ) -> None:
     arguments = [word.format(place=place) for word in start]
-    done = run_elsewhere(place, *arguments, "--help")
-    assert done.returncode == 0, done.stderr
-    assert "Usage: reasoning_gym_environment.py" in done.stdout
-    assert not list((place / "elsewhere").iterdir())
-
-
-@pytest.mark.parametrize(
-    "style", [f"{NAME}.{NAME}", f"atropos.environments.{NAME}.{NAME}"]
-)
-def test_it_is_run_as_a_module_without_a_warning(style: str, place: Path) -> None:
-    done = run_elsewhere(place, "-m", style, "--version", path=STYLES[style])
+    done = run_elsewhere(place, *arguments, "--version", path=path)
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(NAME)
+    assert not list((place / "elsewhere").iterdir())

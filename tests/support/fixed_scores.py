@@ -1,4 +1,4 @@
-"""What the tests of the scorer fixes ask: entries, and the score of an answer.
+"""What the tests of the scorer fixes share: entries, and the score of an answer.
 
 The entries are made in this process once; no test may change one.
 """
@@ -51,18 +51,18 @@ def library_score(task: str, entry: Entry) -> Callable[[str], float]:
 
 
 def fixed_score(task: str, entry: Entry, answer: str) -> float:
-    """Return what the fix pays; the library sees the answer only if the fix asks it."""
+    """Return the score of the fix, which may call that of the library."""
     return fix_of(task).score(answer, entry, library_score(task, entry))
 
 
 def both_scores(task: str, entry: Entry, answer: str) -> tuple[float, float]:
-    """Return what the library pays for an answer and what the fix does."""
+    """Return the score of the library for an answer and that of the fix."""
     return library_score(task, entry)(answer), fixed_score(task, entry, answer)
 
 
 @functools.cache
 def entry_of(task: str, seed: int) -> Entry:
-    """Return the entry of a seed, or of one far from it where that is not asked."""
+    """Return the entry of a seed, or of one far from it where that is unusable."""
     return next(library.usable_entries(task, {}, itertools.count(seed, 10_000)))
 
 
@@ -77,5 +77,5 @@ def entries(task: str) -> list[Entry]:
 
 
 def mean_score(task: str, made: list[Entry], answer: Callable[[Entry], str]) -> float:
-    """Return what a way of answering earns on average with the fix."""
+    """Return what a way of answering scores on average with the fix."""
     return sum(fixed_score(task, e, answer(e)) for e in made) / len(made)

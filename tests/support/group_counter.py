@@ -38,12 +38,10 @@ class GroupCounter:
 
     def __init__(self, inner: App) -> None:
         self._inner = inner
-        self.counts: dict[str, Any] = {
-            "accepted": 0,
-            "buffered": 0,
-            "rejected": 0,
-            "first": None,
-        }
+        self.counts: dict[str, Any] = dict.fromkeys(
+            ("accepted", "buffered", "rejected"), 0
+        )
+        self.counts["first"] = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -8,7 +8,7 @@ in their places, so that an execution is seen from outside.
 
 Kinds: code (what an evaluator would run), names (ways to reach code by names), numbers,
 powers, nesting, size, characters, patterns (for regular expressions), json, moves,
-logic, tags, gamed (constants and tricks that have paid).
+logic, tags, gamed (constants and tricks that have scored).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ FORMS = {
     "walrus": "(y := {})",
     "branch": "1 if {} else 2",
 }
-"""How it is dressed, so that different evaluators would accept it."""
+"""How it is formatted, so that different evaluators would accept it."""
 
 CODE = {
     "attribute": "().__class__.__base__.__subclasses__()",
@@ -409,11 +409,11 @@ def _bold(text: str) -> str:
     return "".join(small.get(char, char) for char in text)
 
 
-def _dressed_code() -> Iterator[tuple[str, str]]:
+def _formatted_code() -> Iterator[tuple[str, str]]:
     for payload, code in PAYLOADS.items():
-        for form, dress in FORMS.items():
+        for form, template in FORMS.items():
             name = f"{payload}_{form}"
-            yield name, dress.format(code.replace("@'", f"{name}'"))
+            yield name, template.format(code.replace("@'", f"{name}'"))
 
 
 def _look_alikes() -> Iterator[tuple[str, str]]:
@@ -431,7 +431,7 @@ def _look_alikes() -> Iterator[tuple[str, str]]:
 
 def _collected() -> Iterator[HostileText]:
     groups: tuple[tuple[str, str, dict[str, str]], ...] = (
-        ("code", "code", dict(_dressed_code())),
+        ("code", "code", dict(_formatted_code())),
         ("python", "code", CODE),
         ("sympy", "names", SYMPY),
         ("alike", "names", dict(_look_alikes())),

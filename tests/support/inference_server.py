@@ -53,7 +53,7 @@ class RequestCounts:
         tokens: Their tokens, prompts not counted.
         truncated: Completions cut at the request's limit.
         cancelled: Requests whose client went away first.
-        cancelled_completions: Completions that they had asked for.
+        cancelled_completions: Completions that they had requested.
     """
 
     in_flight: int = 0
@@ -101,14 +101,13 @@ class FaultyServer(InferenceServer):
         script: Decides what goes wrong with each request.
         model: What plays the model; one that can add if None.
         latency_ms: How long an answer takes, counted from its request.
-        jitter: It varies by this share, evenly, to both sides; in [0, 1].
-        seed: Decides jitter and nasty texts.
+        seed: Decides nasty texts.
 
     Attributes:
-        served: What was asked and answered.
+        served: What was requested and answered.
         faults: What went wrong on purpose.
         arrivals: When each request for completions came, on the monotonic clock.
-        trials: Requests so far for so few tokens as no item asks for.
+        probes: Requests so far for so few tokens as no item needs.
         runs: While it is not set everything hangs, health too, as in a stopped process.
     """
 
@@ -117,22 +116,20 @@ class FaultyServer(InferenceServer):
         script: faults.Script,
         model: Model | None = None,
         latency_ms: float = 0.0,
-        jitter: float = 0.0,
         seed: int = 0,
     ) -> None:
         super().__init__(model or TextModel(Arithmetic(seed), seed), latency_ms)
-        self._jitter = jitter
         self._rng = random.Random(seed)
         self.served = RequestCounts()
         self.faults = faults.Faults(script)
         self.arrivals: list[float] = []
-        self.trials = 0
+        self.probes = 0
         self.runs = asyncio.Event()
         self.runs.set()
 
     def begin(self, script: faults.Script) -> None:
         """Misbehave from now on, and count from now on."""
-        self.faults.script, self.faults.requests, self.trials = script, 0, 0
+        self.faults.script, self.faults.requests, self.probes = script, 0, 0
         self.arrivals.clear()
 
     def counts(self):
@@ -164,7 +161,7 @@ class FaultyServer(InferenceServer):
         query: Query,
     ) -> web.StreamResponse:
         self.arrivals.append(time.monotonic())
-        self.trials += query.max_tokens <= PROBE_TOKENS
+        self.probes += query.max_tokens <= PROBE_TOKENS
         try:
             return await self._serve(request, protocol, body, query)
         except asyncio.CancelledError:
@@ -193,8 +190,7 @@ class FaultyServer(InferenceServer):
         broken = faults.BROKEN.get((protocol, fault))
         shaped = protocol.shape(body, answer) if broken is None else broken
         encoded = orjson.dumps(shaped)
-        wanted_s = self.latency_s * (1 + self._jitter * self._rng.uniform(-1, 1))
-        await asyncio.sleep(arrived + wanted_s - time.monotonic())
+        await asyncio.sleep(arrived + self.latency_s - time.monotonic())
         await self.runs.wait()
         if fault == "truncated":
             return await faults.send_half(request, encoded)
@@ -226,9 +222,7 @@ async def _serve(options: argparse.Namespace) -> None:
     if options.tell is not None:
         await told.listen(options.tell)
     script = faults.dice(options.seed, options.rate, faults.SERVER_FAULTS)
-    server = FaultyServer(
-        script, model, options.latency_ms, options.jitter, options.seed
-    )
+    server = FaultyServer(script, model, options.latency_ms, options.seed)
     await serve_as_child(server.app(), options.port, "simulated inference server")
 
 
@@ -243,7 +237,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--tell", type=Path, help="its Unix socket for answers to questions")
     add("--hostile", metavar="FOLDER", help="a model that writes hostile texts")
     add("--latency_ms", type=float, default=0.0, help="wait before every answer")
-    add("--jitter", type=float, default=0.0, help="it varies by this share")
     add("--rate", type=float, default=0.0, help="of requests that suffer a fault")
     add("--seed", type=int, default=0, help="decides faults and completions")
     options = parser.parse_args(argv)

@@ -1,8 +1,8 @@
 """Simulated learners for the curriculum and the adaptive choice of tasks.
 
-Nothing is asked of a model: a learner is a curve from level to accuracy, and the scores
+No model is queried: a learner is a curve from level to accuracy, and the scores
 of a group are drawn from it, right or wrong. The controllers are the real ones. A
-result arrives after so many groups of the task have been asked ("in flight": 1 when a
+result arrives after so many groups of the task have been sampled ("in flight": 1 when a
 hundred tasks share the run, all of them when the run has one task).
 """
 
@@ -149,17 +149,17 @@ def run_task(
 ) -> Trace:
     """Let a controller follow a learner."""
     progress = TaskHistory()
-    asked: deque[tuple[int, float]] = deque()
+    sampled: deque[tuple[int, float]] = deque()
     scores, expected, reached = [], [], None
     settling = WINDOW + ROUNDS * in_flight
     for number in range(settling + WINDOWS * WINDOW + in_flight - 1):
         level = controller.level_of(TASK)
         if reached is None and abs(learner.accuracy(level, number) - target) <= BAND:
             reached = len(scores)
-        asked.append((number, level))
-        if len(asked) < in_flight:
+        sampled.append((number, level))
+        if len(sampled) < in_flight:
             continue
-        made, made_level = asked.popleft()
+        made, made_level = sampled.popleft()
         scores.append(learner.group_mean(made_level, made, group_size, rng))
         expected.append(learner.accuracy(made_level, made))
         progress.record_group(TASK, scores[-1], made_level)
@@ -198,21 +198,21 @@ class Training:
 def run_training(
     training: Training, is_adaptive: bool, moves_levels: bool, seed: int
 ) -> float:
-    """Return the share of groups without a signal."""
+    """Return the share of zero-variance groups."""
     rng = random.Random(seed)
     difficulty = {f"task {n}": rng.uniform(-3, 3) for n in range(TASKS)}
     tasks = list(difficulty)
     weights = AdaptiveWeights(tasks)
     curriculum, progress = Curriculum(0.7), TaskHistory()
     pending: deque[tuple[str, float, float]] = deque()
-    silent = 0
+    zero_variance = 0
     for number in range(training.groups):
         drawn = [weights.weight_of(task) for task in tasks] if is_adaptive else None
         (task,) = rng.choices(tasks, drawn)
         level = curriculum.level_of(task) if moves_levels else 0.3
         p = training.accuracy(difficulty[task], level, number)
         mean = sum(rng.random() < p for _ in range(8)) / 8
-        silent += mean in (0.0, 1.0)
+        zero_variance += mean in (0.0, 1.0)
         pending.append((task, mean, level))
         if len(pending) < RUN_IN_FLIGHT:
             continue
@@ -221,4 +221,4 @@ def run_training(
         weights.record(task, 0 < mean < 1)
         if moves_levels:
             curriculum.update(task, progress)
-    return silent / training.groups
+    return zero_variance / training.groups

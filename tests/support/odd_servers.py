@@ -107,7 +107,7 @@ def models(owner="openai", *names):
 RECORDED = json.loads(
     (Path(__file__).parents[1] / "inference/recorded/vllm-0.32.0.json").read_text()
 )
-"""Request to what a stock vLLM 0.32.0 answered; recorded/record.py asked it."""
+"""Request to what a stock vLLM 0.32.0 answered; recorded/record.py queried it."""
 
 
 def recorded(name):

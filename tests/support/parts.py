@@ -68,33 +68,37 @@ def dumps_folder():
     return str(Path(tempfile.gettempdir()) / "dumps")
 
 
-def env_config(**changes):
-    """Return settings of a small run without W&B."""
-    given = {
+def _small_run():
+    return {
         "tokenizer_name": TOKENIZER,
         "use_wandb": False,
-        "tasks": FAST_TASKS,
         "num_eval_samples_per_task": 1,
         "group_size": 4,
         "max_token_length": 2048,
         "num_workers": 1,
         "steps_per_eval": 0,
-        "seed": 1918,
         "data_dumps_dir": dumps_folder(),
     }
+
+
+def _one_server(url, kind):
+    return {
+        "base_url": url if url.endswith("/v1") else f"{url}/v1",
+        "model_name": "simulated-policy",
+        "server_type": kind,
+        "tokenizer_name": TOKENIZER,
+    }
+
+
+def env_config(**changes):
+    """Return settings of a small run without W&B."""
+    given = _small_run() | {"tasks": FAST_TASKS, "seed": 1918}
     return ReasoningGymEnvConfig(**(given | changes))
 
 
 def server_config(url=NOWHERE, kind="vllm", **changes):
-    given = {
-        "base_url": url if url.endswith("/v1") else f"{url}/v1",
-        "model_name": "simulated-policy",
-        "api_key": "x",
-        "server_type": kind,
-        "tokenizer_name": TOKENIZER,
-        "health_check": kind not in ("openai", "trl"),
-    }
-    return APIServerConfig(**(given | changes))
+    given = {"api_key": "x", "health_check": kind not in ("openai", "trl")}
+    return APIServerConfig(**(_one_server(url, kind) | given | changes))
 
 
 def build_env(url=NOWHERE, kind="vllm", cls=ReasoningGymEnv, **changes):
@@ -117,24 +121,9 @@ async def ready_env(*args, **changes):
 
 def options_of(url=NOWHERE, kind="vllm", **changes):
     """Return the command line of the settings of a small run."""
-    env = {
-        "tokenizer_name": TOKENIZER,
-        "use_wandb": "false",
-        "tasks": ",".join(FAST_TASKS),
-        "num_eval_samples_per_task": 1,
-        "group_size": 4,
-        "max_token_length": 2048,
-        "num_workers": 1,
-        "steps_per_eval": 0,
-        "complexity_mode": "None",
-        "data_dumps_dir": dumps_folder(),
-    }
-    server = {
-        "base_url": url if url.endswith("/v1") else f"{url}/v1",
-        "model_name": "simulated-policy",
-        "server_type": kind,
-        "tokenizer_name": TOKENIZER,
-    }
+    given = {"use_wandb": "false", "tasks": ",".join(FAST_TASKS)}
+    env = _small_run() | given | {"complexity_mode": "None"}
+    server = _one_server(url, kind)
     return [f"--env.{name}={value}" for name, value in (env | changes).items()] + [
         f"--openai.{name}={value}" for name, value in server.items()
     ]

@@ -13,7 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rg_env.items import worker_jobs
+
 SIZE, SEED = 50, 45
+DEADLINE_S = 120.0
 WAYS: dict[str, Callable[[str], tuple[str, str | None, float]]] = {
     "right": lambda gold: (f"So <answer>{gold}</answer>", gold, 1.0),
     "formatted": lambda gold: (
@@ -33,6 +36,12 @@ extraction takes of it, and a score of then."""
 
 def config_of(**params: Any) -> dict[str, Any]:
     return {"size": SIZE, "seed": SEED, **params}
+
+
+def entries_of(pool: Any, task: str, config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the first ten entries of a task, made in a worker."""
+    call = (worker_jobs.dataset_entry, task, json.dumps(config))
+    return [pool.call(*call, place, deadline_s=DEADLINE_S) for place in range(10)]
 
 
 def document(

@@ -26,7 +26,7 @@ class RealApi:
         self.url = url
         self._folder = folder
 
-    def ask(self, method, path, payload=None):
+    def query(self, method, path, payload=None):
         body = None if payload is None else json.dumps(payload).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, body, headers, method=method)
@@ -49,13 +49,13 @@ class RealApi:
             "starting_step": 0,
             "num_steps": 10**6,
         }
-        self.ask("POST", "/register", given)
-        self.ask("GET", "/batch")
+        self.query("POST", "/register", given)
+        self.query("GET", "/batch")
 
     def batches(self):
         """Take all groups that it holds, as the trainer does."""
         taken = []
-        while batch := self.ask("GET", "/batch")["batch"]:
+        while batch := self.query("GET", "/batch")["batch"]:
             taken += batch
         return taken
 
@@ -67,9 +67,9 @@ class RealApi:
             "weight": 1.0,
             "group_size": SIZE,
         }
-        me = {"env_id": self.ask("POST", "/register-env", probe)["env_id"]}
-        share = self.ask("GET", "/status-env", me)["env_weight"]
-        self.ask("POST", "/disconnect-env", me)
+        me = {"env_id": self.query("POST", "/register-env", probe)["env_id"]}
+        share = self.query("GET", "/status-env", me)["env_weight"]
+        self.query("POST", "/disconnect-env", me)
         return round(1 / share) - 1
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.json_encoding import encode_line
+from tests.support.published import write
 
 UUID = "0123abcd-0000-4000-8000-00000000000{}"
 
@@ -62,12 +63,9 @@ def published(
         }
         for question, answer, score in answers
     ]
-    path = folder / run / "arithmetic" / f"{task}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     config = {"seed": 45, "size": len(results)}
     head = {"name": task, "category": "arithmetic", "config": config}
-    path.write_text(json.dumps({**head, "results": results}))
-    return path
+    return write(folder, run, {**head, "results": results})
 
 
 def read_script(path: Path) -> Any:

@@ -1,6 +1,6 @@
 """Commands in a real terminal, which is closed or whose keys are pressed.
 
-What a command leaves is looked for afterwards: files, and processes, also those in
+What a command leaves is searched for afterwards: files, and processes, also those in
 sessions of their own, by the folder for temporary files that they have inherited.
 """
 
@@ -40,8 +40,8 @@ class Terminal:
     Attributes:
         work: Where it runs.
         said: What it has printed so far.
-        left: Command lines of its processes that did not end with it, see `look`.
-        files: Files and empty folders where it ran, by path from there, see `look`.
+        left: Command lines of its processes that did not end with it, see `check_left`.
+        files: Files and empty folders where it ran, by path from there, likewise.
         temporary_files: The same in its folder for them.
     """
 
@@ -121,7 +121,7 @@ class Terminal:
         self._read(0.05)
         os.close(self._keys)
 
-    def look(self):
+    def check_left(self):
         """Look for what it has left, with some patience."""
         deadline = time.monotonic() + LEFT_PATIENCE_S
         while self._processes() and time.monotonic() < deadline:

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer, build_prompt
-from rg_env.demo.protocols import SGLANG, VLLM, Answer
+from rg_env.demo.protocols import VLLM, Answer
 from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
 
 QUESTION = "2 + 2?"
@@ -50,16 +50,6 @@ def test_tokens_and_text_of_a_completion_say_the_same(tokens):
     assert reply["finish_reasons"][0] == "stop" or tokens < 120
 
 
-def test_protocols_say_the_same_of_one_completion():
-    made, _ = generate(120)
-    vllm, sglang = shape(VLLM, made), shape(SGLANG, made)
-    for place, row in enumerate(vllm["logprobs"]):
-        pairs = [(int(t), p) for (entry,) in row for t, p in entry.items()]
-        scored = sglang[place]["meta_info"]["output_token_logprobs"]
-        assert [(token, logprob) for logprob, token, _ in scored] == pairs
-        assert sglang[place]["text"] == vllm["text"][place]
-
-
 def test_a_completion_over_the_limit_is_cut_and_loses_its_answer():
     made, _ = generate(300, n=1, max_tokens=100)
     reply = shape(VLLM, made)
@@ -79,19 +69,3 @@ def test_every_other_answer_is_right_once_it_was_told():
     made, model = generate(120, n=4, told="four")
     assert answers_of(made) == ["four", "1", "four", "3"]
     assert model.counts() == {"unknown_questions": 0}
-
-
-def test_answers_are_told_through_a_socket(tmp_path):
-    async def tell():
-        answers, path = ToldAnswers(), tmp_path / "tell"
-        async with await answers.listen(path):
-            _, writer = await asyncio.open_unix_connection(path)
-            writer.write(b'{"question": "a?", "answer": "b"}\n')
-            await writer.drain()
-            while answers.lookup("a?") is None:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            writer.close()
-            await writer.wait_closed()
-        return answers.lookup("a?")
-
-    assert asyncio.run(asyncio.wait_for(tell(), 30)) == "b"

@@ -3,11 +3,7 @@
 import asyncio
 import json
 
-import aiohttp
-import pytest
-
-from rg_env.demo.api_process import running_api
-from tests.support.group_counter import COUNTS_PATH, PROGRAM, GroupCounter
+from tests.support.group_counter import GroupCounter
 
 
 def test_groups_taken_refused_and_stranded_are_told_apart():
@@ -37,18 +33,3 @@ def test_groups_taken_refused_and_stranded_are_told_apart():
     first = counted.counts.pop("first")
     assert first is not None
     assert counted.counts == {"accepted": 3, "buffered": 2, "rejected": 1}
-
-
-@pytest.mark.processes
-def test_it_stands_before_an_api_of_its_own():
-    async def run():
-        async with (
-            running_api(program=PROGRAM) as url,
-            aiohttp.ClientSession() as session,
-            session.get(url + COUNTS_PATH) as reply,
-        ):
-            return await reply.json()
-
-    counts = asyncio.run(run())
-    assert counts["accepted"] == counts["buffered"] == counts["rejected"] == 0
-    assert counts["first"] is None

@@ -10,22 +10,20 @@ import sys
 import time
 
 from rg_env.demo.api_process import WITHOUT_END, trained_api
-from rg_env.demo.stand_in_trainer import TrainerConfig
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import (
     ENTRY,
     GUARD_S,
     NOWHERE,
     descendants,
-    is_alive,
+    left_alive,
     options_of,
     until,
 )
+from tests.support.runs import trainer_config
 
-LEFT_PATIENCE_S = 10.0
 
-
-class Life:
+class Run:
     """One process of the environment, with what it says in a file.
 
     Attributes:
@@ -72,20 +70,12 @@ class Life:
             self._process.send_signal(number)
         await until(lambda: self.status is not None, f"{self.pid} ends")
         seconds = time.monotonic() - began
-        return self.status, seconds, await left_of(started)
+        return self.status, seconds, await asyncio.to_thread(left_alive, started)
 
     def kill(self):
         """Make sure that it is gone."""
         self._process.kill()
         self._process.wait(GUARD_S)
-
-
-async def left_of(pids):
-    """Return which processes are still there, after some patience."""
-    deadline = time.monotonic() + LEFT_PATIENCE_S
-    while any(map(is_alive, pids)) and time.monotonic() < deadline:  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
-    return [pid for pid in pids if is_alive(pid)]
 
 
 class World:
@@ -98,19 +88,12 @@ class World:
 
     def __init__(self, folder):
         self.folder, self.api = folder, NOWHERE
-        self.lives = []
+        self.runs = []
 
     @contextlib.asynccontextmanager
     async def with_api(self, **trainer):
         """Have an API, with a trainer that takes all it gets."""
-        config = TrainerConfig(
-            api_url="",
-            batch_size=16,
-            group_size=4,
-            max_token_len=2048,
-            num_steps=WITHOUT_END,
-            **trainer,
-        )
+        config = trainer_config(steps=WITHOUT_END, **trainer)
         async with trained_api(config) as (self.api, _):
             yield
 
@@ -118,8 +101,8 @@ class World:
         return self
 
     async def __aexit__(self, *error):
-        for life in self.lives:
-            life.kill()
+        for run in self.runs:
+            run.kill()
 
     def start(self, server_url, name="env", **changes):
         """Start `serve` as a user does."""
@@ -134,8 +117,8 @@ class World:
             "tasks": "gcd,chain_sum",
         }
         options = options_of(server_url, **settings | changes)
-        self.lives.append(Life(self.folder / name, ["serve", *options]))
-        return self.lives[-1]
+        self.runs.append(Run(self.folder / name, ["serve", *options]))
+        return self.runs[-1]
 
     def checkpoints(self):
         """Return the checkpoints, oldest first."""

@@ -1,4 +1,4 @@
-"""What the audits of answers write: right answers spelled, wrong ones near them."""
+"""What the audits write: correct answers in other notations, and near misses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tools.answer_texts.formatting import GENERAL
 from tools.answer_texts.four_scorers import load_cascade, scores
 from tools.answer_texts.near_changes import CHANGES, other_answer
-from tools.answer_texts.notations import FORBIDDEN, spellings_of
+from tools.answer_texts.notations import FORBIDDEN, notations_of
 from tools.answer_texts.right_answers import car_moves, frees_the_car
 from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, sampled_items
 from tools.answer_texts.several_right import SEVERAL, UNKNOWN, is_right
@@ -22,9 +22,9 @@ def item_of(task: str, right: str) -> SampledItem:
     return SampledItem(task, DEFAULTS, 0, {}, {"answer": right, "metadata": {}}, right)
 
 
-def test_every_dress_holds_the_answer_once():
-    for name, dress in GENERAL.items():
-        text = dress("qqq www")
+def test_every_formatting_holds_the_answer_once():
+    for name, write in GENERAL.items():
+        text = write("qqq www")
         assert text is not None, name
         assert text.replace("\u00a0", " ").count("qqq www") == 1, name
 
@@ -56,28 +56,28 @@ def test_every_dress_holds_the_answer_once():
         ),
     ],
 )
-def test_a_right_answer_is_spelled_as_its_kind_is(task, right, name, text):
-    assert spellings_of(item_of(task, right))[name] == text
+def test_a_right_answer_is_in_the_notations_of_its_kind(task, right, name, text):
+    assert notations_of(item_of(task, right))[name] == text
 
 
-def test_a_spelling_of_another_kind_does_not_apply():
-    spelled = spellings_of(item_of("base_conversion", "110"))
-    assert "5.0" not in spelled
-    assert "moves numbered" not in spelled
+def test_a_notation_of_another_kind_does_not_apply():
+    written = notations_of(item_of("base_conversion", "110"))
+    assert "5.0" not in written
+    assert "moves numbered" not in written
 
 
 def test_what_a_question_forbids_is_not_counted():
     task, (forbidden, reason) = next(iter(FORBIDDEN.items()))
     assert reason
-    assert forbidden.isdisjoint(spellings_of(item_of(task, "on")))
+    assert forbidden.isdisjoint(notations_of(item_of(task, "on")))
 
 
-def test_no_spelling_of_a_right_answer_counts_as_wrong():
+def test_no_notation_of_a_right_answer_counts_as_wrong():
     """The two corpora agree on what an answer says, for numbers and words."""
     for task, right in (("gcd", "12"), ("coin_flip", "0.25"), ("syllogism", "Yes")):
         item = item_of(task, right)
         for name in ("5.0", "+5", "05", "1.50", "yes", "YES"):
-            text = spellings_of(item).get(name)
+            text = notations_of(item).get(name)
             assert text is None or is_wrong(item, text) is False, (task, name)
 
 
@@ -145,7 +145,7 @@ def test_items_are_the_same_each_time_and_others_by_seed():
     assert first == again != other
 
 
-def test_wrong_answers_are_wrong_and_in_dress_too():
+def test_near_misses_are_wrong_and_formatted_too():
     item = item_of("gcd", "12")
     made = wrong_answers(item, ["7"], random.Random(1))
     assert ("12 or 7") in {text for _, _, text in made}
@@ -153,7 +153,7 @@ def test_wrong_answers_are_wrong_and_in_dress_too():
     assert len(made) > len({name for name, _, _ in made})
 
 
-def test_four_scorers_are_asked_with_the_same_answers(tmp_path):
+def test_four_scorers_score_the_same_answers(tmp_path):
     file = tmp_path / "scoring.py"
     file.write_text("def cascade_score(answer, gold, dataset, entry): return 0.5\n")
     item = sampled_items("gcd", [DEFAULTS], 1, 1)[0]
@@ -164,7 +164,7 @@ def test_four_scorers_are_asked_with_the_same_answers(tmp_path):
     assert found["normalized"] == [1.0, 1.0, 0.0]
 
 
-def test_a_scorer_that_raises_pays_nothing(tmp_path):
+def test_a_scorer_that_raises_scores_0(tmp_path):
     file = tmp_path / "scoring.py"
     file.write_text("def cascade_score(*_): raise ValueError\n")
     item = sampled_items("gcd", [DEFAULTS], 1, 1)[0]

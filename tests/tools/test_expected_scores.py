@@ -1,4 +1,4 @@
-"""What strategies earn on items that were made."""
+"""What strategies score on items that were made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ import asyncio
 import pytest
 
 from rg_env.workers.worker_pool import WorkerPool
-from tools.trivial_baselines.expected_scores import Item, earned, guesses, make_items
+from tools.trivial_baselines.expected_scores import (
+    Item,
+    expected_scores,
+    guesses,
+    make_items,
+)
 
 
 def item(gold: str, question: str = "?") -> Item:
@@ -31,7 +36,7 @@ def test_the_commonest_right_answers_to_known_items_are_given_to_others() -> Non
     assert "always '129'" not in said
 
 
-def test_only_the_strategies_that_are_asked_answer() -> None:
+def test_only_the_named_strategies_answer() -> None:
     known = [item("17")]
     only = ["whole question", "always '17'", "always 'Yes'"]
     assert sorted(guesses(known, only)(item("18", "why?"))) == sorted(only)
@@ -40,11 +45,11 @@ def test_only_the_strategies_that_are_asked_answer() -> None:
 @pytest.mark.parametrize(
     ("task", "least", "most"), [("syllogism", 0.4, 1.0), ("products", 0.0, 0.2)]
 )
-def test_guessing_pays_where_the_answers_are_two_words_and_not_where_they_are_many(
+def test_guessing_scores_where_the_answers_are_two_words_and_not_where_they_are_many(
     pool: WorkerPool, task: str, least: float, most: float
 ) -> None:
     items = made(pool, task, {}, 16)
-    found = list(asyncio.run(earned(pool, items, guesses(items))).values())
+    found = list(asyncio.run(expected_scores(pool, items, guesses(items))).values())
     assert {one.items for one in found} == {16}
     assert [one.mean for one in found] == sorted(one.mean for one in found)[::-1]
     assert least <= found[0].mean <= most

@@ -9,9 +9,9 @@ from rg_env.tasks import library
 from tools.gold_answers import SOLVERS
 
 QUICK = [
-    "aiw", "base_conversion", "calendar_arithmetic", "dice",
-    "family_relationships", "futoshiki", "knights_knaves", "mahjong_puzzle",
-    "manipulate_matrix", "mini_sudoku", "quantum_lock", "sokoban", "survo", "syllogism",
+    "aiw", "calendar_arithmetic", "countdown", "cryptarithm", "family_relationships",
+    "game_of_life_halting", "group_anagrams", "mahjong_puzzle", "number_format",
+    "puzzle24", "quantum_lock", "shortest_path", "sokoban", "syllogism",
     "time_intervals", "tsumego",
 ]  # fmt: skip
 """Tasks of every module of solvers whose items are made in milliseconds."""

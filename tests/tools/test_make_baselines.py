@@ -19,7 +19,7 @@ from tools.make_baselines import (
     share_of_items,
     trial,
 )
-from tools.trivial_baselines.expected_scores import Earned
+from tools.trivial_baselines.expected_scores import ExpectedScore
 from tools.trivial_baselines.rules_of_thumb import RuleOfThumb
 
 SHIPPED = load_shipped().by_task
@@ -28,8 +28,8 @@ EASY, DEFAULTS, HARD = ({"size": 1}, {}, {"size": 9})
 STEPS = tuple(Step((n,), p, 1.0) for n, p in enumerate((EASY, DEFAULTS, HARD)))
 
 
-def earned(mean: float) -> Earned:
-    return Earned(mean, 0.0312, 120)
+def expected_scores(mean: float) -> ExpectedScore:
+    return ExpectedScore(mean, 0.0312, 120)
 
 
 def test_the_defaults_and_every_step_are_measured_once() -> None:
@@ -52,14 +52,14 @@ def test_items_that_take_long_are_fewer() -> None:
     assert share_of_items(5_000.0) == LEAST_SHARE
 
 
-def test_a_baseline_says_what_earns_it() -> None:
-    found = baseline_from(EASY, "always '1'", earned(0.4567))
+def test_a_baseline_names_its_strategy() -> None:
+    found = baseline_from(EASY, "always '1'", expected_scores(0.4567))
     assert (found.params, found.value, found.error) == (EASY, 0.457, 0.031)
     assert (found.items, found.strategy) == (120, "always '1'")
 
 
-def test_a_level_at_which_guessing_earns_all_leaves_a_rest() -> None:
-    assert baseline_from(EASY, "always '1'", earned(1.0)).value == HIGHEST
+def test_a_level_at_which_guessing_scores_all_leaves_a_rest() -> None:
+    assert baseline_from(EASY, "always '1'", expected_scores(1.0)).value == HIGHEST
 
 
 def test_what_is_best_on_some_items_is_measured_on_others(pool: WorkerPool) -> None:
@@ -70,7 +70,7 @@ def test_what_is_best_on_some_items_is_measured_on_others(pool: WorkerPool) -> N
     assert 0.4 < best.value < 0.8 and 0.2 < other.value < 0.6
 
 
-def test_what_earns_little_is_no_baseline(pool: WorkerPool) -> None:
+def test_what_scores_little_is_no_baseline(pool: WorkerPool) -> None:
     assert asyncio.run(measure(pool, ("products", {}, 250.0))) == ([], [])
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
 
 from rg_env.evaluation.samples import Sample
-from rg_env.items import worker_jobs
 from tests.support import published
-from tests.support.parts import GUARD_S
 from tools.real_answers import __main__ as command
 from tools.real_answers import tables
 from tools.real_answers.judge import verdicts
@@ -18,7 +15,6 @@ from tools.real_answers.judge import verdicts
 pytestmark = pytest.mark.processes
 
 GCD = published.config_of(size=12)
-ITEMS = 10
 ALPHA, BETA = "acme_alpha_20250101_000000", "acme_beta_20250101_000000"
 WAYS = {
     ALPHA: ["right", "formatted", "twice", "untagged", "negated"],
@@ -38,12 +34,7 @@ def with_scores(document, score):
 def checkout(pool, tmp_path_factory):
     """Ten items of a task, one of them another question than the library's."""
     folder = tmp_path_factory.mktemp("checkout")
-    entries = [
-        pool.call(
-            worker_jobs.dataset_entry, "gcd", json.dumps(GCD), i, deadline_s=GUARD_S
-        )
-        for i in range(ITEMS)
-    ]
+    entries = published.entries_of(pool, "gcd", GCD)
     entries[0]["question"] = "What is it?"
     for run, ways in WAYS.items():
         document = published.document(

@@ -1,4 +1,4 @@
-"""Answers of somebody who does not solve what is asked."""
+"""Answers without solving the item."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.trivial_baselines.strategies import ASKED_FOR, STRATEGIES, answers
+from tools.trivial_baselines.strategies import SOLVING, STRATEGIES, answers
 
 SUDOKU = "Solve this 4x4 puzzle:\n_ 1 _ 4\n_ _ 2 _\n_ _ _ _\n_ 4 1 _\nSo be it.\n"
 GRAPH = 'Vertices: [0, 1, 2]\nEdges: [(0, 1)]\nColors: [1, 2]\nAs JSON: {"0": 1}'
@@ -56,14 +56,14 @@ def test_the_same_key_gives_the_same_answers() -> None:
     assert answers("some_task", SUDOKU, ["1"], "other") != first
 
 
-def test_a_strategy_that_a_task_asks_for_is_not_cheap_there() -> None:
+def test_a_strategy_that_solves_a_task_is_left_out_there() -> None:
     question = "Spell this word backward: turnbout"
     assert said("text reversed", question) == "tuobnrut"
     assert said("text reversed", question, task="spell_backward") is None
 
 
-def test_what_is_asked_for_is_a_strategy() -> None:
-    assert set().union(*ASKED_FOR.values()) <= set(STRATEGIES)
+def test_what_solves_a_task_is_a_strategy() -> None:
+    assert set().union(*SOLVING.values()) <= set(STRATEGIES)
 
 
 @pytest.mark.slow

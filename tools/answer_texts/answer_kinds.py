@@ -8,14 +8,14 @@ WHOLE = re.compile(r"-?\d+")
 DECIMAL = re.compile(r"-?\d+\.\d+")
 FRACTION = re.compile(r"(-?\d+)/(\d+)|\$?\\d?frac\{(-?\d+)\}\{(\d+)\}\$?")
 
-_TEXTS_WORDS = (
-    "ab acre base_conversion bf bitwise_arithmetic caesar_cipher codeio"
-    " color_cube_rotation emoji_mystery family_relationships figlet_font"
-    " letter_jumble list_functions needle_haystack"
-    " sentence_reordering spell_backward string_insertion string_manipulation"
-    " string_splitting string_synthesis arc_1d zebra_puzzles"
+TEXTS = frozenset(
+    """
+    ab acre base_conversion bf bitwise_arithmetic caesar_cipher codeio
+    color_cube_rotation emoji_mystery family_relationships figlet_font letter_jumble
+    list_functions needle_haystack sentence_reordering spell_backward string_insertion
+    string_manipulation string_splitting string_synthesis arc_1d zebra_puzzles
+    """.split()  # noqa: SIM905 - as a list it would take a line for each
 )
-TEXTS = frozenset(_TEXTS_WORDS.split())
 """Tasks whose answers are no number, even where they are written in digits."""
 
 TWO_WORDS = {
@@ -29,21 +29,23 @@ TWO_WORDS = {
 }
 """Task to the words that its question names."""
 
-_SPACED_LISTS_WORDS = "arc_1d path_star spiral_matrix string_splitting string_synthesis"
-SPACED_LISTS = frozenset(_SPACED_LISTS_WORDS.split())
-_COMMA_LISTS_WORDS = "word_sequence_reversal word_sorting word_ladder"
-COMMA_LISTS = frozenset(_COMMA_LISTS_WORDS.split())
-QUOTED_LISTS = frozenset({"number_filtering", "number_sorting"})
-_JSON_TASKS_WORDS = (
-    "boxnet codeio game_of_life graph_color group_anagrams jugs knight_swap"
-    " list_functions palindrome_partitioning"
+SPACED_LISTS = frozenset(
+    ("arc_1d", "path_star", "spiral_matrix", "string_splitting", "string_synthesis")
 )
-JSON_TASKS = frozenset(_JSON_TASKS_WORDS.split())
-_NUMBER_GRIDS_WORDS = (
-    "arc_agi binary_matrix kakurasu manipulate_matrix mini_sudoku pool_matrix"
-    " rearc rotate_matrix sudoku survo"
+COMMA_LISTS = frozenset(("word_sequence_reversal", "word_sorting", "word_ladder"))
+QUOTED_LISTS = frozenset(("number_filtering", "number_sorting"))
+JSON_TASKS = frozenset(
+    """
+    boxnet codeio game_of_life graph_color group_anagrams jugs knight_swap
+    list_functions palindrome_partitioning
+    """.split()  # noqa: SIM905
 )
-NUMBER_GRIDS = frozenset(_NUMBER_GRIDS_WORDS.split())
+NUMBER_GRIDS = frozenset(
+    """
+    arc_agi binary_matrix kakurasu manipulate_matrix mini_sudoku pool_matrix rearc
+    rotate_matrix sudoku survo
+    """.split()  # noqa: SIM905
+)
 
 
 def is_whole(task: str, right: str) -> bool:

@@ -1,4 +1,4 @@
-"""The command that both audits of answers are: its options, and its processes."""
+"""What both audits of answers share: options, processes, and tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +56,23 @@ def audit(
     )
     tasks = options.tasks or list(library.describe().tasks)
     return for_each_task(job, tasks, options.processes)
+
+
+def table(
+    head: Sequence[str], rows: Mapping[str, Sequence[str]], markdown: bool
+) -> list[str]:
+    """Return the lines of a table; each row is a name and its cells."""
+    first, *columns = head
+    if not markdown:
+        cells = {first: columns, **rows}.items()
+        return [f"{n:42}" + "".join(f"{cell:>18}" for cell in row) for n, row in cells]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * len(columns)]
+    return lines + [f"| {_code(n)} | {' | '.join(row)} |" for n, row in rows.items()]
+
+
+def _code(name: str) -> str:
+    escaped = name.replace("|", "\\|")
+    return f"`` {escaped} ``" if "`" in name else f"`{escaped}`"
 
 
 def for_each_task(

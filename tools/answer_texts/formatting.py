@@ -1,6 +1,6 @@
-r"""The right answer, dressed as language models dress it, as in `**Answer:** $5$`.
+r"""The right answer, formatted as language models write it, as in `**Answer:** $5$`.
 
-Each dress is a pure function of the answer that returns the dressed text, or None where
+Each is a pure function of the answer that returns the formatted text, or None where
 nobody would write so: a heading of many lines, a second period behind a sentence.
 """
 
@@ -9,32 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-Dress = Callable[[str], "str | None"]
+Formatting = Callable[[str], "str | None"]
 
 _ENDS = (".", "!", "?", ":", ";", ",")
 
 
-def _around(before: str, after: str) -> Dress:
+def _around(before: str, after: str) -> Formatting:
     return lambda right: f"{before}{right}{after}"
 
 
-def _in_latex(before: str, after: str) -> Dress:
+def _in_latex(before: str, after: str) -> Formatting:
     """Put it into LaTeX, once: one that is LaTeX already loses its own dollars."""
     return lambda right: f"{before}{right.strip('$')}{after}"
 
 
-def _sentence(before: str, after: str = ".") -> Dress:
+def _sentence(before: str, after: str = ".") -> Formatting:
     """Make a sentence of it, whose period it may have already."""
 
-    def dress(right: str) -> str | None:
+    def written(right: str) -> str | None:
         if "\n" in right:
             return None
         return f"{before}{right}{'' if right.endswith(_ENDS) else after}"
 
-    return dress
+    return written
 
 
-def _of_one_line(before: str, after: str = "") -> Dress:
+def _of_one_line(before: str, after: str = "") -> Formatting:
     return lambda right: None if "\n" in right else f"{before}{right}{after}"
 
 
@@ -49,11 +49,11 @@ def _bullet(right: str) -> str | None:
     return f"- {right}" if is_word else None
 
 
-def _period_after(before: str, after: str) -> Dress:
+def _period_after(before: str, after: str) -> Formatting:
     return lambda right: None if right.endswith(_ENDS) else f"{before}{right}{after}."
 
 
-DRESSES: Mapping[str, Mapping[str, Dress]] = {
+FORMATTING: Mapping[str, Mapping[str, Formatting]] = {
     "as it stands": {
         "as it stands": _around("", ""),
     },
@@ -133,7 +133,7 @@ DRESSES: Mapping[str, Mapping[str, Dress]] = {
         "**X**.": _period_after("**", "**"),
         "**X.**": lambda right: None if right.endswith(_ENDS) else f"**{right}.**",
         "`X`.": _period_after("`", "`"),
-        "$X$.": lambda right: f"${right.strip('$')}$.",
+        "$X$.": _in_latex("$", "$."),
         r"\boxed{X}.": _in_latex(r"\boxed{", "}."),
     },
     "words before": {
@@ -148,11 +148,11 @@ DRESSES: Mapping[str, Mapping[str, Dress]] = {
         'The answer is "X".': _of_one_line('The answer is "', '".'),
         "The correct answer is **X**.": _of_one_line("The correct answer is **", "**."),
         "The final answer is X.": _sentence("The final answer is "),
-        r"The final answer is $\boxed{X}$.": lambda right: (
-            f"The final answer is $\\boxed{{{right.strip('$')}}}$."
+        r"The final answer is $\boxed{X}$.": _in_latex(
+            r"The final answer is $\boxed{", "}$."
         ),
-        r"Therefore, the answer is \(\boxed{X}\).": lambda right: (
-            f"Therefore, the answer is \\(\\boxed{{{right.strip('$')}}}\\)."
+        r"Therefore, the answer is \(\boxed{X}\).": _in_latex(
+            r"Therefore, the answer is \(\boxed{", r"}\)."
         ),
         "Final Answer: The final answer is $X$. I hope it is correct.": lambda right: (
             None
@@ -172,9 +172,7 @@ DRESSES: Mapping[str, Mapping[str, Dress]] = {
         "**Answer:** X": _around("**Answer:** ", ""),
         "**Answer: X**": _around("**Answer: ", "**"),
         "**Answer**: X": _around("**Answer**: ", ""),
-        r"**Answer:** $\boxed{X}$.": lambda right: (
-            f"**Answer:** $\\boxed{{{right.strip('$')}}}$."
-        ),
+        r"**Answer:** $\boxed{X}$.": _in_latex(r"**Answer:** $\boxed{", "}$."),
         "Answer: on a line": _around("Answer:\n", ""),
         "Final answer: X": _around("Final answer: ", ""),
         "Final Answer: X": _around("Final Answer: ", ""),
@@ -192,9 +190,9 @@ DRESSES: Mapping[str, Mapping[str, Dress]] = {
         "The answer is: on a line": _around("The answer is:\n\n", ""),
     },
 }
-"""Kind of dress to its dresses by name, in which X is the answer."""
+"""Kind of formatting to each by name, in which X is the answer."""
 
-GENERAL: Mapping[str, Dress] = {
-    name: dress for dresses in DRESSES.values() for name, dress in dresses.items()
+GENERAL: Mapping[str, Formatting] = {
+    name: one for kind in FORMATTING.values() for name, one in kind.items()
 }
-"""Every dress by its name."""
+"""Each by its name."""

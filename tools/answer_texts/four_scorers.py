@@ -2,7 +2,7 @@
 
 `cascade_score` is what the library's main branch has in `reasoning_gym/scoring.py` and
 no release: it strips LaTeX, then compares text, then numbers to 1 %, then with the
-package math-verify. It is asked if the installed library has it or a file is named.
+package math-verify. It is used if the installed library has it or a file is named.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tools.answer_texts.sampled_items import SampledItem, time_limit
 Cascade = Callable[..., float]
 
 FULL = 1.0
-"""What counts as paid in full."""
+"""What counts as scored in full."""
 
 DEADLINE_S = 10
 """For one answer; the value is 0 after that."""
@@ -34,21 +34,19 @@ SCORERS = ("library", "cascade", "exact", "normalized")
 
 def load_cascade(file: Path | None) -> Cascade | None:
     """Return `cascade_score` of a file or of the installed library, None without it."""
+    found: Cascade
     if file is None:
         with contextlib.suppress(ImportError):
-            return _cascade_of(importlib.import_module("reasoning_gym.scoring"))
+            found = importlib.import_module("reasoning_gym.scoring").cascade_score
+            return found
         return None
     spec = importlib.util.spec_from_file_location("cascade_of_a_file", file)
     if spec is None or spec.loader is None:
         raise SystemExit(f"--cascade {file}: this is no Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return _cascade_of(module)
-
-
-def _cascade_of(module: Any) -> Cascade:
-    cascade: Cascade = module.cascade_score
-    return cascade
+    found = module.cascade_score
+    return found
 
 
 def _value(score: Callable[[], Any]) -> float:

@@ -364,7 +364,7 @@ KIND_OF: Mapping[str, str] = {
     name: kind for kind, names in KINDS.items() for name in names
 }
 
-DRESSES: Mapping[str, Callable[[str], str]] = {
+FORMATTING: Mapping[str, Callable[[str], str]] = {
     "as it stands": lambda text: text,
     "bold": lambda text: f"**{text}**",
     "boxed": lambda text: f"$\\boxed{{{text}}}$",
@@ -373,7 +373,7 @@ DRESSES: Mapping[str, Callable[[str], str]] = {
     "quoted": lambda text: f'"{text}"',
     "Answer:": lambda text: f"**Answer:** {text}",
 }
-"""What a wrong answer is dressed in as well."""
+"""How a wrong answer is written as well."""
 
 
 def other_answer(right: str, others: list[str], chance: random.Random) -> str:

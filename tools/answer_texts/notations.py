@@ -1,11 +1,10 @@
-"""The right answer, spelled as people and language models also spell it.
+"""The right answer in other notations of people and language models.
 
-What a spelling is depends on the kind of answer: `5.0`, `+5` and `1,234` for a number,
-other separators for a list, pipes for a grid, arrows for moves. Each spelling is a pure
+What a notation is depends on the kind of answer: `5.0`, `+5` and `1,234` for a number,
+other separators for a list, pipes for a grid, arrows for moves. Each notation is a pure
 function of the item's task and right answer, None where it does not apply.
 
-A spelling that the question of a task forbids is not counted; FORBIDDEN says by which
-words.
+A notation that the question of a task forbids is not counted: see FORBIDDEN.
 """
 
 from __future__ import annotations
@@ -15,40 +14,40 @@ import re
 from collections.abc import Callable, Mapping
 
 from tools.answer_texts import answer_kinds as kinds
-from tools.answer_texts.formatting import DRESSES, GENERAL
+from tools.answer_texts.formatting import FORMATTING, GENERAL
 from tools.answer_texts.sampled_items import SampledItem
 
-Spelling = Callable[[str, str], "str | None"]
-"""(task, right answer) to the spelled one."""
+Notation = Callable[[str, str], "str | None"]
+"""(task, right answer) to the written one."""
 
 
 def _where(
     applies: Callable[[str, str], bool], change: Callable[[str], str | None]
-) -> Spelling:
+) -> Notation:
     """Change the right answer where that applies."""
     return lambda task, right: change(right) if applies(task, right) else None
 
 
 def _if_other(
     applies: Callable[[str, str], bool], change: Callable[[str], str | None]
-) -> Spelling:
+) -> Notation:
     """Change the right answer where that applies, and it does not stay what it is."""
 
-    def spell(task: str, right: str) -> str | None:
-        spelled = change(right) if applies(task, right) else None
-        return None if spelled == right else spelled
+    def write(task: str, right: str) -> str | None:
+        written = change(right) if applies(task, right) else None
+        return None if written == right else written
 
-    return spell
+    return write
 
 
 # -- numbers ---------------------------------------------------------------------------
 
 
-def _whole(change: Callable[[str], str]) -> Spelling:
+def _whole(change: Callable[[str], str]) -> Notation:
     return _where(kinds.is_whole, change)
 
 
-def _number(change: Callable[[str], str | None]) -> Spelling:
+def _number(change: Callable[[str], str | None]) -> Notation:
     return _where(kinds.is_number, change)
 
 
@@ -78,12 +77,13 @@ def _typographic_minus(task: str, right: str) -> str | None:
     return right.replace("-", "\u2212") if shown and "-" in right else None
 
 
-_MINUS_IN_TEXT_WORDS = (
-    "bitwise_arithmetic complex_arithmetic countdown intermediate_integration"
-    " number_format polynomial_equations polynomial_multiplication power_function"
-    " puzzle24 simple_integration"
+_MINUS_IN_TEXT = frozenset(
+    """
+    bitwise_arithmetic complex_arithmetic countdown intermediate_integration
+    number_format polynomial_equations polynomial_multiplication power_function
+    puzzle24 simple_integration
+    """.split()  # noqa: SIM905
 )
-_MINUS_IN_TEXT = frozenset(_MINUS_IN_TEXT_WORDS.split())
 
 
 def _decimal_zero(task: str, right: str) -> str | None:
@@ -95,15 +95,15 @@ def _without_leading_zero(task: str, right: str) -> str | None:
     return right.replace("0.", ".", 1) if shown else None
 
 
-def _fraction(form: str) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
+def _fraction(form: str) -> Notation:
+    def write(task: str, right: str) -> str | None:
         match = kinds.FRACTION.fullmatch(right)
         if task not in ("dice", "fraction_simplification") or match is None:
             return None
         above, below = [part for part in match.groups() if part]
         return form.replace("A", above).replace("B", below)
 
-    return spell
+    return write
 
 
 def _percent(task: str, right: str) -> str | None:
@@ -112,7 +112,7 @@ def _percent(task: str, right: str) -> str | None:
     return f"{float(right) * 100:.10f}".rstrip("0").rstrip(".") + "%"
 
 
-NUMBERS: Mapping[str, Spelling] = {
+NUMBERS: Mapping[str, Notation] = {
     "5.0": _whole(lambda right: f"{right}.0"),
     "5.00": _whole(lambda right: f"{right}.00"),
     "+5": _number(_unsigned("+")),
@@ -138,66 +138,66 @@ NUMBERS: Mapping[str, Spelling] = {
 }
 
 
-def _degrees(form: str) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
+def _degrees(form: str) -> Notation:
+    def write(task: str, right: str) -> str | None:
         if task == "simple_geometry":
             return form.replace("X", right)
         if task == "advanced_geometry" and right.endswith("°"):
             return form.replace("X", right[:-1])
         return None
 
-    return spell
+    return write
 
 
-def _coordinates(form: str) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
+def _coordinates(form: str) -> Notation:
+    def write(task: str, right: str) -> str | None:
         match = re.fullmatch(r"\(([-\d.]+), ([-\d.]+)\)", right)
         if task != "advanced_geometry" or match is None:
             return None
         return form.replace("A", match[1]).replace("B", match[2])
 
-    return spell
+    return write
 
 
-def _complex(form: Callable[[str, str, str], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
+def _complex(form: Callable[[str, str, str], str]) -> Notation:
+    def write(task: str, right: str) -> str | None:
         match = re.fullmatch(r"(-?[\d.]+) ([+-]) ([\d.]+)i", right)
         if task != "complex_arithmetic" or match is None:
             return None
         return form(*match.groups())
 
-    return spell
+    return write
 
 
 def _plain_complex(real: str, sign: str, imaginary: str) -> str:
     return f"{float(real):g} {sign} {float(imaginary):g}i"
 
 
-def _of(task: str, change: Callable[[str], str | None]) -> Spelling:
-    return _if_other(lambda asked, _: asked == task, change)
+def _of(task: str, change: Callable[[str], str | None]) -> Notation:
+    return _if_other(lambda of, _: of == task, change)
 
 
 def _days(form: str) -> Callable[[str], str | None]:
-    def spell(right: str) -> str | None:
+    def write(right: str) -> str | None:
         match = re.fullmatch(r"(\d+) days?", right)
         return form.replace("N", match[1]) if match else None
 
-    return spell
+    return write
 
 
 def _roots(join: str, name: str = "") -> Callable[[str], str | None]:
-    def spell(right: str) -> str | None:
+    def write(right: str) -> str | None:
         roots = [f"{name}{root}" for root in right.split(", ") if root]
         return join.join(roots) if len(roots) > 1 or (roots and name) else None
 
-    return spell
+    return write
 
 
 def _named_roots(right: str) -> str | None:
     return f"x = {right}" if right else None
 
 
-KINDS_OF_NUMBERS: Mapping[str, Spelling] = {
+KINDS_OF_NUMBERS: Mapping[str, Notation] = {
     "35°": _degrees("X°"),
     r"$35^\circ$": _degrees(r"$X^\circ$"),
     "35 degrees": _degrees("X degrees"),
@@ -230,14 +230,15 @@ KINDS_OF_NUMBERS: Mapping[str, Spelling] = {
 # -- words -----------------------------------------------------------------------------
 
 
-_ONE_WORD_WORDS = (
-    "calendar_arithmetic color_cube_rotation family_relationships needle_haystack"
-    " zebra_puzzles"
+_ONE_WORD = frozenset(
+    """
+    calendar_arithmetic color_cube_rotation family_relationships needle_haystack
+    zebra_puzzles
+    """.split()  # noqa: SIM905
 )
-_ONE_WORD = frozenset(_ONE_WORD_WORDS.split())
 
 
-def _word(change: Callable[[str], str]) -> Spelling:
+def _word(change: Callable[[str], str]) -> Notation:
     closed = _ONE_WORD | set(kinds.TWO_WORDS)
     return _if_other(lambda task, right: task in closed and right.isalpha(), change)
 
@@ -250,7 +251,7 @@ def _verdict(right: str) -> str:
     return "Yes, it follows." if right == "Yes" else "No, it does not follow."
 
 
-WORDS: Mapping[str, Spelling] = {
+WORDS: Mapping[str, Notation] = {
     "yes": _word(str.lower),
     "YES": _word(str.upper),
     "Yes": _word(str.title),
@@ -277,36 +278,36 @@ def _items_of(task: str, right: str) -> list[str] | None:
 
 def _list(
     join: Callable[[list[str]], str], only: frozenset[str] | None = None
-) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
+) -> Notation:
+    def write(task: str, right: str) -> str | None:
         parts = _items_of(task, right) if only is None or task in only else None
-        spelled = join(parts) if parts and len(parts) > 1 else right
-        return None if spelled == right else spelled
+        written = join(parts) if parts and len(parts) > 1 else right
+        return None if written == right else written
 
-    return spell
+    return write
 
 
-def _json(dump: Callable[[object], str]) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
+def _json(dump: Callable[[object], str]) -> Notation:
+    def write(task: str, right: str) -> str | None:
         if task not in kinds.JSON_TASKS or right[:1] not in ("[", "{"):
             return None
         try:
-            spelled = dump(json.loads(right))
+            written = dump(json.loads(right))
         except ValueError:
             return None
-        return None if spelled == right else spelled
+        return None if written == right else written
 
-    return spell
+    return write
 
 
-def _quoted(change: Callable[[str], str]) -> Spelling:
+def _quoted(change: Callable[[str], str]) -> Notation:
     return _if_other(
         lambda task, right: task in kinds.QUOTED_LISTS and right not in ("", "[]"),
         change,
     )
 
 
-LISTS: Mapping[str, Spelling] = {
+LISTS: Mapping[str, Notation] = {
     "1, 2, 3": _list(", ".join),
     "1,2,3": _list(",".join),
     "[1, 2, 3]": _list(lambda parts: f"[{', '.join(parts)}]"),
@@ -341,7 +342,7 @@ LISTS: Mapping[str, Spelling] = {
 # -- grids -----------------------------------------------------------------------------
 
 
-def _grid(join: Callable[[list[list[str]]], str]) -> Spelling:
+def _grid(join: Callable[[list[list[str]]], str]) -> Notation:
     gridlike = kinds.NUMBER_GRIDS | {"n_queens"}
     return _where(
         lambda task, right: task in gridlike and "\n" in right,
@@ -349,7 +350,7 @@ def _grid(join: Callable[[list[list[str]]], str]) -> Spelling:
     )
 
 
-def _lines_of(join: Callable[[list[str]], str]) -> Spelling:
+def _lines_of(join: Callable[[list[str]], str]) -> Notation:
     gridlike = kinds.NUMBER_GRIDS | {"futoshiki", "modulo_grid", "n_queens"}
     return _where(
         lambda task, right: task in gridlike and "\n" in right,
@@ -357,7 +358,7 @@ def _lines_of(join: Callable[[list[str]], str]) -> Spelling:
     )
 
 
-def _rows(cell: str, before: str = "", after: str = "") -> Spelling:
+def _rows(cell: str, before: str = "", after: str = "") -> Notation:
     return _grid(
         lambda rows: "\n".join(f"{before}{cell.join(row)}{after}" for row in rows)
     )
@@ -370,7 +371,7 @@ def _grid_json(rows: list[list[str]], indent: bool) -> str:
     return "[\n " + ",\n ".join(json.dumps(row) for row in values) + "\n]"
 
 
-GRIDS: Mapping[str, Spelling] = {
+GRIDS: Mapping[str, Notation] = {
     "rows with pipes": _rows(" | "),
     "rows between pipes": _rows(" | ", "| ", " |"),
     "rows with commas": _rows(", "),
@@ -414,15 +415,15 @@ def _moves_of(task: str, right: str) -> list[str] | None:
 
 def _moves(
     join: Callable[[list[str]], str], without: frozenset[str] = frozenset()
-) -> Spelling:
-    def spell(task: str, right: str) -> str | None:
+) -> Notation:
+    def write(task: str, right: str) -> str | None:
         moves = _moves_of(task, right)
         if not moves or len(moves) < 2 or task in without:
             return None
-        spelled = join(moves)
-        return None if spelled == right else spelled
+        written = join(moves)
+        return None if written == right else written
 
-    return spell
+    return write
 
 
 def _lines(form: str) -> Callable[[list[str]], str]:
@@ -439,7 +440,7 @@ def _lines(form: str) -> Callable[[list[str]], str]:
 _SIGNED = frozenset({"rush_hour"})
 _LINES = frozenset({"tower_of_hanoi"})
 
-MOVES: Mapping[str, Spelling] = {
+MOVES: Mapping[str, Notation] = {
     "moves with commas": _moves(", ".join),
     "moves with spaces": _moves(" ".join, _LINES),
     "moves with arrows": _moves(" → ".join, _LINES),
@@ -478,7 +479,7 @@ MOVES: Mapping[str, Spelling] = {
 def _roles(form: str, join: str) -> Callable[[str], str | None]:
     """Write who is what in another form, such as `Zoey: pioneer`."""
 
-    def spell(right: str) -> str | None:
+    def write(right: str) -> str | None:
         found = re.findall(r"(\w+) is (an?) ([\w-]+)", right)
         if not found:
             return None
@@ -487,7 +488,7 @@ def _roles(form: str, join: str) -> Callable[[str], str | None]:
             for name, article, role in found
         )
 
-    return spell
+    return write
 
 
 def _pairs(between: str, join: str) -> Callable[[str], str]:
@@ -500,22 +501,23 @@ def _mapping(right: str) -> str:
     )
 
 
-def _constant(written: str) -> Spelling:
+def _constant(written: str) -> Notation:
     return _where(
         lambda task, right: task.endswith("_integration") and right.endswith("+ C"),
         lambda right: right[:-1] + written,
     )
 
 
-def _expression(change: Callable[[str], str]) -> Spelling:
+def _expression(change: Callable[[str], str]) -> Notation:
     return _if_other(lambda task, _: task in _EXPRESSIONS, change)
 
 
-_EXPRESSIONS_WORDS = (
-    "countdown intermediate_integration polynomial_multiplication puzzle24"
-    " simple_integration"
+_EXPRESSIONS = frozenset(
+    """
+    countdown intermediate_integration polynomial_multiplication puzzle24
+    simple_integration
+    """.split()  # noqa: SIM905
 )
-_EXPRESSIONS = frozenset(_EXPRESSIONS_WORDS.split())
 
 
 def _terms_reversed(right: str) -> str:
@@ -548,7 +550,7 @@ _WHO = "knights_knaves"
 _SUMS = "cryptarithm"
 _LOGIC = "propositional_logic"
 
-OWN: Mapping[str, Spelling] = {
+OWN: Mapping[str, Notation] = {
     "2 * 2": _of(_FACTORS, lambda right: right.replace(TIMES, "*")),
     "2\u00d72": _of(_FACTORS, lambda right: right.replace(" ", "")),
     "2 x 2": _of(_FACTORS, lambda right: right.replace(TIMES, "x")),
@@ -599,7 +601,7 @@ OWN: Mapping[str, Spelling] = {
     ),
 }
 
-SPELLINGS: Mapping[str, Mapping[str, Spelling]] = {
+NOTATIONS: Mapping[str, Mapping[str, Notation]] = {
     "numbers": NUMBERS,
     "kinds of numbers": KINDS_OF_NUMBERS,
     "words": WORDS,
@@ -608,16 +610,16 @@ SPELLINGS: Mapping[str, Mapping[str, Spelling]] = {
     "moves": MOVES,
     "forms of one task": OWN,
 }
-"""Kind of answer to its spellings by name."""
+"""Kind of answer to its notations by name."""
 
-BY_KIND: Mapping[str, Spelling] = {
-    name: spell for spells in SPELLINGS.values() for name, spell in spells.items()
+BY_KIND: Mapping[str, Notation] = {
+    name: one for kind in NOTATIONS.values() for name, one in kind.items()
 }
 
 KIND_OF: Mapping[str, str] = {
-    name: kind for kind, names in {**DRESSES, **SPELLINGS}.items() for name in names
+    name: kind for kind, names in {**FORMATTING, **NOTATIONS}.items() for name in names
 }
-"""Name of a dress or a spelling to its kind."""
+"""Name of a formatting or a notation to its kind."""
 
 QUOTES = frozenset(
     ('"X"', "'X'", "curly quotes", "single curly quotes", "guillemets", "low quotes")
@@ -626,14 +628,14 @@ QUOTES = frozenset(
 FORBIDDEN: Mapping[str, tuple[frozenset[str], str]] = {
     "acre": (QUOTES, "its question: `Do not use quotation marks in your answer`"),
 }
-"""Task to spellings that are not counted, and the reason."""
+"""Task to notations that are not counted, and the reason."""
 
 
-def spellings_of(item: SampledItem) -> dict[str, str]:
-    """Return every honest spelling of an item's right answer, by name."""
+def notations_of(item: SampledItem) -> dict[str, str]:
+    """Return the right answer to an item in every formatting and notation, by name."""
     forbidden = FORBIDDEN.get(item.task, (frozenset(), ""))[0]
-    found = {name: dress(item.right) for name, dress in GENERAL.items()}
-    found |= {name: spell(item.task, item.right) for name, spell in BY_KIND.items()}
+    found = {name: write(item.right) for name, write in GENERAL.items()}
+    found |= {name: write(item.task, item.right) for name, write in BY_KIND.items()}
     return {
         name: text
         for name, text in found.items()

@@ -12,7 +12,7 @@ from rg_env.task_rules.table import solution
 
 SIDE = 6
 MAX_BOARDS = 60_000
-"""Boards that are looked at before a puzzle of cars is given up: some three seconds."""
+"""Boards that are tried before a puzzle of cars is given up: some three seconds."""
 
 Cell = tuple[int, int]
 

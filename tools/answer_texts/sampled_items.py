@@ -1,4 +1,4 @@
-"""Items that the benchmarks of answers ask: many of each task and level."""
+"""Items that the audits of answers sample: many of each task and level."""
 
 from __future__ import annotations
 

@@ -114,35 +114,19 @@ RULES: Mapping[str, Rule] = {
 }
 """Task to the rule that reads the metadata of its items."""
 
-SOLVERS = {
-    **{
-        task: numbers.SOLVERS[task]
-        for task in (
-            "countdown",
-            "intermediate_integration",
-            "polynomial_multiplication",
-            "puzzle24",
-            "simple_integration",
-        )
-    },
-    **{
-        task: words.SOLVERS[task]
-        for task in (
-            "cryptarithm",
-            "group_anagrams",
-            "palindrome_generation",
-            "palindrome_partitioning",
-        )
-    },
-    **{
-        task: boards.SOLVERS[task]
-        for task in ("kakurasu", "n_queens", "shortest_path", "sokoban")
-    },
-    **{
-        task: logic.SOLVERS[task]
-        for task in ("graph_color", "jugs", "quantum_lock", "tower_of_hanoi")
-    },
+_PLAYED = """
+    countdown intermediate_integration polynomial_multiplication puzzle24
+    simple_integration cryptarithm group_anagrams palindrome_generation
+    palindrome_partitioning kakurasu n_queens shortest_path sokoban graph_color jugs
+    quantum_lock tower_of_hanoi
+"""
+_OF_EVERY_TASK = {
+    **numbers.SOLVERS,
+    **words.SOLVERS,
+    **boards.SOLVERS,
+    **logic.SOLVERS,
 }
+SOLVERS = {task: _OF_EVERY_TASK[task] for task in _PLAYED.split()}
 """Task to the solver that judges any answer to it."""
 
 SEVERAL = UNKNOWN | set(RULES) | set(SOLVERS)

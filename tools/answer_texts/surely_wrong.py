@@ -1,7 +1,7 @@
-"""Whether an answer is wrong, without asking a scorer.
+"""Whether an answer is wrong, told without a scorer.
 
-It is compared with the right answer after everything that could be spelling is taken
-out of both. Where a task has one right answer, what still differs is wrong. Where it
+It is compared with the right answer after formatting and notation are taken out
+of both. Where a task has one right answer, what still differs is wrong. Where it
 has several, the rules of the task decide (`several_right.py`), and where they are not
 written down there nothing is known.
 """
@@ -64,7 +64,7 @@ def meaning(task: str, answer: str) -> str:
         if "".join(map("".join, terms)) == text.replace(" ", ""):
             parts = (f"{s[-1:].strip('+')}{_number(n)}{i}" for s, n, i in terms)
             return " ".join(sorted(parts))
-    if task == "sentence_reordering":  # the order is asked for, and no quote
+    if task == "sentence_reordering":  # it is about the order, and no quote
         text = _AROUND_WORDS.sub("", text)
     if task == "time_intervals":  # `3 days, 4:05` and `3 4:05`
         text = _DAYS_BEFORE_CLOCK.sub(" ", text)
@@ -79,7 +79,7 @@ def is_wrong(item: SampledItem, answer: str) -> bool | None:
 
     Args:
         item: The item with its right answer.
-        answer: Without dress.
+        answer: Without formatting.
     """
     if item.task == "letter_jumble" and item.right[:1].islower():
         answer = answer[:1].lower() + answer[1:]  # a sentence may begin with a capital

@@ -12,14 +12,11 @@ from tools.gold_solvers.reading import (
     Grid,
     Solver,
     Verdict,
-    computed,
     found,
     grid,
     integers,
     number_grid,
-    only,
     right_if,
-    rows_text,
 )
 
 Cell = tuple[int, int]
@@ -49,54 +46,6 @@ def _distances(
     return far
 
 
-def _numbers(question: str) -> list[list[int]]:
-    """Return the last block of lines that hold nothing but whole numbers."""
-    blocks = re.findall(r"(?:^[ \t]*\d+(?:[ \t]+\d+)*[ \t]*(?:\n|\Z))+", question, re.M)
-    return number_grid(blocks[-1])
-
-
-def _binary_matrix(question: str) -> str:
-    rows = _numbers(question)
-    inside = {(r, c) for r, c, _ in _cells(rows)}
-    far = _distances(
-        [(r, c) for r, c, v in _cells(rows) if v == 0], inside.__contains__
-    )
-    return rows_text(
-        [[far[r, c] for c in range(len(row))] for r, row in enumerate(rows)]
-    )
-
-
-def _largest_island(question: str) -> int:
-    land = {(r, c) for r, c, v in _cells(_numbers(question)) if v == 1}
-    largest = 0
-    while land:
-        island = set(_distances([land.pop()], land.__contains__))
-        land -= island
-        largest = max(largest, len(island))
-    return largest
-
-
-def _oranges(question: str) -> int:
-    rows = _numbers(question)
-    fresh = {(r, c) for r, c, v in _cells(rows) if v == 1}
-    far = _distances([(r, c) for r, c, v in _cells(rows) if v == 2], fresh.__contains__)
-    return -1 if fresh - set(far) else max(far.values(), default=0)
-
-
-def _maze(question: str) -> str:
-    start, goal = found(r"from '(.)' \(start\) to '(.)' \(goal\)", question)
-    wall, passage = found(r"'(.)' = Wall, '(.)' = Passage", question)
-    del wall
-    rows = [
-        list(x) for x in found(r"```\n(.*?)\n```\nLegend", question)[0].splitlines()
-    ]
-    at = {(r, c): v for r, c, v in _cells(rows)}
-    begin = next(cell for cell, v in at.items() if v == start)
-    end = next(cell for cell, v in at.items() if v == goal)
-    far = _distances([begin], lambda cell: at.get(cell) in (passage, goal))
-    return str(far[end]) if end in far else "infeasible"
-
-
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 
 
@@ -116,77 +65,6 @@ def _shortest_path(question: str, gold: str) -> Verdict:
     return right_if((r, c) == end and len(gold.split()) == far[end])
 
 
-def _spiral(question: str) -> str:
-    rows, told = _numbers(question), []
-    while rows:
-        told += rows[0]
-        rows = [list(row) for row in zip(*rows[1:], strict=True)][::-1]
-    return " ".join(map(str, told))
-
-
-def _turned(rows: Grid) -> Grid:
-    return [list(row) for row in zip(*rows[::-1], strict=True)]
-
-
-def _rotate(question: str) -> str:
-    rows = _numbers(question)
-    degrees = int(found(r"by (-?\d+) degrees clockwise", question)[0])
-    for _ in range(degrees // 90 % 4):
-        rows = _turned(rows)
-    return rows_text(rows)
-
-
-def _pool(question: str, gold: str) -> Verdict:
-    how, size_ = found(
-        r"Perform (max|average) pooling .*? kernel size of (\d+)", question
-    )
-    rows, size = _numbers(question), int(size_)
-    told = [[float(v) for v in row] for row in grid(gold)]
-    for r, row in enumerate(told):
-        for c, value in enumerate(row):
-            lines = rows[r * size : (r + 1) * size]
-            part = [v for line in lines for v in line[c * size : (c + 1) * size]]
-            wanted = max(part) if how == "max" else sum(part) / len(part)
-            if abs(value - wanted) > 0.0051:
-                return "refuted"
-    return right_if(
-        len(told) == -(-len(rows) // size) and len(told[0]) == -(-len(rows[0]) // size)
-    )
-
-
-def _manipulate(question: str) -> str:
-    text, steps = found(
-        r"following matrix:\n(.*?)\n\nPerform the following[^:]*:\n(.*)", question
-    )
-    rows = number_grid(text)
-    for step in re.findall(r"^- (.*)$", steps, re.M):
-        numbers = integers(step.replace("-", " "))
-        if step.startswith("Rotate"):
-            for _ in range(numbers[0] // 90 % 4):
-                rows = _turned(rows)
-        elif step.startswith("Horizontally"):
-            rows = rows[::-1]
-        elif step.startswith("Vertically"):
-            rows = [row[::-1] for row in rows]
-        elif step.endswith("the diagonal"):
-            rows = [list(row) for row in zip(*rows, strict=True)]
-        elif step.endswith("the counterdiagonal"):
-            rows = [list(r) for r in zip(*[x[::-1] for x in rows[::-1]], strict=True)]
-        elif step.startswith("Map"):
-            a, b = numbers
-            rows = [[b if v == a else v for v in row] for row in rows]
-        elif step.startswith("Set all"):
-            rows = [[0 if v % numbers[0] == 0 else v for v in row] for row in rows]
-        elif step.startswith("Crop"):
-            top, bottom, left, right = numbers[:4]
-            rows = [row[left - 1 : right] for row in rows[top - 1 : bottom]]
-        elif "row" in step:
-            rows = [row for i, row in enumerate(rows, 1) if i % numbers[0]]
-        elif "column" in step:
-            rows = [[v for i, v in enumerate(r, 1) if i % numbers[0]] for r in rows]
-    return rows_text(rows)
-
-
 def _next_life(alive: set[Cell], height: int, width: int) -> set[Cell]:
     counts: dict[Cell, int] = {}
     for r, c in alive:
@@ -195,15 +73,6 @@ def _next_life(alive: set[Cell], height: int, width: int) -> set[Cell]:
                 cell = ((r + dr) % height, (c + dc) % width)
                 counts[cell] = counts.get(cell, 0) + 1
     return {cell for cell, n in counts.items() if n == 3 or (n == 2 and cell in alive)}
-
-
-def _life(question: str, gold: str) -> Verdict:
-    steps = int(found(r"after (\d+) steps", question)[0])
-    rows = json.loads(question[question.rindex("\n\n") :].strip().rstrip("."))
-    alive = {(r, c) for r, c, v in _cells(rows) if v}
-    for _ in range(steps):
-        alive = _next_life(alive, len(rows), len(rows[0]))
-    return right_if({(r, c) for r, c, v in _cells(json.loads(gold)) if v} == alive)
 
 
 def _halting(question: str, gold: str) -> Verdict:
@@ -218,96 +87,6 @@ def _halting(question: str, gold: str) -> Verdict:
             break
         alive = _next_life(alive, len(rows), len(rows[0]))
     return right_if(str(not alive) == gold)
-
-
-def _latin(
-    size: int,
-    given: dict[Cell, int],
-    boxes: Callable[[Cell], object] | None,
-    ordered: list[tuple[Cell, Cell]],
-) -> list[dict[Cell, int]]:
-    """Return up to two fillings; each pair of `ordered` is (smaller, larger)."""
-    spots = list(product(range(size), repeat=2))
-    groups: dict[object, set[Cell]] = {}
-    for cell in spots:
-        keys: list[object] = [("row", cell[0]), ("column", cell[1])]
-        if boxes is not None:
-            keys.append(("box", boxes(cell)))
-        for key in keys:
-            groups.setdefault(key, set()).add(cell)
-    rivals = {
-        cell: set().union(*(g for g in groups.values() if cell in g)) - {cell}
-        for cell in spots
-    }
-    above = {cell: [b for a, b in ordered if a == cell] for cell in spots}
-    below = {cell: [a for a, b in ordered if b == cell] for cell in spots}
-    found_: list[dict[Cell, int]] = []
-
-    def options(filled: dict[Cell, int], cell: Cell) -> list[int]:
-        taken = {filled[other] for other in rivals[cell] if other in filled}
-        least = max((filled.get(o, 1) for o in below[cell]), default=0)
-        most = min((filled.get(o, size) for o in above[cell]), default=size + 1)
-        return [v for v in range(least + 1, most) if v not in taken]
-
-    def fill(filled: dict[Cell, int]) -> None:
-        empty = [cell for cell in spots if cell not in filled]
-        if not empty:
-            found_.append(dict(filled))
-            return
-        choices = {cell: options(filled, cell) for cell in empty}
-        cell = min(empty, key=lambda each: len(choices[each]))
-        for value in choices[cell]:
-            filled[cell] = value
-            fill(filled)
-            del filled[cell]
-            if len(found_) > 1:
-                return
-
-    fill(dict(given))
-    return found_
-
-
-def _sudoku(size: int, height: int, width: int) -> Solver:
-    def solve(question: str, gold: str) -> Verdict:
-        rows = [
-            line.split()
-            for line in question.splitlines()
-            if len(line.split()) == size and set(line) <= set("_ 123456789")
-        ]
-        given = {(r, c): int(str(v)) for r, c, v in _cells(rows) if v != "_"}
-        solutions = _latin(
-            size, given, lambda cell: (cell[0] // height, cell[1] // width), []
-        )
-        told = {(r, c): int(str(v)) for r, c, v in _cells(grid(gold))}
-        return only(solutions, told)
-
-    return solve
-
-
-def _futoshiki(question: str, gold: str) -> Verdict:
-    size = int(found(r"following (\d+)x", question)[0])
-    text = found(r"puzzle:\n\n(.*?)\n\nEnsure", question)[0]
-
-    def read(board: str) -> tuple[dict[Cell, int], list[tuple[Cell, Cell]]]:
-        given: dict[Cell, int] = {}
-        ordered: list[tuple[Cell, Cell]] = []
-        for y, line in enumerate(board.split("\n")):
-            for x, sign in enumerate(line):
-                r, c = y // 2, x // 4
-                if sign.isdigit():
-                    given[r, c] = int(sign)
-                elif sign == "<":
-                    ordered.append(((r, c), (r, c + 1)))
-                elif sign == ">":
-                    ordered.append(((r, c + 1), (r, c)))
-                elif sign == "∧":
-                    ordered.append(((r, c), (r + 1, c)))
-                elif sign == "∨":  # noqa: RUF001
-                    ordered.append(((r + 1, c), (r, c)))
-        return given, ordered
-
-    given, ordered = read(text)
-    return only(_latin(size, given, None, ordered), read(gold)[0])
 
 
 def _kakurasu(question: str, gold: str) -> Verdict:
@@ -330,18 +109,6 @@ def _kakurasu(question: str, gold: str) -> Verdict:
         == columns
     )
     return right_if(is_right)
-
-
-def _survo(question: str, gold: str) -> Verdict:
-    rows, told = _numbers(question), number_grid(gold)
-    given = integers(found(r"\[([\d, ]+)\]", question)[0])
-    filled = [
-        told[r][c] for r, c, v in _cells(rows) if v == 0 and r < len(rows) - 1 > c
-    ]
-    kept = all(v in (0, told[r][c]) for r, c, v in _cells(rows))
-    lines = [*told, *map(list, zip(*told, strict=True))]
-    sums = all(sum(line[:-1]) == line[-1] for line in lines)
-    return right_if(kept and sums and sorted(filled) == sorted(given))
 
 
 def _queens(question: str, gold: str) -> Verdict:
@@ -387,33 +154,6 @@ def _sokoban(question: str, gold: str) -> Verdict:
     return right_if(is_solved)
 
 
-def _modulo(question: str, gold: str) -> Verdict:
-    told = [list(line) for line in gold.splitlines()]
-    kept = [line for line in question.splitlines() if set(line) & set("✅❌❔")]
-    if any(
-        asked not in ("❔", mark)
-        for line, row in zip(kept, told, strict=True)
-        for asked, mark in zip(line, row, strict=True)
-    ):
-        return "refuted"
-    marked = {(r, c): mark == "✅" for r, c, mark in _cells(told)}
-    first = next(cell for cell, is_marked in marked.items() if is_marked)
-    rules: list[Callable[[int, int, int], int]] = [
-        lambda x, y, d: (x + y) % d,
-        lambda x, y, d: abs(x - y) % d,
-        lambda x, y, d: x * y % d,
-        lambda x, y, d: pow(x, y, d),
-    ]
-    for rule, divisor in product(rules, range(1, 400)):
-        target = rule(first[1], first[0], divisor)
-        if all(
-            (rule(x, y, divisor) == target) is is_marked
-            for (y, x), is_marked in marked.items()
-        ):
-            return "right"
-    return "refuted"
-
-
 def _captures(board: dict[Cell, str], move: Cell) -> int:
     """Return how many white stones a black move takes."""
     after = {**board, move: "X"}
@@ -451,24 +191,10 @@ def _tsumego(question: str, gold: str) -> Verdict:
 
 
 SOLVERS: dict[str, Solver] = {
-    "binary_matrix": computed(_binary_matrix),
-    "futoshiki": _futoshiki,
-    "game_of_life": _life,
     "game_of_life_halting": _halting,
     "kakurasu": _kakurasu,
-    "largest_island": computed(_largest_island),
-    "manipulate_matrix": computed(_manipulate),
-    "maze": computed(_maze),
-    "mini_sudoku": _sudoku(4, 2, 2),
-    "modulo_grid": _modulo,
     "n_queens": _queens,
-    "pool_matrix": _pool,
-    "rotate_matrix": computed(_rotate),
-    "rotten_oranges": computed(_oranges),
     "shortest_path": _shortest_path,
     "sokoban": _sokoban,
-    "spiral_matrix": computed(_spiral),
-    "sudoku": _sudoku(9, 3, 3),
-    "survo": _survo,
     "tsumego": _tsumego,
 }

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable
 from itertools import product
-
-import sympy
 
 from tools.gold_solvers.reading import (
     Solver,
@@ -65,147 +62,7 @@ def _syllogism(question: str, gold: str) -> Verdict:
     return right_if(gold == ("Yes" if follows[True] else "No"))
 
 
-# -- knights and knaves ----------------------------------------------------------------
-
-Claim = Callable[[dict[str, bool]], bool]
-
-
-class _Claims:
-    """Reads statements about who is what."""
-
-    def __init__(self, text: str, knight: str) -> None:
-        self._tokens = re.findall(
-            r"\(|\)|it is not the case that|if and only if|\b(?:if|then|and|or)\b"
-            r"|\w+ is (?:not )?an? \w+",
-            text,
-        )
-        self._knight = knight
-
-    def read(self) -> Claim:
-        claim = self._expression()
-        if self._tokens:
-            raise ValueError(f"left over: {self._tokens}")
-        return claim
-
-    def _takes(self, word: str) -> bool:
-        if self._tokens and self._tokens[0] == word:
-            self._tokens.pop(0)
-            return True
-        return False
-
-    def _expression(self) -> Claim:
-        if self._takes("if"):
-            one = self._operand()
-            if not self._takes("then"):
-                raise ValueError("if without then")
-            other = self._operand()
-            return lambda who: not one(who) or other(who)
-        parts = [self._operand()]
-        if self._takes("if and only if"):
-            other = self._operand()
-            return lambda who: parts[0](who) == other(who)
-        for word, how in (("and", all), ("or", any)):
-            while self._takes(word):
-                parts.append(self._operand())
-            if len(parts) > 1:
-                return lambda who, how=how: how(part(who) for part in parts)  # type: ignore[misc]
-        return parts[0]
-
-    def _operand(self) -> Claim:
-        if self._tokens and self._tokens[0] == "if":
-            return self._expression()
-        if self._takes("("):
-            inner = self._expression()
-            if not self._takes(")"):
-                raise ValueError("an open bracket")
-            return inner
-        if self._takes("it is not the case that"):
-            denied = self._operand()
-            return lambda who: not denied(who)
-        name, negated, role = found(r"(\w+) is (not )?an? (\w+)", self._tokens.pop(0))
-        is_knight = (role == self._knight) != bool(negated)
-        return lambda who: who[name] == is_knight
-
-
-def _knights(question: str, gold: str) -> Verdict:
-    knight, knave = found(r"inhabited only by (\w+?)s and (\w+?)s\.", question)
-    del knave
-    listed, told = found(r"inhabitants: (.*?)\. (.*) So who is", question)
-    names = re.findall(r"\w+", listed.replace("and ", " "))
-    claims = re.split(r"(?<=[.\"])\s+(?=[A-Z\"])", told)
-    merged: list[str] = []
-    for part in claims:
-        if (merged and merged[-1].count('"') % 2) or (
-            merged and re.fullmatch(r"(?:- )?\w+\.|\w+ \w+\.", part)
-        ):
-            merged[-1] += " " + part
-        else:
-            merged.append(part)
-    said: list[tuple[str, Claim]] = []
-    for part in merged:
-        quoted = re.search(r'"(.*)"', part)
-        if quoted:
-            outside = part.replace(quoted[0], "")
-            text = quoted[1]
-        else:
-            outside, text = found(r"^(.*?) that (.*)$", part)
-        (speaker,) = [name for name in names if re.search(rf"\b{name}\b", outside)]
-        said.append((speaker, _Claims(text, knight).read()))
-    worlds = [
-        dict(zip(names, chosen, strict=True))
-        for chosen in product((False, True), repeat=len(names))
-    ]
-    fitting = [w for w in worlds if all(w[who] == claim(w) for who, claim in said)]
-    answer = {
-        name: role == knight for name, role in re.findall(r"(\w+) is an? (\w+)", gold)
-    }
-    if answer not in fitting:
-        return "refuted"
-    return "right" if len(fitting) == 1 else "not unique"
-
-
 # -- others ----------------------------------------------------------------------------
-
-
-def _self_reference(question: str) -> int:
-    a, b, c, d = (
-        int(found(pattern, question)[0])
-        for pattern in (
-            r"At least (\d)", r"At most (\d)",
-            r"Exactly (\d) of these 7 statements are t",
-            r"Exactly (\d) of these 7 statements are f",
-        )
-    )  # fmt: skip
-    count = 0
-    for said in product((False, True), repeat=7):
-        true = sum(said)
-        false = 7 - true
-        count += said == (
-            true >= a,
-            false <= b,
-            true == c,
-            false == d,
-            said[2] != said[3],
-            bool(sympy.isprime(true)),
-            false in (4, 6),
-        )
-    return count
-
-
-def _acre(question: str) -> str:
-    shown, asked = found(r"results:\n(.*?)\n\nNew test case:\n(.*?)\n", question)
-    off: set[str] = set()
-    lit = []
-    for line in shown.splitlines():
-        objects, light = line.split(" → ")
-        if light == "off":
-            off |= set(objects.split(", "))
-        elif light == "on":
-            lit.append(set(objects.split(", ")))
-    objects_ = set(asked.split(", "))
-    if objects_ <= off:
-        return "off"
-    return "on" if any(some - off <= objects_ for some in lit) else "undetermined"
 
 
 def _aiw(question: str, gold: str) -> Verdict:
@@ -356,15 +213,6 @@ def _mahjong(question: str) -> str:
     return result
 
 
-def _path_star(question: str) -> str:
-    graph, start, goal = found(r"task:\n\|(.*?)/(\w+) (\w+) =", question)
-    before = {b: a for a, b in (edge.split() for edge in graph.split("|"))}
-    path = [goal]
-    while path[-1] != start:
-        path.append(before[path[-1]])
-    return " ".join(reversed(path))
-
-
 def _colors(question: str, gold: str) -> Verdict:
     edges = ast.literal_eval(found(r"Edges: (\[.*?\])\n", question)[0])
     allowed = set(ast.literal_eval(found(r"colors: (\[.*?\])", question)[0]))
@@ -423,17 +271,13 @@ def _family(question: str, gold: str) -> Verdict:
 
 
 SOLVERS: dict[str, Solver] = {
-    "acre": computed(_acre),
     "aiw": _aiw,
     "color_cube_rotation": _cube,
     "family_relationships": _family,
     "graph_color": _colors,
     "jugs": _jugs,
-    "knights_knaves": _knights,
     "mahjong_puzzle": computed(_mahjong),
-    "path_star": computed(_path_star),
     "quantum_lock": _lock,
-    "self_reference": computed(_self_reference),
     "syllogism": _syllogism,
     "tower_of_hanoi": _hanoi,
 }

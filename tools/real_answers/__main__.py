@@ -47,7 +47,7 @@ async def by_other_rules(rescoring: Rescoring, samples: Sequence[Sample]) -> Ref
     whether all answers are the same text.
     """
     found: dict[tuple[str, str], bool] = {}
-    asked: list[Sample] = []
+    wanted: list[Sample] = []
     for sample in samples:
         text = sample.row.get("completion") or ""
         parts = [part.partition("</answer>") for part in text.split("<answer>")[1:]]
@@ -57,8 +57,8 @@ async def by_other_rules(rescoring: Rescoring, samples: Sequence[Sample]) -> Ref
         found[sample.row["source"], sample.row["place"]] = len(set(answers)) == 1
         for answer in (answers[0], answers[-1]):
             row = {**sample.row, "completion": None, "answer": answer}
-            asked.append(dataclasses.replace(sample, row=row))
-    scores = [sample.score or 0.0 for sample in await rescoring.rescored(asked)]
+            wanted.append(dataclasses.replace(sample, row=row))
+    scores = [sample.score or 0.0 for sample in await rescoring.rescored(wanted)]
     rows = zip(scores[::2], scores[1::2], found.values(), strict=True)
     return dict(zip(found, rows, strict=True))
 

@@ -89,17 +89,17 @@ def judgement(samples: Sequence[Sample], examples: int) -> Lines:
     texts: list[str] = []
     for task, those in [("all", answered), *_by(answered, "task")]:
         by = grouped(those, lambda s: (s.row["right"], s.row["scores"]["ours"] >= FULL))
-        unpaid, paid = by.get((True, False), []), by.get((False, True), [])
-        right = len(unpaid) + len(by.get((True, True), []))
-        wrong = len(paid) + len(by.get((False, False), []))
-        is_off = len(unpaid) > (1 - LEAST_RIGHT) * right
-        is_off |= len(paid) > MOST_WRONG * wrong or not right + wrong
+        too_low, too_high = by.get((True, False), []), by.get((False, True), [])
+        right = len(too_low) + len(by.get((True, True), []))
+        wrong = len(too_high) + len(by.get((False, False), []))
+        is_off = len(too_low) > (1 - LEAST_RIGHT) * right
+        is_off |= len(too_high) > MOST_WRONG * wrong or not right + wrong
         if task == "all" or is_off:
             unknown = len(those) - right - wrong
-            rows.append((task, right, len(unpaid), wrong, len(paid), unknown))
+            rows.append((task, right, len(too_low), wrong, len(too_high), unknown))
         most = examples * (task != "all")
-        texts += _examples(f"{task} right, not in full", unpaid, most)
-        texts += _examples(f"{task} wrong, in full", paid, most)
+        texts += _examples(f"{task} right, not in full", too_low, most)
+        texts += _examples(f"{task} wrong, in full", too_high, most)
     yield f"Tasks below {LEAST_RIGHT} or above {MOST_WRONG}, or with nothing known:"
     yield from _table("task, right, not in full, wrong, in full, unknown", rows)
     yield from texts

@@ -1,7 +1,7 @@
-"""What strategies earn on items of one task and level, made and scored in workers.
+"""What strategies score on items of one task and level, made and scored in workers.
 
-Items are made and their answers scored as in a run. Which strategies are looked at, and
-on how many items, is decided by who asks.
+Items are made and their answers scored as in a run. Callers choose the strategies
+and the number of items.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_CONSTANTS = 12
 """Right answers to other items that are tried on all items, the commonest first."""
 
 ATTEMPTS_FOR_AN_ITEM = 3
-"""Entries made at most for each item wanted, on average: some cannot be asked."""
+"""Entries made at most for each item wanted, on average: some are unusable."""
 
 MOST_LATE = 3
 """Items that are not ready at the deadline, after which no other one is begun."""
@@ -62,7 +62,7 @@ class Item:
 
     @property
     def question(self) -> str:
-        """Return what is asked."""
+        """The text of the question."""
         return str(self.entry["question"])
 
 
@@ -71,7 +71,7 @@ AnswersOf = Callable[[Item], Mapping[str, str]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Earned:
+class ExpectedScore:
     """What a strategy scores.
 
     Attributes:
@@ -88,7 +88,7 @@ class Earned:
 async def make_items(
     pool: WorkerPool, task: str, params_of: ParamsOf, num_items: int, key: str
 ) -> list[Item]:
-    """Make items that can be asked; fewer where too many cannot be made.
+    """Make items that are usable; fewer where too many cannot be made.
 
     Raises:
         PoolError: The pool is of no use.
@@ -130,7 +130,7 @@ def guesses(known: Sequence[Item], only: Collection[str] | None = None) -> Answe
     Args:
         known: The items whose right answers they have seen; of an item among them they
             have not seen its own, but that it is tried as a constant.
-        only: Names of the strategies that are asked; None for all.
+        only: Names of the strategies that answer; None for all.
     """
     golds = Counter(item.gold for item in known if item.gold is not None)
     common = [gold for gold, _ in golds.most_common(MOST_CONSTANTS)]
@@ -145,9 +145,9 @@ def guesses(known: Sequence[Item], only: Collection[str] | None = None) -> Answe
     return answers_of
 
 
-async def earned(
+async def expected_scores(
     pool: WorkerPool, items: Sequence[Item], answers_of: AnswersOf
-) -> dict[str, Earned]:
+) -> dict[str, ExpectedScore]:
     """Have strategies answer items.
 
     Returns:
@@ -174,5 +174,5 @@ async def earned(
     for name in names:
         values = [scores.get(name, 0.0) for scores in found]
         error = statistics.pstdev(values) / math.sqrt(len(values))
-        by_name[name] = Earned(statistics.fmean(values), error, len(values))
+        by_name[name] = ExpectedScore(statistics.fmean(values), error, len(values))
     return dict(sorted(by_name.items(), key=lambda one: -one[1].mean))

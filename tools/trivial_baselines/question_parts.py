@@ -1,4 +1,4 @@
-"""The parts of a question that somebody sees who does not think about it.
+"""The parts of a question that are seen without solving it.
 
 Lines, paragraphs, numbers, quoted texts, lists and grids, each in the order in which
 they stand. Nothing here knows a task.
@@ -23,7 +23,7 @@ _EXAMPLE = re.compile(
 )
 _LETTERS = re.compile(r"[A-Za-z]{4,}")
 _kept = functools.lru_cache(maxsize=16)
-"""Many strategies ask the same of one question; nobody changes what they get."""
+"""Many strategies read the same of one question; none changes what it gets."""
 
 LONGEST_CELL = 3
 """Longer words on a line of several make it prose."""

@@ -1,4 +1,4 @@
-"""Rules of thumb: what somebody answers who looks at one sign of an item alone.
+"""Rules of thumb: answers by one sign of an item alone.
 
 Other than the strategies they know their task. Where a rule decides nearly all items of
 a level, these are too easy, or say little of whether somebody can solve the task.

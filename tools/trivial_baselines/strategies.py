@@ -1,11 +1,11 @@
-"""Trivial baselines: answers of somebody who does not solve what is asked.
+"""Trivial baselines: answers without solving the item.
 
 Each is a pure function of a question, of right answers to other items of the same task
-and level, and of a source of chance. What one of them earns is no sign of skill. They
+and level, and of a source of chance. A score of theirs is no sign of skill. They
 know the form of questions, not the tasks, but for a few moves that a task invites.
 
-A strategy that does what a few tasks ask, such as to sort, is a correct answer there:
-`ASKED_FOR` says where.
+A strategy that solves a few tasks, such as to sort, is a correct answer there:
+`SOLVING` says where.
 """
 
 from __future__ import annotations
@@ -490,13 +490,13 @@ STRATEGIES: Mapping[str, Strategy] = {
 }
 """Name to strategy."""
 
-ASKED_FOR: Mapping[str, frozenset[str]] = {
+SOLVING: Mapping[str, frozenset[str]] = {
     "number_sorting": frozenset({"list sorted", "list reversed"}),
     "spell_backward": frozenset({"text reversed"}),
     "word_sequence_reversal": frozenset({"candidates reversed"}),
     "word_sorting": frozenset({"candidates sorted", "candidates reversed"}),
 }
-"""Task to the strategies that do what it asks, which are not counted there."""
+"""Task to the strategies that solve it, which are not counted there."""
 
 
 def answers(
@@ -513,15 +513,15 @@ def answers(
         question: Of the item.
         golds: Right answers to other items of that task and level.
         key: Decides what is left to chance.
-        only: The strategies that are asked, None for all.
+        only: The strategies that answer, None for all.
 
     Returns:
         Name of a strategy to its answer, stripped; without those that have none.
     """
-    honest = ASKED_FOR.get(task, frozenset())
+    solving = SOLVING.get(task, frozenset())
     found = {}
     for name, strategy in STRATEGIES.items():
-        if name in honest or (only is not None and name not in only):
+        if name in solving or (only is not None and name not in only):
             continue
         answer = strategy(question, golds, random.Random(f"{key}/{name}"))
         if answer is not None:

@@ -17,7 +17,7 @@ from rg_env.tasks.library import UnusableEntry
 
 
 def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
-    """Return a seed, or one far from it where its entry is none that is asked."""
+    """Return a seed, or one far from it where its entry is unusable."""
     for tried in itertools.count(seed, -10_000 if seed > 2**31 else 10_000):
         try:
             library.make_entry(task, params, tried)
@@ -28,7 +28,7 @@ def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
 
 
 def make_asked_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Make the entry of a seed, or of one far from it where that is not asked."""
+    """Make the entry of a seed, or of one far from it where that is unusable."""
     return library.make_entry(task, params, asked_seed(task, params, seed))
 
 

@@ -45,7 +45,7 @@ async def register(url):
 
 
 def refused(odd):
-    """Ask what is at an odd server; return the sentence, the address as U."""
+    """Register at an odd server; return the sentence, the address as U."""
 
     async def run():
         async with serving(odd) as url:
