@@ -331,7 +331,7 @@ class System:
         for program in self._programs:
             await program.kill()
         ledger = findings.last_ledger(self.folder)
-        asked, outcomes = ledger.get("asked", 0), ledger.get("outcomes", {})
+        queried, outcomes = ledger.get("queried", 0), ledger.get("outcomes", {})
         files = await asyncio.to_thread(findings.look_at_files, self.dumps)
         return {
             "groups received": self.api.receipts.groups,
@@ -342,9 +342,9 @@ class System:
             "groups acknowledged to serve": served["acknowledged"],
             "groups accepted by the API": served["accepted"],
             "completions served": served["completions"],
-            "rollouts queried": asked,
+            "rollouts queried": queried,
             "outcomes": outcomes,
-            "asked - sum of outcomes": asked - sum(outcomes.values()),
+            "queried - sum of outcomes": queried - sum(outcomes.values()),
             "sent - acknowledged": outcomes.get("sent", 0)
             - GROUP * served["acknowledged"],
             "faults injected": {

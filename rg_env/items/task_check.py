@@ -40,10 +40,10 @@ Entry = Mapping[str, Any]
 
 def _is_same(control: str, gold: str | None) -> bool:
     """Say whether a constant is the gold answer, as text or as a number."""
-    if gold is None or control == gold:
-        return gold is not None
+    if gold is None:
+        return False
     try:
-        return float(control) == float(gold)
+        return control == gold or float(control) == float(gold)
     except ValueError:
         return False
 
@@ -59,14 +59,8 @@ async def make_items(
 ) -> list[tuple[float, dict[str, Any]]]:
     """Make up to `count` items with their milliseconds; faulty ones are passed over.
 
-    Args:
-        pool: Where they are made.
-        task: The registered task.
-        params: Dataset parameters that differ from the library's defaults.
-        stream: Names the seeds.
-        count: Items to make, at least 1.
-        checked: Whether faulty entries are rejected; see `library.make_entry`.
-        enough_ms: Time after which no further item is made.
+    `stream` names the seeds, `checked` is that of `library.make_entry`, and after
+    `enough_ms` no further item is made.
 
     Raises:
         PoolError: An item cannot be made, or none of those made can be used.
@@ -177,14 +171,8 @@ class TaskCheck:
             faults += await self._control_faults(task, entries)
         except PoolError as error:
             faults.append(f"{type(error).__name__}: {error}"[:200])
-        return TaskFindings(
-            task=task,
-            category=category,
-            faults=faults,
-            notes=notes,
-            make_ms=statistics.median(make_ms) if make_ms else None,
-            score_ms=statistics.median(score_ms) if score_ms else None,
-        )
+        times = (statistics.median(ms) if ms else None for ms in (make_ms, score_ms))
+        return TaskFindings(task, category, faults, notes, *times)
 
     @staticmethod
     def _repeat_faults(entries: Sequence[Entry], again: Sequence[Entry]) -> list[str]:
@@ -232,10 +220,7 @@ class TaskCheck:
 
 
 async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> float:
-    """Return the median time to make an item; raises as `make_items`.
-
-    The first one is left out if there are more: it has the dataset to build.
-    """
+    """Return the median time to make an item; the first has the dataset to build."""
     made = await make_items(
         pool, task, params, "tasks", MEASURED_ITEMS, enough_ms=MEASURED_MS
     )
@@ -245,16 +230,12 @@ async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> fl
 
 def steps_to_measure(scales: Mapping[str, Scale | None]) -> list[tuple[str, int]]:
     """Return (task, number) of every step of one task, of both ends of several."""
-    numbers = {
-        task: range(1 if scale is None else len(scale.steps))
-        for task, scale in scales.items()
-    }
-    return [
-        (task, number)
-        for task, steps in numbers.items()
-        for number in steps
-        if len(scales) == 1 or number in (steps[0], steps[-1])
-    ]
+    found = []
+    for task, scale in scales.items():
+        last = 0 if scale is None else len(scale.steps) - 1
+        numbers = range(last + 1) if len(scales) == 1 else sorted({0, last})
+        found += [(task, number) for number in numbers]
+    return found
 
 
 async def measured(
@@ -264,14 +245,7 @@ async def measured(
     steps: Iterable[tuple[str, int]],
     advance: Callable[[str], object] = lambda task: None,
 ) -> dict[str, dict[int, float | str]]:
-    """Measure steps of tasks, as `steps_to_measure` returns them.
-
-    Args:
-        pool: Where the items are made.
-        places: How many are made at once.
-        scales: Task to its scale, None where it has none.
-        steps: What is measured.
-        advance: Told of the task of each step that was measured.
+    """Measure steps, as `steps_to_measure` returns them, so many at once as `places`.
 
     Returns:
         Task to the number of a step to its milliseconds, or to why it has none.

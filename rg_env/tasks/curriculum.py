@@ -26,7 +26,7 @@ docs/measurements.md says how simulated learners fare with it. A learner that lo
 more than twice `SLOPE` per unit of level still swings when many groups of one task
 are in flight; it is held with up to a few.
 
-Pure but for its own state, which `update`, `set_level` and loading alone change.
+Pure but for its own state.
 """
 
 from __future__ import annotations
@@ -79,10 +79,7 @@ Bound = Literal["too_easy", "too_hard"]
 
 @dataclasses.dataclass(frozen=True)
 class LevelChange:
-    """A level that moved, and what the groups that decided scored.
-
-    The accuracy, in [0, 1], is carried over to the level before.
-    """
+    """A level that moved; the accuracy, in [0, 1], is carried over to the old one."""
 
     task: str
     old: float
@@ -126,9 +123,8 @@ class _State(msgspec.Struct):
 class Levels(MutableMapping[str, float]):
     """Task to level, as one mapping that can be written from outside.
 
-    Writing is `Curriculum.set_level`: it checks the range, takes effect with the next
-    item, and the results before it no longer count. Any name can be written, also
-    before the tasks are known. Deleting a task sends it back to the start.
+    Writing is `Curriculum.set_level`, also before the tasks are known; deleting a task
+    sends it back to the start.
     """
 
     def __init__(self, curriculum: Curriculum) -> None:
@@ -233,10 +229,7 @@ class Curriculum:
         self._tasks[task] = _TaskState(level, counted_from=None)
 
     def update(self, task: str, progress: TaskHistory) -> LevelChange | None:
-        """Move a task's level if its results ask for it.
-
-        Call it after each `record_group` of the task.
-        """
+        """Move a task's level by its results; call it after each `record_group`."""
         state = self._tasks.setdefault(task, _TaskState(self.start_of(task)))
         counted = self._counted(task, state, progress)
         if not counted:
@@ -262,8 +255,8 @@ class Curriculum:
     def at_bound(self, task: str) -> Bound | None:
         """Return why no level of a task brings the target, None if one may.
 
-        "too_easy": at its highest level and still above the target's band. "too_hard":
-        at its lowest and still below.
+        It is at its highest level and still above the target's band, or at its lowest
+        and below.
         """
         state = self._tasks.get(task)
         if state is None or state.accuracy is None or state.groups < MIN_GROUPS:
@@ -278,11 +271,9 @@ class Curriculum:
     def stats(self) -> dict[str, Any]:
         """Return the curriculum in figures; before the first group, of the start."""
         levels = list(self.levels.values()) or [self._start]
-        known = [s.accuracy for s in self._tasks.values() if s.accuracy is not None]
         bounds = [self.at_bound(task) for task in self._tasks]
         moved = [self.start_of(t) != state.level for t, state in self._tasks.items()]
         return {
-            "total_tasks_tracked": len(self._tasks),
             "tasks_with_adjustments": sum(moved),
             "tasks_too_easy": bounds.count("too_easy"),
             "tasks_too_hard": bounds.count("too_hard"),
@@ -290,7 +281,6 @@ class Curriculum:
             "avg_complexity": statistics.fmean(levels),
             "min_complexity": min(levels),
             "max_complexity": max(levels),
-            "avg_recent_accuracy": statistics.fmean(known) if known else 0.0,
         }
 
     def state_dict(self) -> dict[str, Any]:
@@ -302,9 +292,8 @@ class Curriculum:
         try:
             self._tasks = msgspec.convert(state, _State).tasks
         except ValueError as error:
-            raise ValueError(
-                f"a curriculum needs `tasks`, by name ({error})"
-            ) from error
+            form = f"a curriculum needs `tasks`, by name ({error})"
+            raise ValueError(form) from error
 
     def _moved(self, task: str, level: float, change: float) -> float:
         low, high = self.bounds_of(task)
@@ -320,11 +309,11 @@ class Curriculum:
             state.counted_from = max(0, count - 1)
         results = progress.results(task)
         newer = results[max(0, len(results) - (count - state.counted_from)) :]
+        limit = NEAR + ROUNDING
         near = [
             result
             for result in newer
-            if result.level is not None
-            and abs(result.level - state.level) <= NEAR + ROUNDING
+            if result.level is not None and abs(result.level - state.level) <= limit
         ]
         return near[-RECENT_GROUPS:]
 
@@ -334,9 +323,8 @@ def _checked_bounds(
 ) -> dict[str, tuple[float, float]]:
     for task, (low, high) in bounds.items():
         if not 0 <= low <= high <= 1:
-            raise ValueError(
-                f"{task}: bounds are low <= high in [0, 1], found {(low, high)}"
-            )
+            found = f"found {(low, high)}"
+            raise ValueError(f"{task}: bounds are low <= high in [0, 1], {found}")
     return dict(bounds)
 
 
@@ -371,8 +359,7 @@ def _full_step(
 ) -> float:
     """Return the size of a step far from the target, in (0, FAST_STEP]."""
     factor: float = max(MIN_FACTOR, 1 - statistics.stdev(means))
-    if direction > 0:
-        is_far = accuracy > EASY and level < MIDDLE
-    else:
-        is_far = accuracy < HARD and level > MIDDLE
+    is_too_easy = direction > 0 and accuracy > EASY and level < MIDDLE
+    is_too_hard = direction < 0 and accuracy < HARD and level > MIDDLE
+    is_far = is_too_easy or is_too_hard
     return factor * (FAST_STEP if is_far and factor > STABLE_FACTOR else STEP)

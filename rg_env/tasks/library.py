@@ -61,9 +61,9 @@ class TaskInfo:
     """What the registry says of one task.
 
     Attributes:
-        category: The library's own category (its subpackage), e.g. "arithmetic".
-        parameters: Dataset parameter to its default as text; `seed` and `size`,
-            which the sampler owns, are left out.
+        category: The library's own (its subpackage), e.g. "arithmetic".
+        parameters: Dataset parameter to its default as text, without `seed` and
+            `size`, which the sampler owns.
         has_curriculum: Whether the library can vary its difficulty.
     """
 
@@ -195,9 +195,8 @@ def _check_usable(
 ) -> None:
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_GOLD_CHARS:
-        raise UnusableEntry(
-            task, f"its answer has more than {MAX_GOLD_CHARS} characters"
-        )
+        reason = f"its answer has more than {MAX_GOLD_CHARS} characters"
+        raise UnusableEntry(task, reason)
     made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
     fault = fault_of(made_by, entry, checked=checked, published=published)
     if fault is not None:
@@ -213,10 +212,8 @@ _READS_MORE = re.compile(
 
 
 def _check_program(dataset: Any, index: int = 0) -> None:
-    """Refuse a program of codeio that would make another item each time.
-
-    The library's code draws the program first, with a generator of the item's seed.
-    """
+    """Reject a program of codeio that would make another item each time."""
+    # As the library does first, with a generator of the item's seed.
     program = random.Random(dataset.seed + index).choice(dataset._jsonl_data)
     if _READS_MORE.search(f"{program['code_sample']}\n{program['input_generator']}"):
         raise UnusableEntry("codeio", "its program reads more than its input")
@@ -267,14 +264,9 @@ MOST_ENTRIES = 10_000
 
 @functools.lru_cache(maxsize=1)
 def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
-    """Return the entries of a whole dataset, `create_dataset(task, **config)[i]`.
+    """Return the entries of a whole dataset, None for one that cannot be made.
 
-    Args:
-        task: A registered task.
-        config: All its parameters as JSON, `size` and `seed` among them.
-
-    Returns:
-        The entries, None for one that the library does not make.
+    `config` is what `create_dataset` takes as JSON, `size` and `seed` among it.
     """
     params = json.loads(config)
     _reset_global_state(params["seed"])

@@ -161,9 +161,9 @@ life = CheckpointFolder(sys.argv[1], "rg_0")
 life.begin_ledger()
 ledger = Ledger(life.keep)
 while True:
-    ledger.ask(4)
+    ledger.query(4)
     ledger.settle(Ending("sent", 4))
-    print(ledger.asked, flush=True)
+    print(ledger.queried, flush=True)
 """
 
 
@@ -181,16 +181,16 @@ def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
         child.send_signal(signal.SIGKILL)
     life = CheckpointFolder(str(tmp_path), "rg_0")
     ledger = left_ledger(life.path(4))
-    assert ledger["asked"] >= said
-    assert 0 <= ledger["asked"] - ledger["outcomes"]["sent"] <= 4
+    assert ledger["queried"] >= said
+    assert 0 <= ledger["queried"] - ledger["outcomes"]["sent"] <= 4
 
 
 def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(tmp_path):
     life = CheckpointFolder(str(tmp_path), "rg_0")
     life.begin_ledger()
-    life.keep({"asked": 10**9, "outcomes": {}})
-    life.keep({"asked": 1, "outcomes": {}})
-    assert left_ledger(life.path(0)) == {"asked": 1, "outcomes": {}}
+    life.keep({"queried": 10**9, "outcomes": {}})
+    life.keep({"queried": 1, "outcomes": {}})
+    assert left_ledger(life.path(0)) == {"queried": 1, "outcomes": {}}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00" * 50])
@@ -210,7 +210,7 @@ def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logge
     (tmp_path / "file").write_text("")
     life = CheckpointFolder(str(tmp_path / "file"), "rg_0")
     life.begin_ledger()
-    life.keep({"asked": 1})
+    life.keep({"queried": 1})
     assert life.newest(4) is None
     life.release()
     assert json.dumps(logged.text).count("cannot be kept") == 1
