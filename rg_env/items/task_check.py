@@ -139,6 +139,7 @@ class TaskFindings:
         return not self.faults
 
 
+@dataclasses.dataclass(frozen=True)
 class TaskCheck:
     """The whole check of one task.
 
@@ -146,13 +147,10 @@ class TaskCheck:
     `fixes` says whether the corrections of the library's scorers are on.
     """
 
-    def __init__(
-        self, pool: WorkerPool, other: WorkerPool, *, fixes: bool, num_items: int
-    ) -> None:
-        self._pool = pool
-        self._other = other
-        self._fixes = fixes
-        self._num_items = num_items
+    pool: WorkerPool
+    other: WorkerPool
+    fixes: bool
+    num_items: int
 
     async def run(self, task: str, category: str) -> TaskFindings:
         """Check a task; what cannot even be tried is a finding as well."""
@@ -161,11 +159,11 @@ class TaskCheck:
         make_ms: list[float] = []
         score_ms: list[float] = []
         try:
-            how: tuple[Any, ...] = (task, {}, "doctor", self._num_items, self._fixes)
-            made = await make_items(self._pool, *how)
+            how: tuple[Any, ...] = (task, {}, "doctor", self.num_items, self.fixes)
+            made = await make_items(self.pool, *how)
             make_ms = [took_ms for took_ms, _ in made]
             entries = [entry for _, entry in made]
-            again = [entry for _, entry in await make_items(self._other, *how)]
+            again = [entry for _, entry in await make_items(self.other, *how)]
             faults += self._repeat_faults(entries, again)
             faults += await self._gold_faults(task, entries, score_ms, notes)
             faults += await self._control_faults(task, entries)
@@ -196,8 +194,8 @@ class TaskCheck:
             if gold is None:
                 notes.append("no gold answer to check the scorer with")
                 break
-            time_ms, here = await _scores(self._pool, task, entry, [gold], self._fixes)
-            _, there = await _scores(self._other, task, entry, [gold], self._fixes)
+            time_ms, here = await _scores(self.pool, task, entry, [gold], self.fixes)
+            _, there = await _scores(self.other, task, entry, [gold], self.fixes)
             times_ms.append(time_ms)
             values = [here[0].value, there[0].value]
             if values != [1.0, 1.0]:
@@ -208,7 +206,7 @@ class TaskCheck:
         """Return the constants that score although they are not the answer."""
         scored: dict[str, list[float]] = {control: [] for control in CONTROLS}
         for entry in entries:
-            _, scores = await _scores(self._pool, task, entry, CONTROLS, self._fixes)
+            _, scores = await _scores(self.pool, task, entry, CONTROLS, self.fixes)
             for control, score in zip(CONTROLS, scores, strict=True):
                 if not _is_same(control, solution(task, entry)):
                     scored[control].append(score.value)

@@ -142,11 +142,11 @@ class DumpWriter:
         line = self._line_of(-1)
         if line is None:
             return
-        self._waiting_bytes += len(line)
-        is_many = self.groups_waiting > MAX_WAITING_GROUPS
-        if is_many or self._waiting_bytes > MAX_WAITING_BYTES:
-            self._waiting_bytes -= len(line)
+        room = MAX_WAITING_BYTES - self._waiting_bytes
+        if self.groups_waiting > MAX_WAITING_GROUPS or len(line) > room:
             self._lose(-1)
+        else:
+            self._waiting_bytes += len(line)
 
     def _line_of(self, place: int) -> bytes | None:
         """Encode a group of the buffer; one that JSON cannot hold is lost."""

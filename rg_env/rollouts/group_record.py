@@ -79,8 +79,8 @@ class Provenance:
 class GroupRecord:
     """The rollouts of one item, shape (G,), with the item's provenance.
 
-    The library gives no gold answer where there are many, an item from outside has no
-    provenance, and the baseline is what guessing scores and the rewards leave out.
+    The gold answer is None where there are many, the provenance for an item from
+    outside; the baseline is what guessing scores and the rewards leave out.
     """
 
     task: str

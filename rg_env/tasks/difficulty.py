@@ -143,6 +143,7 @@ def build_rules(
 NO_RULE = LevelRule()
 
 
+@dataclasses.dataclass(frozen=True)
 class Difficulty:
     """Which level an item of a task gets, and what that level means.
 
@@ -150,15 +151,9 @@ class Difficulty:
     the levels of tasks that follow it, and of those that were set from outside.
     """
 
-    def __init__(
-        self,
-        scales: Mapping[str, Scale],
-        rules: Mapping[str, LevelRule],
-        curriculum: Curriculum,
-    ) -> None:
-        self.scales = scales
-        self.rules = rules
-        self.curriculum = curriculum
+    scales: Mapping[str, Scale]
+    rules: Mapping[str, LevelRule]
+    curriculum: Curriculum
 
     def rule_of(self, task: str) -> LevelRule:
         """Return the rule of a task."""

@@ -38,8 +38,9 @@ def test_variance_never_lowers_a_weight_nor_does_a_group_without_raise_it(signal
     assert now <= weights(*signals, True).weight_of("gcd")
 
 
-def test_every_task_begins_at_1():
+def test_every_task_begins_at_1_and_counts_its_own_groups_alone():
     assert both(weights()) == (1.0, 1.0)
+    assert weights(False, False).weight_of("lcm") == 1.0
 
 
 def test_a_task_without_any_variance_comes_down_to_the_floor():
@@ -49,10 +50,6 @@ def test_a_task_without_any_variance_comes_down_to_the_floor():
 def test_a_task_that_wakes_up_has_half_its_weight_back_after_one_group():
     woken = weights(*[False] * 40, True)
     assert woken.weight_of("gcd") > 0.5 * weights().weight_of("gcd")
-
-
-def test_a_group_counts_for_its_own_task_alone():
-    assert weights(False, False).weight_of("lcm") == 1.0
 
 
 def test_what_is_kept_does_not_grow_with_the_groups():
