@@ -96,23 +96,12 @@ class LevelChange:
 
 
 class _TaskState(msgspec.Struct, forbid_unknown_fields=True):
-    """What is known of one task.
-
-    Attributes:
-        level: In force.
-        accuracy: Expected at this level by the newest results; None before.
-        groups: How many groups that rests on.
-        direction: Of the last step: 1 up, -1 down, 0 before the first.
-        turned: Whether a step went against the one before it.
-        counted_from: Groups of the task that came before the level was set from
-            outside; None if it was set and no group came since.
-    """
-
     level: Share
-    accuracy: Share | None = None
-    groups: Count = 0
-    direction: Literal[-1, 0, 1] = 0
-    turned: bool = False
+    accuracy: Share | None = None  # expected at this level by the newest results
+    groups: Count = 0  # that it rests on
+    direction: Literal[-1, 0, 1] = 0  # of the last step
+    turned: bool = False  # whether a step went against the one before it
+    # Groups that came before the level was set; None where none has come since.
     counted_from: Count | None = 0
 
 
@@ -162,7 +151,7 @@ class Curriculum:
         start: Level of a task before its first change, clamped to its bounds.
 
     Attributes:
-        levels: Task to level, of the tasks that were seen or set; can be written.
+        levels: Task to level, of those seen or set; can be written.
 
     Raises:
         ValueError: A number is out of [0, 1] or a task's bounds are no range.
@@ -186,9 +175,8 @@ class Curriculum:
     ) -> None:
         """Say which tasks there are, once they are known; others are rejected then.
 
-        Args:
-            bounds: Every task whose items a level changes, to its lowest and highest.
-            unscaled: Every other task, to the reason why no level changes its items.
+        Tasks whose items a level changes are in `bounds`, with lowest and highest, and
+        all others in `unscaled`, with the reason why none does.
 
         Raises:
             SettingError: A level was set for a task that is not in `bounds`.
@@ -219,8 +207,7 @@ class Curriculum:
         It may lie outside the task's bounds: results then move it towards them only.
 
         Raises:
-            SettingError: The task does not exist or no level changes its items, as far
-                as `limit` has told.
+            SettingError: The task does not exist or no level changes its items.
             ValueError: The level is out of [0, 1].
         """
         if self._unscaled is not None:
@@ -253,11 +240,7 @@ class Curriculum:
         return LevelChange(task, old, state.level, state.accuracy, len(counted))
 
     def at_bound(self, task: str) -> Bound | None:
-        """Return why no level of a task brings the target, None if one may.
-
-        It is at its highest level and still above the target's band, or at its lowest
-        and below.
-        """
+        """Return why no level of a task brings the target, None if one may."""
         state = self._tasks.get(task)
         if state is None or state.accuracy is None or state.groups < MIN_GROUPS:
             return None
