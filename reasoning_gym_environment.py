@@ -92,7 +92,7 @@ from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
-from rg_env.evaluation.sample_rows import sample_of
+from rg_env.evaluation.samples import sample_of
 from rg_env.evaluation.summary import EvalSummary, summarise
 from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
@@ -325,7 +325,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             await asyncio.to_thread(self._pool.close)
 
     async def _say_summary(self) -> None:
-        if self.ledger.asked:
+        if self.ledger.queried:
             for line in self.metrics.summary():
                 logger.info("%s", line)
 

@@ -327,7 +327,7 @@ class System:
         for program in self._programs:
             await program.kill()
         ledger = findings.last_ledger(self.folder)
-        queried, outcomes = ledger.get("asked", 0), ledger.get("outcomes", {})
+        queried, outcomes = ledger.get("queried", 0), ledger.get("outcomes", {})
         files = await asyncio.to_thread(findings.read_dumps, self.dumps)
         return {
             "groups received": self.api.receipts.groups,

@@ -56,13 +56,13 @@ class _Unconfigured(logging.Handler):
             self.handleError(record)
 
 
-_asked: int | None = None
+_own_level: int | None = None
 
 
-def ask(level: int | None) -> None:
+def set_own_level(level: int | None) -> None:
     """Set the level of our log, whatever the settings say; None leaves it to them."""
-    global _asked
-    _asked = level
+    global _own_level
+    _own_level = level
     if level is not None:
         logging.getLogger(OWN_LOGGER).setLevel(level)
 
@@ -70,7 +70,7 @@ def ask(level: int | None) -> None:
 def set_levels(debug: bool, quiet_framework: bool) -> None:
     """Set the levels of our loggers and the framework's, and have ours seen."""
     own = logging.getLogger(OWN_LOGGER)
-    own.setLevel(_asked or (logging.DEBUG if debug else logging.INFO))
+    own.setLevel(_own_level or (logging.DEBUG if debug else logging.INFO))
     if not any(isinstance(handler, _Unconfigured) for handler in own.handlers):
         own.addHandler(_Unconfigured())
     for name in FRAMEWORK_LOGGERS:
@@ -84,7 +84,7 @@ def start() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_LineFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    ask(None)
+    set_own_level(None)
     # Its tries to reach the hub end in one sentence of ours.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 

@@ -65,7 +65,7 @@ FINALISTS = 12
 WORTH_MEASURING = 0.06
 """What a strategy has to score on the items before, to answer more."""
 
-TRIAL_ITEMS = 4
+CHECK_ITEMS = 4
 """Items at the defaults on which the sum of what all strategies score is kept: where it
 is another one today, the baselines are of other scorers."""
 
@@ -152,9 +152,9 @@ async def measure(
     )
 
 
-async def trial(pool: WorkerPool, task: str) -> float:
+async def check_score(pool: WorkerPool, task: str) -> float:
     """Return the sum of what strategies and rules score on items at the defaults."""
-    items = await _items(pool, (task, {}, 0.0), TRIAL_ITEMS, "trial")
+    items = await _items(pool, (task, {}, 0.0), CHECK_ITEMS, "trial")
     guessed, by_rules = guesses([]), _by_rules(rules_of(task))
     found = await expected_scores(
         pool, items, lambda one: {**guessed(one), **by_rules(one)}
@@ -171,7 +171,7 @@ async def row_of(
     found = await asyncio.gather(*(measure(pool, cell, rules) for cell in cells))
     return TaskBaselines(
         digest=digest,
-        trial=await trial(pool, task),
+        check_score=await check_score(pool, task),
         baselines=tuple(one for baselines, _ in found for one in baselines),
         rules=tuple(one for _, by_rule in found for one in by_rule),
     )
@@ -183,7 +183,8 @@ def _row_text(row: TaskBaselines) -> str:
         found = [dataclasses.asdict(one) for one in getattr(row, name)]
         lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
         lists.append(f'"{name}": [{lines}]')
-    return f'{{"digest": "{row.digest}", "trial": {row.trial}, {", ".join(lists)}}}'
+    measured = f'"digest": "{row.digest}", "check_score": {row.check_score}'
+    return f"{{{measured}, {', '.join(lists)}}}"
 
 
 def table_text(baselines: Baselines) -> str:

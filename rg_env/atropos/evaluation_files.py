@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rg_env.atropos import run_settings
 from rg_env.atropos.settings import EvaluationSettings
-from rg_env.evaluation.sample_rows import Row, read_rows
+from rg_env.evaluation.samples import Row, read_rows
 from rg_env.off_loop import off_loop
 from rg_env.rollouts.line_file import LineFile, continued
 from rg_env.rollouts.row_writer import RowWriter

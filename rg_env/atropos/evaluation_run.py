@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rg_env import patience
 from rg_env.atropos.group_scoring import completion_tokens
-from rg_env.evaluation.sample_rows import NOT_USED, Row, brief, key_of
+from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of
 from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.inference import InferenceFailed, NoServer
 from rg_env.inference.outages import OutageWatch

@@ -254,7 +254,7 @@ class GroupsInFlight:
             again.
         """
         size = self._env.config.group_size
-        self._ledger.ask(size)
+        self._ledger.query(size)
         group, again, began = None, [], time.monotonic()
         ended_as: RolloutOutcome = "cancelled"
         try:

@@ -61,7 +61,8 @@ LATENCY_MS = Number(0.0, 600_000.0)
 
 def _set_level(context: click.Context, option: click.Parameter, is_on: bool) -> None:
     if is_on:
-        logs.ask(logging.DEBUG if option.name == "verbose" else logging.WARNING)
+        level = logging.DEBUG if option.name == "verbose" else logging.WARNING
+        logs.set_own_level(level)
 
 
 def log_options() -> list[click.Parameter]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
@@ -13,7 +13,7 @@ from rich.table import Table
 from rg_env.pages.report import report_of
 from rg_env.reports.metrics import Metrics
 from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
-from rg_env.scoring.extraction import FormatFailure
+from rg_env.scoring.extraction import FORMAT_FAILURES
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
@@ -28,7 +28,7 @@ def progress_line(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
     scored = sum(metrics.outcomes.values())
     if not scored:
         return f"{place}; nothing scored yet"
-    failures = sum(metrics.outcomes[name] for name in get_args(FormatFailure))
+    failures = sum(metrics.outcomes[name] for name in FORMAT_FAILURES)
     return (
         f"{place}; {scored} rollouts scored, mean score {metrics.mean_score:.2f},"
         f" format failures {failures / scored:.0%}"
@@ -88,7 +88,7 @@ def print_report(
     console.print(f"\nOutcomes of the {scored} rollouts that were scored:")
     console.print(_counted(metrics.outcomes, OUTCOMES))
     ledger = metrics.ledger
-    console.print(f"\nHow the {ledger.asked} rollouts ended:")
+    console.print(f"\nHow the {ledger.queried} rollouts ended:")
     ends = {str(outcome): count for outcome, count in ledger.outcomes.items()}
     console.print(_counted(ends, ENDINGS))
     if levels is not None:

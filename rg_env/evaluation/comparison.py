@@ -23,12 +23,8 @@ from rg_env.evaluation.summary import Result, result_of
 class Paired:
     """The second result less the first one.
 
-    Attributes:
-        by_item: The mean difference with its interval by item; None where no item is
-            of both.
-        by_task: The same with its interval by task.
-        only_first: Items that only the first has a score of.
-        only_second: Items that only the second has a score of.
+    The mean difference has its intervals by item and by task; both are None where no
+    item has a score in both. Those with a score in one alone are counted.
     """
 
     by_item: Estimate | None
@@ -67,7 +63,6 @@ class Comparison:
     """Several results and pairs of them, on all and on each category and task.
 
     Args:
-        results: Name to samples, at least one.
         all_pairs: Whether every two results are paired, or the first with each other.
 
     Attributes:
@@ -103,15 +98,15 @@ class Comparison:
 
     def numbers(self) -> dict[str, Any]:
         """Return all as plain values."""
-        second = [(self.names[a], self.names[b]) for a, b in self.pairs]
+        names = self.names
         return {
             "results": [
                 {"name": name, **_by_kind(self.measured, place)}
-                for place, name in enumerate(self.names)
+                for place, name in enumerate(names)
             ],
             "differences": [
-                {"of": b, "less": a, **_by_kind(self.paired, place)}
-                for place, (a, b) in enumerate(second)
+                {"of": names[b], "less": names[a], **_by_kind(self.paired, place)}
+                for place, (a, b) in enumerate(self.pairs)
             ],
         }
 

@@ -29,7 +29,7 @@ class TaskCounts:
         answers: Completions that have a score.
         saved: Of these, those that had a score before.
         sums: Names of `SCORES` to the sum of these scores.
-        changed: Of these, those that have another one now.
+        changed: Answers that have another score now.
         causes: Cause to the scores that it changed; several may change one.
         unscored: Outcome and reason to the completions without a score.
     """
@@ -83,16 +83,7 @@ class TaskCounts:
 
 
 class RescoreTally:
-    """Counts rescored samples as they come.
-
-    Args:
-        examples: Changed samples that are kept of each cause.
-
-    Attributes:
-        all: Of all tasks.
-        by_task: Task to its counts.
-        examples: Cause to the first samples that it changed.
-    """
+    """Counts rescored samples, and keeps the first `examples` of each cause."""
 
     def __init__(self, examples: int) -> None:
         self._most = examples

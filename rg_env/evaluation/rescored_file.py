@@ -21,7 +21,6 @@ class RescoredFile:
 
     Args:
         path: The file; what it holds stays.
-        version: Of the installed library.
 
     Raises:
         OSError: The disk refuses it, or another process is writing it.

@@ -56,7 +56,7 @@ ORIGIN = ("seed", "params", "dataset", "index")
 
 
 class _NoItem(Exception):
-    """A completion has no item to be scored with: the outcome, and the reason."""
+    """A completion has no item to be scored with: outcome and reason."""
 
 
 ANOTHER = ("unmatched", "the installed library makes another question")
@@ -78,7 +78,6 @@ class Rescoring:
 
     Args:
         pool: Its workers are forked with `worker_jobs.PRELOAD`.
-        library: What is installed.
     """
 
     def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
@@ -245,7 +244,7 @@ class Rescoring:
             if len(self._questions) > KEPT_DATASETS:
                 self._questions.popitem(last=False)
         questions = await asyncio.shield(self._questions[key])
-        places = [i for i, asked in enumerate(questions) if asked == sample.question]
+        places = [i for i, made in enumerate(questions) if made == sample.question]
         own = sample.row.get("index")
         if own not in places and len(places) != 1:
             raise _NoItem(*ANOTHER)

@@ -30,7 +30,7 @@ PART = ".part"
 """Of a dump file that is being written, whose last line may be torn."""
 
 SUFFIXES = (".json", ".jsonl", f".jsonl{PART}")
-"""Of the files that are looked at in a folder; a file that is named is read anyway."""
+"""Of the files that are read in a folder; a file that is named is read anyway."""
 
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 """What lies beside the samples of an evaluation, ours or a published one."""
@@ -78,7 +78,6 @@ def _parsed(text: bytes) -> Any:
 
 
 def _text(row: Mapping[str, Any], *keys: str) -> str | None:
-    """Return the first text at one of the keys."""
     return next((row[key] for key in keys if isinstance(row.get(key), str)), None)
 
 
@@ -109,13 +108,10 @@ def _origin(row: Row) -> Row:
         if type(seed) is int and type(size) is not int:
             return {"seed": seed, "params": params}
         # Of a preset: some items are what they are in their dataset alone.
-        dataset = (
-            params if type(seed) is not int else {"size": size, "seed": seed, **params}
-        )
-    return {
-        "dataset": PUBLISHED | dataset,
-        "index": index if type(index) is int else None,
-    }
+        own = {"size": size, "seed": seed} if type(seed) is int else {}
+        dataset = own | params
+    index = index if type(index) is int else None
+    return {"dataset": PUBLISHED | dataset, "index": index}
 
 
 def _of_published(document: Row, run: str) -> Iterator[Row]:
@@ -139,7 +135,7 @@ def _of_published(document: Row, run: str) -> Iterator[Row]:
 
 
 def _of_group(group: Row) -> Iterator[Row]:
-    """Yield the rollouts of a dumped group, or of a row of `process`."""
+    """Yield those of a dumped group, or of a row of `process`."""
     rollouts = group.get("rollouts")
     if rollouts is None:
         columns = {one: group[of] for one, of in OF_ROWS.items() if group.get(of)}
@@ -220,11 +216,9 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     """
     found: set[Path] = set()
     for path in map(Path, paths):
-        inside = [p for p in path.rglob("*") if p.name.endswith(SUFFIXES)]
-        looked = (
-            [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
-        )
-        files = {p for p in looked if p.is_file()}
+        inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
+        named = [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
+        files = {p for p in named if p.is_file()}
         if not files:
             kind = "no file *.json or *.jsonl" if path.is_dir() else "no such file"
             raise SettingError(f"command line: {shown(str(path))}: {kind}")
@@ -251,12 +245,10 @@ class Sources:
     """Reads the samples of files, one file at a time.
 
     Args:
-        files: Read in this order.
         with_texts: Whether the completions are kept, which are nearly all there is.
 
     Attributes:
         unread: "damaged" and "foreign" to how many lines or documents are.
-        total_kb: Size of all files.
     """
 
     def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:

@@ -28,8 +28,6 @@ class Estimate:
 
     Attributes:
         mean: Of all samples; in [0, 1], a difference in [-1, 1].
-        low: Lower end of the interval.
-        high: Upper end of the interval.
         samples: That the mean is of.
         clusters: That are taken as independent.
     """

@@ -17,8 +17,7 @@ from typing import Any, get_args
 from rich import box
 from rich.table import Table
 
-from rg_env.evaluation.sample_rows import NOT_USED
-from rg_env.evaluation.samples import Sample, scored
+from rg_env.evaluation.samples import NOT_USED, Sample, scored
 from rg_env.evaluation.statistics import Estimate, best_of, estimate, grouped
 from rg_env.tasks.evaluation_specs import PresetName, load_preset
 
@@ -31,8 +30,6 @@ class Result:
     k completions with a score, and None where k is 1.
 
     Attributes:
-        items: Items with a score.
-        completions: Completions with a score.
         by_item: Mean score of the completions.
         by_task: The same, clustered by task.
         right: Share of the completions whose score is 1.0, which is pass@1.
@@ -138,8 +135,6 @@ class EvalSummary:
     Attributes:
         k: Completions of an item.
         overall: Over all samples; None where none has a score.
-        by_category: Category to result, sorted.
-        by_task: Task to result, sorted.
         failed_requests: Completions without a score.
         not_used: Task to items that are not used, sorted.
         outcomes: Number of completions by outcome.
@@ -206,8 +201,8 @@ class EvalSummary:
         title = f"Evaluation: mean score, 95 % intervals{of_k}"
         table = Table(title=title, box=box.SIMPLE, pad_edge=False)
         table.add_column("")
-        headings = ["items", "score", "by item", "by task", "right"]
-        headings += [f"best of {self.k}", f"pass@{self.k}"] if self.k > 1 else []
+        best = (f"best of {self.k}", f"pass@{self.k}") if self.k > 1 else ()
+        headings = ("items", "score", "by item", "by task", "right", *best)
         for heading in (*headings, "answered", "their score"):
             table.add_column(heading, justify="right", no_wrap=True)
         if self.overall is not None:
@@ -240,20 +235,16 @@ class EvalSummary:
         if self.overall is not None and self.overall.truncated:
             of = f"{self.overall.truncated} of {self.overall.completions}"
             found.append(f"{of} completions were cut off at their longest")
-        if self.failed_requests:
-            found.append(
-                f"{self.failed_requests} completions have no score: their requests"
-                " failed"
-            )
-        if self.not_used:
+        if number := self.failed_requests:
+            found.append(f"{number} completions have no score: their requests failed")
+        if number := sum(self.not_used.values()):
             tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
-            number = sum(self.not_used.values())
             found.append(f"{number} items are not used and have no score: {tasks}")
         if self.changed:
-            tasks = ", ".join(self.changed)
             found.append(
                 "not all questions are the published ones, since the library has"
-                f" changed ('as published' is without these tasks): {tasks}"
+                " changed ('as published' is without these tasks): "
+                + ", ".join(self.changed)
             )
         return found
 

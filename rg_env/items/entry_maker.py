@@ -36,8 +36,6 @@ class EntryMaker:
     """Makes the entries of one stream.
 
     Args:
-        pool: Where entries are made.
-        stream: Knows the parameters and the seed of each attempt at a draw.
         making_at_once: Slow entries made at the same time; quick ones may be one more.
         deadline_s: Seconds that making one entry may take.
         checked: Whether faulty entries are rejected; see `library.make_entry`.

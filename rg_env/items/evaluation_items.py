@@ -28,8 +28,8 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-LOOK_AGAIN_S = 0.05
-"""How soon the background looks again whether a run waits for an item."""
+CHECK_AGAIN_S = 0.05
+"""How soon the background checks again whether a run waits for an item."""
 
 
 def evaluated_choices(
@@ -82,9 +82,8 @@ async def _made_or_reason(
         except PoolClosed:
             raise
         except PoolError as error:
-            reason = str(error)
             if not (isinstance(error, JobFailed) and is_unusable(error)):
-                break
+                return str(error)
             reason = error.message
         else:
             handle = TaskHandle(
@@ -106,8 +105,6 @@ class EvaluationItems:
     """The evaluation items of a run, made while all chosen tasks are checked.
 
     Args:
-        pool: Where items are made and scored.
-        settings: The settings.
         specs: Task to what is made of it, at least one spec each.
         evaluated: The tasks that are evaluated; the others are only checked.
         items: Told of the tasks that are left out and of the evaluation's questions.
@@ -179,7 +176,7 @@ class EvaluationItems:
     async def _check_all(self) -> None:
         for task in self._specs:
             while self._items.is_awaited and not self._is_awaited.is_set():  # noqa: ASYNC110
-                await asyncio.sleep(LOOK_AGAIN_S)
+                await asyncio.sleep(CHECK_AGAIN_S)
             if self._is_awaited.is_set():
                 break
             async with self._items.maker.places:

@@ -105,15 +105,13 @@ def _failed(answer: str, error: PoolError) -> Score:
     raise ScoringUnavailable(f"no score from the worker pool: {error}") from error
 
 
+@dataclasses.dataclass(frozen=True)
 class GroupScorer:
     """Scores groups of answers in a worker pool."""
 
-    def __init__(
-        self, pool: WorkerPool, deadline_s: float, rules: ScoringRules
-    ) -> None:
-        self._pool = pool
-        self._deadline_s = deadline_s
-        self._rules = rules
+    pool: WorkerPool
+    deadline_s: float
+    rules: ScoringRules
 
     def score_blocking(
         self, dataset: Any, entry: Mapping[str, Any], answer: str
@@ -123,7 +121,7 @@ class GroupScorer:
             return self._score_here(dataset, entry, answer)
         call, limits = self._job(dataset, entry, [answer])
         try:
-            scores: list[Score] = self._pool.call(*call, **limits)
+            scores: list[Score] = self.pool.call(*call, **limits)
         except PoolError as error:
             return _failed(answer, error)
         return scores[0]
@@ -139,7 +137,7 @@ class GroupScorer:
         if _is_foreign(dataset):
             return [self._score_here(dataset, entry, answer) for answer in answers]
         # Megabytes would cost more to send than to refuse.
-        limit = self._rules.longest_answer(entry.get("answer"))
+        limit = self.rules.longest_answer(entry.get("answer"))
         by_answer = {a: Score(0.0, "rejected", a) for a in answers if len(a) > limit}
         sent = [a for a in dict.fromkeys(answers) if a not in by_answer]
         if sent:
@@ -151,7 +149,7 @@ class GroupScorer:
         """Score with an object that is none of the library's."""
         return better_score(
             answer,
-            self._rules.normalizer("", entry),
+            self.rules.normalizer("", entry),
             lambda form: score_answer(form, entry, dataset.score_answer),
         )
 
@@ -159,7 +157,7 @@ class GroupScorer:
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the call of a worker: the job with its arguments, and its limits."""
-        how = (entry, answers, self._rules)
+        how = (entry, answers, self.rules)
         call: tuple[Any, ...]
         if isinstance(dataset, TaskHandle):
             task, params = dataset.task, dict(dataset.params)
@@ -171,14 +169,14 @@ class GroupScorer:
             call = (worker_jobs.score_answers_by_config, *where, *how)
             may_evaluate = True  # nobody knows of a config which task it is of
         trust = scores_of(answers, brief=may_evaluate)
-        return call, {"deadline_s": self._deadline_s, "trust": trust}
+        return call, {"deadline_s": self.deadline_s, "trust": trust}
 
     async def _score_distinct(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
     ) -> list[Score]:
         call, limits = self._job(dataset, entry, answers)
         try:
-            scores: list[Score] = await self._pool.run(*call, **limits)
+            scores: list[Score] = await self.pool.run(*call, **limits)
         except (DeadlineExceeded, WorkerDied) as error:
             if len(answers) == 1:
                 return [_failed(answers[0], error)]

@@ -39,8 +39,8 @@ def fix_of(task: str) -> ScorerFix | None:
     return base_fix(task) if library.has_base_scorer(task) else rules_of(task).fix
 
 
-def _is_still_overpaid(task: str, fix: ScorerFix) -> bool:
-    """Say whether the installed scorer still gives points for the fix's proof."""
+def _is_still_needed(task: str, fix: ScorerFix) -> bool:
+    """Say whether the installed scorer still scores the fix's proof."""
     score = library.scoring_dataset(task, {}).score_answer
 
     def points(entry: dict[str, Any]) -> float:
@@ -62,7 +62,7 @@ def standing(task: str) -> Standing | None:
         return None
     if library.scorer_digest(task) == fix.scorer_sha256:
         return "same scorer"
-    return "checked again" if _is_still_overpaid(task, fix) else "not needed any more"
+    return "checked again" if _is_still_needed(task, fix) else "not needed any more"
 
 
 def corrected(task: str, library_score: ScoreFunction) -> ScoreFunction:

@@ -83,9 +83,7 @@ async def read_scales(
         logger.warning(
             "the curricula of %d tasks are not those of reasoning-gym %s; these keep"
             " the library's default parameters: %s",
-            len(changed),
-            table.library_version,
-            ", ".join(changed),
+            *(len(changed), table.library_version, ", ".join(changed)),
         )
     return scales, reasons
 
@@ -118,9 +116,7 @@ async def prepare_difficulty(
     if unscaled and (mode is not None or task_levels):
         logger.info(
             "%d of %d tasks have no difficulty scale and keep their parameters: %s",
-            len(unscaled),
-            len(tasks),
-            ", ".join(sorted(unscaled)),
+            *(len(unscaled), len(tasks), ", ".join(sorted(unscaled))),
         )
     return Difficulty(usable, rules, curriculum)
 
@@ -146,9 +142,7 @@ async def prepare_baselines(
         logger.warning(
             "reward_baseline: of %d tasks as the installed reasoning-gym has them no"
             " baseline was measured (the table is of %s), and theirs is 0: %s",
-            len(unknown),
-            found.library_version,
-            ", ".join(unknown),
+            *(len(unknown), found.library_version, ", ".join(unknown)),
         )
     if own:
         logger.warning(

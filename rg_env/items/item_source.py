@@ -65,10 +65,7 @@ class MadeItem:
 
 @dataclasses.dataclass(eq=False)
 class _Outstanding:
-    """An item that was drawn and not yet handed out, with its entry to come.
-
-    Others may overtake one that is late.
-    """
+    """An item that was drawn and not yet handed out, with its entry to come."""
 
     spec: ItemSpec
     making: asyncio.Future[dict[str, Any]]
@@ -80,12 +77,8 @@ class ItemSource:
     """The items of one instance.
 
     Args:
-        stream: What the items are; owned by the source from here on.
         maker: Makes the entries of the stream; told of the tasks that are left out.
         lookahead: Entries being made ahead, at least 1.
-        scoring_deadline_s: For the handles, as are the next two.
-        rules: How answers are scored.
-        baselines: What guessing scores at the items.
 
     Attributes:
         failures: Number of draws that gave no entry, by task.
@@ -156,12 +149,10 @@ class ItemSource:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs to continue with the next item."""
+        specs = (item.spec for item in self._ahead)
         return {
             "drawn": self._stream.position,
-            "outstanding": [
-                [item.spec.position, item.spec.choice, item.spec.level]
-                for item in self._ahead
-            ],
+            "outstanding": [[s.position, s.choice, s.level] for s in specs],
             "asked": self._filter.recent.state_dict(),
         }
 
@@ -312,10 +303,7 @@ class ItemSource:
         if self.failures[spec.task] == 1:
             logger.warning(
                 "no item for task %s (index %d, level %s): %s",
-                spec.task,
-                spec.index,
-                spec.level,
-                error,
+                *(spec.task, spec.index, spec.level, error),
             )
 
     def _count_unused(self, task: str, said: str) -> None:
@@ -326,7 +314,7 @@ class ItemSource:
         fault = said.removeprefix(f"{task}: ")
         self.unused[task, fault] += 1
         number = self.unused[task, fault]
-        if set(str(number)[1:]) <= {"0"} and str(number).startswith("1"):
+        if str(number).rstrip("0") == "1":
             items = "1 item was" if number == 1 else f"{number} items were"
             logger.info("%s: %s not sampled: %s", task, items, fault)
 

@@ -40,10 +40,10 @@ Entry = Mapping[str, Any]
 
 def _is_same(control: str, gold: str | None) -> bool:
     """Say whether a constant is the gold answer, as text or as a number."""
-    if gold is None or control == gold:
-        return gold is not None
+    if gold is None:
+        return False
     try:
-        return float(control) == float(gold)
+        return control == gold or float(control) == float(gold)
     except ValueError:
         return False
 
@@ -59,14 +59,8 @@ async def make_items(
 ) -> list[tuple[float, dict[str, Any]]]:
     """Make up to `count` items with their milliseconds; faulty ones are passed over.
 
-    Args:
-        pool: Where they are made.
-        task: The registered task.
-        params: Dataset parameters that differ from the library's defaults.
-        stream: Names the seeds.
-        count: Items to make, at least 1.
-        checked: Whether faulty entries are rejected; see `library.make_entry`.
-        enough_ms: Time after which no further item is made.
+    `stream` names the seeds, `checked` is that of `library.make_entry`, and after
+    `enough_ms` no further item is made.
 
     Raises:
         PoolError: An item cannot be made, or none of those made can be used.
@@ -145,6 +139,7 @@ class TaskFindings:
         return not self.faults
 
 
+@dataclasses.dataclass(frozen=True)
 class TaskCheck:
     """The whole check of one task.
 
@@ -152,13 +147,10 @@ class TaskCheck:
     `fixes` says whether the corrections of the library's scorers are on.
     """
 
-    def __init__(
-        self, pool: WorkerPool, other: WorkerPool, *, fixes: bool, num_items: int
-    ) -> None:
-        self._pool = pool
-        self._other = other
-        self._fixes = fixes
-        self._num_items = num_items
+    pool: WorkerPool
+    other: WorkerPool
+    fixes: bool
+    num_items: int
 
     async def run(self, task: str, category: str) -> TaskFindings:
         """Check a task; what cannot even be tried is a finding as well."""
@@ -167,24 +159,18 @@ class TaskCheck:
         make_ms: list[float] = []
         score_ms: list[float] = []
         try:
-            how: tuple[Any, ...] = (task, {}, "doctor", self._num_items, self._fixes)
-            made = await make_items(self._pool, *how)
+            how: tuple[Any, ...] = (task, {}, "doctor", self.num_items, self.fixes)
+            made = await make_items(self.pool, *how)
             make_ms = [took_ms for took_ms, _ in made]
             entries = [entry for _, entry in made]
-            again = [entry for _, entry in await make_items(self._other, *how)]
+            again = [entry for _, entry in await make_items(self.other, *how)]
             faults += self._repeat_faults(entries, again)
             faults += await self._gold_faults(task, entries, score_ms, notes)
             faults += await self._control_faults(task, entries)
         except PoolError as error:
             faults.append(f"{type(error).__name__}: {error}"[:200])
-        return TaskFindings(
-            task=task,
-            category=category,
-            faults=faults,
-            notes=notes,
-            make_ms=statistics.median(make_ms) if make_ms else None,
-            score_ms=statistics.median(score_ms) if score_ms else None,
-        )
+        times = (statistics.median(ms) if ms else None for ms in (make_ms, score_ms))
+        return TaskFindings(task, category, faults, notes, *times)
 
     @staticmethod
     def _repeat_faults(entries: Sequence[Entry], again: Sequence[Entry]) -> list[str]:
@@ -208,8 +194,8 @@ class TaskCheck:
             if gold is None:
                 notes.append("no gold answer to check the scorer with")
                 break
-            time_ms, here = await _scores(self._pool, task, entry, [gold], self._fixes)
-            _, there = await _scores(self._other, task, entry, [gold], self._fixes)
+            time_ms, here = await _scores(self.pool, task, entry, [gold], self.fixes)
+            _, there = await _scores(self.other, task, entry, [gold], self.fixes)
             times_ms.append(time_ms)
             values = [here[0].value, there[0].value]
             if values != [1.0, 1.0]:
@@ -220,7 +206,7 @@ class TaskCheck:
         """Return the constants that score although they are not the answer."""
         scored: dict[str, list[float]] = {control: [] for control in CONTROLS}
         for entry in entries:
-            _, scores = await _scores(self._pool, task, entry, CONTROLS, self._fixes)
+            _, scores = await _scores(self.pool, task, entry, CONTROLS, self.fixes)
             for control, score in zip(CONTROLS, scores, strict=True):
                 if not _is_same(control, solution(task, entry)):
                     scored[control].append(score.value)
@@ -232,10 +218,7 @@ class TaskCheck:
 
 
 async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> float:
-    """Return the median time to make an item; raises as `make_items`.
-
-    The first one is left out if there are more: it has the dataset to build.
-    """
+    """Return the median time to make an item; the first has the dataset to build."""
     made = await make_items(
         pool, task, params, "tasks", MEASURED_ITEMS, enough_ms=MEASURED_MS
     )
@@ -245,16 +228,12 @@ async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> fl
 
 def steps_to_measure(scales: Mapping[str, Scale | None]) -> list[tuple[str, int]]:
     """Return (task, number) of every step of one task, of both ends of several."""
-    numbers = {
-        task: range(1 if scale is None else len(scale.steps))
-        for task, scale in scales.items()
-    }
-    return [
-        (task, number)
-        for task, steps in numbers.items()
-        for number in steps
-        if len(scales) == 1 or number in (steps[0], steps[-1])
-    ]
+    found = []
+    for task, scale in scales.items():
+        last = 0 if scale is None else len(scale.steps) - 1
+        numbers = range(last + 1) if len(scales) == 1 else sorted({0, last})
+        found += [(task, number) for number in numbers]
+    return found
 
 
 async def measured(
@@ -264,14 +243,7 @@ async def measured(
     steps: Iterable[tuple[str, int]],
     advance: Callable[[str], object] = lambda task: None,
 ) -> dict[str, dict[int, float | str]]:
-    """Measure steps of tasks, as `steps_to_measure` returns them.
-
-    Args:
-        pool: Where the items are made.
-        places: How many are made at once.
-        scales: Task to its scale, None where it has none.
-        steps: What is measured.
-        advance: Told of the task of each step that was measured.
+    """Measure steps, as `steps_to_measure` returns them, so many at once as `places`.
 
     Returns:
         Task to the number of a step to its milliseconds, or to why it has none.

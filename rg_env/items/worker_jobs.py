@@ -49,9 +49,9 @@ def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
     return 1000 * (time.perf_counter() - began), result
 
 
-def describe_library() -> library.LibraryDescription:
-    """Read the registry; see `library.describe`."""
-    return library.describe()
+describe_library = library.describe
+make_entry = library.make_entry
+dataset_entry = library.dataset_entry
 
 
 def check_params(params_by_task: Sequence[tuple[str, Mapping[str, Any]]]) -> str | None:
@@ -64,22 +64,10 @@ def check_params(params_by_task: Sequence[tuple[str, Mapping[str, Any]]]) -> str
     return None
 
 
-def make_entry(
-    task: str, params: Mapping[str, Any], seed: int, *how: Any
-) -> dict[str, Any]:
-    """Make one entry; see `library.make_entry`."""
-    return library.make_entry(task, params, seed, *how)
-
-
 def dataset_questions(task: str, config: str) -> list[str | None]:
     """Return the questions of a whole dataset; see `library.dataset_entries`."""
     entries = library.dataset_entries(task, config)
     return [None if entry is None else entry["question"] for entry in entries]
-
-
-def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
-    """Return one entry of a dataset; see `library.dataset_entry`."""
-    return library.dataset_entry(task, config, index)
 
 
 def _score_all(
@@ -89,10 +77,7 @@ def _score_all(
     answers: Sequence[str],
     rules: ScoringRules,
 ) -> list[ScoreRow]:
-    """Score the forms of answers that the guard admits; the others are rejected.
-
-    Answers that are the same text are looked at once.
-    """
+    """Score the forms of answers that the guard admits; equal texts are scored once."""
     scorer = dataset.score_answer
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
@@ -106,9 +91,9 @@ def _score_all(
             return Score(0.0, "rejected", form)
         return score_answer(form, entry, scorer)
 
-    plain = rules.normalizer(source, entry)
+    normalized = rules.normalizer(source, entry)
     rows = {
-        answer: as_row(better_score(answer, plain, score))
+        answer: as_row(better_score(answer, normalized, score))
         for answer in dict.fromkeys(answers)
     }
     return [rows[answer] for answer in answers]
@@ -145,10 +130,8 @@ def score_answers_by_config(
 
 def describe_fixes() -> dict[str, installed_fixes.Standing]:
     """Return how the fix of each task that has one stands to the installed scorer."""
-    standings = {
-        task: installed_fixes.standing(task) for task in library.describe().tasks
-    }
-    return {task: found for task, found in standings.items() if found is not None}
+    standings = ((t, installed_fixes.standing(t)) for t in library.describe().tasks)
+    return {task: found for task, found in standings if found is not None}
 
 
 def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:

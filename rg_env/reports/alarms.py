@@ -13,21 +13,17 @@ import statistics
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from rg_env.rollouts.group_record import (
-    CORRECT_FROM_SCORE,
-    GroupRecord,
-    RolloutRecord,
-)
+from rg_env.rollouts.group_record import CORRECT_FROM_SCORE, GroupRecord, RolloutRecord
 from rg_env.rollouts.shaping import has_variance
-from rg_env.scoring.extraction import FormatFailure
+from rg_env.scoring.extraction import FORMAT_FAILURES
 
 ALL = "all tasks"
 """Stands where an alarm is not of one task."""
 
 WINDOW = 32
-"""Groups of a task that are looked back at: 256 rollouts at the default group size."""
+"""Newest groups of a task that count: 256 rollouts at the default group size."""
 
 FEWEST_GROUPS = 16
 """Fewer say nothing of a share: one bad item is a tenth of ten groups."""
@@ -95,7 +91,6 @@ NAMES = (
     *("no_variance", *RATES),
 )
 
-_FORMAT_FAILURES = frozenset(get_args(FormatFailure))
 _OF_OUTCOME = {
     "scorer_error": "scorer_errors",
     "timeout": "timeouts",
@@ -155,7 +150,7 @@ def _means_of(group: GroupRecord) -> _Means:
     return _Means(
         group.mean_score,
         statistics.median(correct) if correct else None,
-        statistics.fmean(rollout.outcome in _FORMAT_FAILURES for rollout in rollouts),
+        statistics.fmean(rollout.outcome in FORMAT_FAILURES for rollout in rollouts),
         group.level or 0.0,
     )
 
@@ -200,11 +195,7 @@ def _flags(group: GroupRecord, means: Sequence[float | None]) -> Flags:
 
 
 class Alarms:
-    """Watches the groups of one run.
-
-    Attributes:
-        counts: How often each alarm rang, by name; all names are there.
-    """
+    """Watches the groups of one run; `counts` has how often each alarm rang."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
@@ -218,12 +209,7 @@ class Alarms:
     def take(
         self, group: GroupRecord, logprob_means: Sequence[float | None] = ()
     ) -> list[str]:
-        """Look at a scored group.
-
-        Args:
-            group: The group.
-            logprob_means: Of each rollout the mean over its completion, shape (G,), or
-                nothing where a server gives none.
+        """Take in a scored group, with the mean log-probability of each completion.
 
         Returns:
             Lines for the log: the first, second, fourth ... time that each alarm rings.
@@ -289,7 +275,7 @@ class Alarms:
 
     def _no_variance(self, group: GroupRecord) -> Iterator[Ring]:
         recent = self._recent[group.task]
-        rewards = [rollout.reward for rollout in group.rollouts]
+        rewards = group.rewards
         has_none = len(rewards) > 1 and not has_variance(rewards)
         recent.in_a_row = recent.in_a_row + 1 if has_none else 0
         if recent.in_a_row >= GROUPS_WITHOUT_VARIANCE:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.reports.terminal_text import on_one_line, visible
 from rg_env.scoring.score import Score
 from rg_env.tasks.library import TaskInfo
@@ -17,23 +19,6 @@ WIDTH = 80
 LABEL_WIDTH = 12
 MAX_ANSWER_SHOWN = 2_000
 
-MEANING = {
-    "right": "it solves the item",
-    "partial": "the scorer gives part of the credit for it",
-    "wrong": "the scorer gives nothing for it, or no more than its floor",
-    "empty_answer": "there is nothing in it; the scorer does not see it",
-    "scorer_error": "the library's scorer raised an error on it",
-    "timeout": "the scorer missed its deadline on it",
-    "rejected": "it must not reach the library's scorer",
-    "no_answer": "no <answer>...</answer> outside the thinking",
-    "several_answers": "more than one <answer>...</answer> outside the thinking",
-    "nested_answer": "a tag inside the answer",
-    "unclosed_answer": "an <answer> that is never closed",
-    "stray_tag": "an </answer> that closes nothing",
-    "unfinished_thinking": "the thinking never ended, and no answer outside it",
-}
-"""Outcome to what it says of an answer."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Place:
@@ -41,7 +26,6 @@ class Place:
 
     Attributes:
         level: In [0, 1].
-        scale: The task's scale.
         step: The step that made the item, one of the scale's.
         mix: In [0, 1): what decided between the two steps beside the level.
     """
@@ -62,12 +46,10 @@ class ItemSheet:
     """An item and how it came about.
 
     Attributes:
-        task: Its task.
         library_version: Of reasoning-gym.
         seed: The library's seed of the entry.
         params: The parameters that differ from the library's defaults.
         place: Where it lies on the scale; None for the library's defaults.
-        entry: The library's entry.
         solution: An answer that scores 1.0, None where the entry holds none.
         messages: The prompt, system and user message.
     """
@@ -84,13 +66,13 @@ class ItemSheet:
 
 @dataclasses.dataclass(frozen=True)
 class AnswerSheet:
-    """An answer to an item and what it is worth.
+    """An answer to an item and its score.
 
     Attributes:
         source: Where the text came from, e.g. "standard input".
         is_completion: Whether the text was read as a whole completion.
         score: The score of what was extracted, or of the text as it stands.
-        reason: Why it was refused; None where it was not.
+        reason: Why it was rejected; None where it was not.
     """
 
     source: str
@@ -100,12 +82,11 @@ class AnswerSheet:
 
 
 def _labelled(label: str, text: str) -> list[str]:
-    indent = " " * LABEL_WIDTH
     return textwrap.wrap(
         text,
         WIDTH,
         initial_indent=label.ljust(LABEL_WIDTH),
-        subsequent_indent=indent,
+        subsequent_indent=" " * LABEL_WIDTH,
         break_on_hyphens=False,
     )
 
@@ -144,16 +125,16 @@ def _parameter_lines(sheet: ItemSheet) -> list[str]:
     width = max(map(len, sheet.params))
     lines = []
     for name, default in sheet.task.parameters.items():
-        if name not in sheet.params:
-            continue
-        value = sheet.params[name]
-        text = f"{name.ljust(width)} = {value!r}   (default {default})"
-        lines.append(on_one_line(text, WIDTH - LABEL_WIDTH))
+        if name in sheet.params:
+            text = f"{name.ljust(width)} = {sheet.params[name]!r}   (default {default})"
+            lines.append(on_one_line(text, WIDTH - LABEL_WIDTH))
     if len(sheet.params) < len(sheet.task.parameters):
         lines.append("all others as the library has them")
-    labels = ["parameters", *[""] * (len(lines) - 1)]
-    pairs = zip(labels, lines, strict=True)
-    return [label.ljust(LABEL_WIDTH) + line for label, line in pairs]
+    labels = itertools.chain(["parameters"], itertools.repeat(""))
+    return [
+        label.ljust(LABEL_WIDTH) + line
+        for label, line in zip(labels, lines, strict=False)
+    ]
 
 
 def _gold_lines(sheet: ItemSheet) -> list[str]:
@@ -168,22 +149,16 @@ def _gold_lines(sheet: ItemSheet) -> list[str]:
 
 
 def item_lines(sheet: ItemSheet, *, with_prompt: bool) -> list[str]:
-    """Return the lines of an item.
-
-    Args:
-        sheet: The item.
-        with_prompt: Whether the whole messages stand where the question does.
+    """Return the lines of an item, with the whole messages or the question alone.
 
     Returns:
         Lines of at most 80 columns, but for those of the question, the answer and the
         messages, which are as they are; a line may hold line breaks.
     """
     task = sheet.task
+    name = f"{task.name} ({task.category}), reasoning-gym {sheet.library_version}"
     lines = [
-        *_labelled(
-            "task",
-            f"{task.name} ({task.category}), reasoning-gym {sheet.library_version}",
-        ),
+        *_labelled("task", name),
         *_level_lines(sheet),
         *_parameter_lines(sheet),
         *_labelled("seed", f"{sheet.seed}, the library's own"),
@@ -192,10 +167,8 @@ def item_lines(sheet: ItemSheet, *, with_prompt: bool) -> list[str]:
         for message in sheet.messages:
             lines += [_heading(message["role"]), visible(message["content"])]
     else:
-        lines += _labelled(
-            "prompt",
-            "this project's system prompt (--prompt prints it), then the question",
-        )
+        prompt = "this project's system prompt (--prompt prints it), then the question"
+        lines += _labelled("prompt", prompt)
         lines += [_heading("question"), visible(sheet.entry["question"])]
     return [*lines, *_gold_lines(sheet)]
 
@@ -215,7 +188,7 @@ def answer_lines(answer: AnswerSheet) -> list[str]:
             shown += f"\n... ({len(score.answer)} characters in all)"
         joint = "\n" if "\n" in shown else ""
         lines.append("answer".ljust(LABEL_WIDTH) + joint + shown)
-    meaning = MEANING[score.outcome]
+    meaning = OUTCOMES[score.outcome]
     if answer.reason is not None:
         meaning += f": {answer.reason}"
     formats = "" if score.formats is None else f" ({score.formats})"
@@ -250,7 +223,7 @@ def _answer_json(answer: AnswerSheet | None) -> dict[str, Any] | None:
         "tagged": score.formats.tagged if score.formats else None,
         "normalized": score.normalized,
         "outcome": score.outcome,
-        "meaning": MEANING[score.outcome],
+        "meaning": OUTCOMES[score.outcome],
         "reason": answer.reason,
     }
 

@@ -6,37 +6,27 @@ import dataclasses
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 from rg_env.reports.alarms import Alarms
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
 from rg_env.rollouts.shaping import has_variance
-from rg_env.scoring.extraction import FormatFailure
+from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.tasks.feedback import Feedback
 
 TROUBLE = frozenset({"rejected", "timeout", "scorer_error"})
 """Outcomes that say something of the scorer as well as of the answer."""
 
-FORMAT_FAILURES = frozenset(get_args(FormatFailure))
-"""Outcomes of completions that do not hold exactly one tagged answer."""
-
 
 def _in_words(numbers: Mapping[str, float], unit: str) -> str:
-    """Return names with their numbers, the largest first."""
     ordered = sorted(numbers.items(), key=lambda item: -item[1])
     return ", ".join(unit.format(name, number) for name, number in ordered)
 
 
 @dataclasses.dataclass
 class TaskTally:
-    """Sums over the rollouts of one task.
-
-    Attributes:
-        groups: Groups scored.
-        rollouts: Rollouts scored.
-        score_sum: Sum of their scores.
-    """
+    """Groups and rollouts of one task that were scored, and the sum of the scores."""
 
     groups: int = 0
     rollouts: int = 0
@@ -51,14 +41,10 @@ class TaskTally:
 class Metrics:
     """Counters of one run.
 
-    Args:
-        ledger: What became of its rollouts.
-
     Attributes:
-        ledger: As given.
+        ledger: The outcomes of its rollouts.
         outcomes: Number of rollouts by outcome.
         task_outcomes: The same by (task, outcome).
-        tasks: Sums by task.
         events: Other things worth counting (retries, prompts too long), by name.
         alarms: What looks wrong in the scores.
         correct_since_log: 1.0 for each rollout since the last log that counts as
@@ -85,11 +71,10 @@ class Metrics:
             tally.score_sum += rollout.score
             self.outcomes[rollout.outcome] += 1
             self.task_outcomes[group.task, rollout.outcome] += 1
-        rewards = [rollout.reward for rollout in group.rollouts]
         self.correct_since_log += group.correct
         new = self._since_log
         new["train/mean_score"] += group.scores
-        new["train/groups_with_variance"].append(has_variance(rewards))
+        new["train/groups_with_variance"].append(has_variance(group.rewards))
         if group.level is not None:
             new["train/level"].append(group.level)
         for rollout in group.rollouts:
@@ -147,7 +132,7 @@ class Metrics:
         return scalars
 
     def group_line(self, group: GroupRecord) -> str:
-        """Return one line for the log: what the newest group was asked and scored."""
+        """Return one line for the log: task, level and scores of the newest group."""
         at_level = "" if group.level is None else f" at level {group.level:.2f}"
         outcomes = Counter(rollout.outcome for rollout in group.rollouts)
         return (
@@ -176,18 +161,11 @@ class Metrics:
 def run_numbers(
     metrics: Metrics, feedback: Feedback, events: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return name and value of each number.
-
-    Args:
-        metrics: Counts of the rollouts; its events take up the others.
-        feedback: Levels and weights.
-        events: What others have counted since the run began.
-    """
+    """Return name and value of each number; the metrics take up the events."""
     for name, count in events.items():
         metrics.events[name] = count
     numbers: dict[str, Any] = metrics.wandb_scalars()
-    numbers.update({f"alarms/{name}": n for name, n in metrics.alarms.counts.items()})
+    numbers |= {f"alarms/{name}": n for name, n in metrics.alarms.counts.items()}
     if feedback.moves_something:
-        stats = feedback.stats()
-        numbers.update({f"curriculum/{name}": n for name, n in stats.items()})
+        numbers |= {f"curriculum/{name}": n for name, n in feedback.stats().items()}
     return numbers

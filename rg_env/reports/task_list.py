@@ -42,7 +42,6 @@ class TaskFacts:
     """What is known of one task.
 
     Attributes:
-        info: What the library says of it.
         scale: Its scale of difficulty, None where it has none.
         no_scale_reason: Why it has none, "" where it has one.
         measured: Number of a step, from 0, to the time to make an item in
@@ -69,12 +68,10 @@ class TaskFacts:
 
 def _ranges(numbers: Sequence[int]) -> str:
     """Return ascending numbers as text, neighbours joined: 0-2,4."""
-    runs = itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
     parts = []
-    for _, run in runs:
-        members = [number for _, number in run]
-        first, last = members[0], members[-1]
-        parts.append(f"{first}-{last}" if last > first else str(first))
+    for _, run in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        first, *others = (number for _, number in run)
+        parts.append(f"{first}-{others[-1]}" if others else str(first))
     return ",".join(parts)
 
 
@@ -87,23 +84,18 @@ def _cost(cost: float | str | None) -> str:
     return f"{cost:.{digits}f}"
 
 
-def _place(scale: Scale) -> str:
-    return "off" if scale.default_level is None else f"{scale.default_level:.2f}"
-
-
 def _row(facts: TaskFacts) -> list[str]:
     name, scale = f"  {facts.info.name}", facts.scale
     if scale is None:
         return [name, "none ", "", "", "", _cost(facts.cost_ms(0)), ""]
-    last = len(scale.steps) - 1
     return [
         name,
         f"{len(scale.steps)}{'*' if scale.is_dead else ' '}",
         _ranges(sorted(level for step in scale.steps for level in step.levels)),
         _ranges([skip.level for skip in scale.skipped]),
-        _place(scale),
+        "off" if scale.default_level is None else f"{scale.default_level:.2f}",
         _cost(facts.cost_ms(0)),
-        _cost(facts.cost_ms(last)),
+        _cost(facts.cost_ms(len(scale.steps) - 1)),
     ]
 
 
@@ -155,17 +147,9 @@ def numbers(tasks: Sequence[TaskFacts]) -> dict[str, int]:
 
 
 def legend(tasks: Sequence[TaskFacts], cost_from: str) -> list[str]:
-    """Return what stands under the table, the summary last.
-
-    Args:
-        tasks: Those of the table.
-        cost_from: Where the costs are from.
-    """
+    """Return what stands under the table; `cost_from` says where costs are from."""
     scales = [facts.scale for facts in tasks if facts.scale is not None]
-    lines = [
-        *COLUMNS,
-        f"         {cost_from}",
-    ]
+    lines = [*COLUMNS, f"         {cost_from}"]
     if any(facts.scale is None and facts.measured for facts in tasks):
         lines.append("Without a scale it is the time at the library's defaults.")
     dead = [scale.task for scale in scales if scale.is_dead]
@@ -179,15 +163,13 @@ def legend(tasks: Sequence[TaskFacts], cost_from: str) -> list[str]:
     lacking = [facts.info.name for facts in tasks if facts.scale is None]
     if lacking:
         lines.append(f"Without a scale: {', '.join(lacking)}.")
-    lines.append(
-        "`tasks NAME` shows every step of one task, and why levels are skipped."
-    )
     found = numbers(tasks)
-    lines.append(
+    total = (
         f"{found['tasks']} tasks, {found['with_scale']} with a scale: {found['steps']}"
         f" steps of {found['levels']} levels, skipped: {found['skipped_levels']}."
     )
-    return lines
+    steps = "`tasks NAME` shows every step of one task, and why levels are skipped."
+    return [*lines, steps, total]
 
 
 def _value_list(info: TaskInfo, params: Mapping[str, Any]) -> str:
@@ -234,21 +216,8 @@ def _skipped_texts(scale: Scale) -> list[str]:
     ]
 
 
-def _parameter_lines(info: TaskInfo) -> list[str]:
-    return [
-        on_one_line(f"  {name} = {default}", WIDTH)
-        for name, default in info.parameters.items()
-    ]
-
-
 def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableType]:
-    """Return everything about one task, to be printed one below the other.
-
-    Args:
-        facts: What is known of it.
-        version: Of the library.
-        cost_from: Where the costs are from.
-    """
+    """Return everything about one task, to be printed one below the other."""
     info, scale = facts.info, facts.scale
     rows = [
         ("task", f"{info.name} ({info.category})"),
@@ -270,8 +239,9 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
         steps = _steps_table(facts, scale)
         parts += ["", steps, Text(f"ms: median time to make an item, {cost_from}")]
     title = f"dataset parameters and their defaults in reasoning-gym {version}"
-    lines = _parameter_lines(info) or ["  (none)"]
-    return [*parts, "", Text(title), *map(Text, lines)]
+    lines = [f"  {name} = {default}" for name, default in info.parameters.items()]
+    shown = [Text(on_one_line(line, WIDTH)) for line in lines or ["  (none)"]]
+    return [*parts, "", Text(title), *shown]
 
 
 def _measured_json(cost: float | str | None) -> dict[str, Any]:

@@ -24,11 +24,6 @@ def visible(text: str) -> str:
 
 
 def on_one_line(text: str, width: int) -> str:
-    r"""Return the text on one line of at most `width` columns, `\n` for a break.
-
-    Args:
-        text: Any text.
-        width: At least 4; what is longer is cut and ends with three dots.
-    """
+    r"""Return the text on one line of at most `width` columns, `\n` for a break."""
     line = visible(text).replace("\n", "\\n").replace("\t", "\\t")
     return line if len(line) <= width else line[: width - 3] + "..."

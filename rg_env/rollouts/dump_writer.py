@@ -52,7 +52,6 @@ class DumpWriter:
     """Writes the groups of one kind into numbered files.
 
     Args:
-        folder: Where the files go; made when the first group comes.
         stem: What the file names begin with.
         run_uuid: Names the process, so that several can share a folder.
         groups_per_file: Groups in a complete file, at least 1.
@@ -77,14 +76,14 @@ class DumpWriter:
         self.run_uuid = run_uuid
         self._stem = stem
         self._groups_per_file = groups_per_file
+        self._most_kept = groups_per_file + MAX_WAITING_GROUPS
         self._breathe = breathe
         self._place = _Place(0, 0)
         self._file: LineFile | None = None
-        self._num_on_disk = 0  # of those in the buffer
-        self._num_forgotten = 0  # in the file, and no longer in the buffer
+        self._written = 0  # groups of the file that are on disk
         self._waiting_bytes = 0
         self._disk_refuses = False
-        self._lost_said = 0
+        self._lost_told = 0
         self.buffer: list[dict[str, Any]] = []
         self.groups_lost = 0
 
@@ -101,12 +100,17 @@ class DumpWriter:
     @property
     def groups_waiting(self) -> int:
         """Groups in memory that are not on disk yet."""
-        return len(self.buffer) - self._num_on_disk
+        return len(self.buffer) - self._kept
+
+    @property
+    def _kept(self) -> int:
+        """Groups on disk that are in the buffer; the oldest of a file may be gone."""
+        return min(self._written, self._most_kept)
 
     @property
     def _in_file(self) -> int:
-        """Groups of the file being written, those that wait included."""
-        return self._num_forgotten + len(self.buffer)
+        """Groups of the file, those that wait included."""
+        return self._written + self.groups_waiting
 
     @property
     def _is_full(self) -> bool:
@@ -128,36 +132,34 @@ class DumpWriter:
         if self.groups_waiting:
             self._keep_waiting()
         elif self._is_full:
-            if self.finish() is None:  # all is on disk: the memory stays bounded
-                kept = self._groups_per_file + MAX_WAITING_GROUPS
-                overdue = max(0, len(self.buffer) - kept)
-                del self.buffer[:overdue]
-                self._num_on_disk -= overdue
-                self._num_forgotten += overdue
+            self.finish()
         elif self._in_file and self._in_file % PROGRESS_EVERY_GROUPS == 0:
             of = (self._in_file, self._groups_per_file)
             logger.info("%s: %d of %d groups", self._path.name, *of)
 
     def _keep_waiting(self) -> None:
         """Leave the newest group in memory, if there is room."""
-        line = self._line_of(self.buffer[-1])
-        waiting_bytes = self._waiting_bytes + len(line or b"")
-        if (
-            line is not None
-            and self.groups_waiting <= MAX_WAITING_GROUPS
-            and waiting_bytes <= MAX_WAITING_BYTES
-        ):
-            self._waiting_bytes = waiting_bytes
+        line = self._line_of(-1)
+        if line is None:
+            return
+        room = MAX_WAITING_BYTES - self._waiting_bytes
+        if self.groups_waiting > MAX_WAITING_GROUPS or len(line) > room:
+            self._lose(-1)
         else:
-            self.buffer.pop()
-            self.groups_lost += 1
+            self._waiting_bytes += len(line)
 
-    def _line_of(self, group: dict[str, Any]) -> bytes | None:
+    def _line_of(self, place: int) -> bytes | None:
+        """Encode a group of the buffer; one that JSON cannot hold is lost."""
         try:
-            return encode_line(group, self._breathe)
+            return encode_line(self.buffer[place], self._breathe)
         except (TypeError, ValueError, RecursionError) as error:
             logger.error("%s: a group cannot be dumped: %s", self._path.name, error)
+            self._lose(place)
             return None
+
+    def _lose(self, place: int) -> None:
+        del self.buffer[place]
+        self.groups_lost += 1
 
     def finish(self) -> Path | None:
         """Complete the file being written and begin the next.
@@ -185,7 +187,7 @@ class DumpWriter:
             before = self._place.groups_before + in_file
             self._place = _Place(self.batch_num + 1, before)
             self.buffer.clear()
-            self._num_on_disk = self._num_forgotten = 0
+            self._written = 0
             self._say_accepted()
         return complete
 
@@ -194,14 +196,14 @@ class DumpWriter:
         self.finish()
         if self.groups_waiting:
             self.groups_lost += self.groups_waiting
-            del self.buffer[self._num_on_disk :]
+            del self.buffer[self._kept :]
             self.finish()
         if self._file is not None:
             self._file.close()
             self._file = None
-        if self.groups_lost > self._lost_said:
+        if self.groups_lost > self._lost_told:
             logger.error("%s: %d groups were lost", self.folder, self.groups_lost)
-            self._lost_said = self.groups_lost
+            self._lost_told = self.groups_lost
 
     # -- the disk ----------------------------------------------------------------------
 
@@ -210,13 +212,12 @@ class DumpWriter:
         try:
             file = self._current_file()
             while self.groups_waiting:
-                line = self._line_of(self.buffer[self._num_on_disk])
-                if line is None:
-                    del self.buffer[self._num_on_disk]
-                    self.groups_lost += 1
-                    continue
-                file.append(line)
-                self._num_on_disk += 1
+                line = self._line_of(self._kept)
+                if line is not None:
+                    file.append(line)
+                    self._written += 1
+                    if self._written > self._most_kept:  # it cannot be completed
+                        del self.buffer[0]
         except OSError as error:
             self._say_refused(error)
             return
@@ -230,10 +231,9 @@ class DumpWriter:
             # Somebody removed it; the buffer holds what was in it.
             self._file.close()
             self._file = None
-            self.groups_lost += self._num_forgotten
-            self._num_on_disk = self._num_forgotten = 0
+            self.groups_lost += self._written - self._kept
+            self._written = 0
         if self._file is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
             while self._path.exists():
                 self._place = self._place._replace(batch_num=self.batch_num + 1)
             part = self._path.with_name(self._path.name + PART_SUFFIX)
@@ -250,16 +250,15 @@ class DumpWriter:
 
     def _say_accepted(self) -> None:
         if self._disk_refuses:
-            lost = (self.folder, self.groups_lost)
-            logger.warning("%s: the disk takes groups again; %d were lost", *lost)
+            now = (self.folder, self.groups_lost)
+            logger.warning("%s: the disk takes groups again; %d were lost", *now)
         self._disk_refuses = False
 
     # -- state -------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, int | str]:
         """Return the counters, and which file holds what comes after them."""
-        place = self._place
-        in_file = self._in_file
+        place, in_file = self._place, self._in_file
         return {
             "batch_num": place.batch_num,
             "groups_total": place.groups_before + in_file,

@@ -43,10 +43,9 @@ class RolloutRecord:
         conversation: Messages with role and content, the completion last.
         score: The task's score, in [0, 1].
         reward: The score after shaping, in [0, 1].
-        outcome: Why the score is what it is.
         answer: The extracted answer, None where there was none.
         normalized: The answer counts normalized, which is another text.
-        formats: Its scores "bare" and "tagged", None where the scorer was not asked.
+        formats: Its scores "bare" and "tagged", None where none was called.
     """
 
     conversation: Sequence[Mapping[str, str]]
@@ -80,8 +79,8 @@ class Provenance:
 class GroupRecord:
     """The rollouts of one item, shape (G,), with the item's provenance.
 
-    The library gives no gold answer where there are many, an item from outside has no
-    provenance, and the baseline is what guessing scores and the rewards leave out.
+    The gold answer is None where there are many, the provenance for an item from
+    outside; the baseline is what guessing scores and the rewards leave out.
     """
 
     task: str
@@ -104,6 +103,11 @@ class GroupRecord:
     def scores(self) -> list[float]:
         """The task's scores, shape (G,)."""
         return [rollout.score for rollout in self.rollouts]
+
+    @property
+    def rewards(self) -> list[float]:
+        """What the trainer got, shape (G,)."""
+        return [rollout.reward for rollout in self.rollouts]
 
     @property
     def correct(self) -> list[float]:

@@ -29,7 +29,7 @@ class LineFile:
     """An open file that whole lines are appended to.
 
     Args:
-        path: Made if it is not there; its folder must be.
+        path: Made with its folder if it is not there.
         lock: Whether to keep it locked, where the file system knows locks.
 
     Attributes:
@@ -42,13 +42,25 @@ class LineFile:
 
     def __init__(self, path: Path, *, lock: bool = False) -> None:
         self.path = path
-        self._file = _locked(path) if lock else path.open("ab", buffering=0)
+        self._lock = lock
+        self._open()
+
+    def _open(self) -> None:
+        path = self.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = _locked(path) if self._lock else path.open("ab", buffering=0)
         self.end = self._file.seek(0, os.SEEK_END)
 
     @property
     def is_in_place(self) -> bool:
         """Whether its name still leads to it: nobody removed or replaced it."""
         return _is_in_place(self._file)
+
+    def restore(self) -> None:
+        """Make it again, empty, if somebody removed it; raises as a new one."""
+        if not self.path.exists():
+            self._file.close()
+            self._open()
 
     def append(self, line: bytes) -> None:
         """Append a whole line or nothing, and cut off what an earlier refusal tore.
@@ -179,8 +191,7 @@ def count_left(folder: Path, stem: str, first: int) -> dict[int, int]:
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             match = name.fullmatch(path.name)
-            if match and int(match.group(1)) >= first:
+            if match and int(match[1]) >= first:
                 with path.open("rb") as file:
-                    lines = sum(line.endswith(b"\n") for line in file)
-                left[int(match.group(1))] += lines
+                    left[int(match[1])] += sum(line.endswith(b"\n") for line in file)
     return left

@@ -58,11 +58,8 @@ class MetricsFile:
     def write(self, line: bytes) -> None:
         """Append a line; that the disk refuses one is said once."""
         try:
-            if self._file is not None and not self._file.is_in_place:
-                self.close()
-            if self._file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = LineFile(self.path)
+            self._file = self._file or LineFile(self.path)
+            self._file.restore()
             self._file.append(line)
         except OSError as error:
             if not self._has_refused:

@@ -30,9 +30,8 @@ class RowWriter:
             holds nothing.
 
     Attributes:
-        wanted: The name that was asked for, which may have been taken.
+        wanted: The name in the settings, which may have been taken.
         settings: What is written beside a file with its first row; None for nothing.
-        rows: Rows written.
         rows_lost: Rows that the disk did not take.
         with_tokens: Whether rows have their lists of tokens.
     """
@@ -69,13 +68,9 @@ class RowWriter:
         head, tail = encode_group(first, readable), encode_group(last, quick, breathe)
         comma = b", " if first and last else b""
         try:
-            if not self.path.exists():  # somebody removed it, or the folder
-                self._file.close()
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = LineFile(self.path, lock=True)
+            self._file.restore()
             if self._file.end == 0 and self.settings is not None:
-                beside = settings_path(self.path)
-                beside.write_text(self.settings, encoding="utf-8")
+                settings_path(self.path).write_text(self.settings, encoding="utf-8")
             self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))
         except OSError:
             self.rows_lost += 1

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from rg_env.off_loop import breathe
 from rg_env.rollouts.dump_writer import DumpWriter
@@ -23,7 +23,6 @@ from rg_env.rollouts.metrics_file import MetricsFile, line_of
 
 logger = logging.getLogger(__name__)
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 AT_ONCE_S = 0.5
@@ -43,7 +42,6 @@ class Dumps:
     """The dump files of a run: good groups, failed ones, and those that were not sent.
 
     Args:
-        folder: Where the files go.
         keep_good: Whether groups with a rollout above the threshold are dumped.
         keep_failed: Whether groups in which every score is 0 are dumped.
         threshold: In [0, 1]; 1.0 means perfect.
@@ -78,10 +76,8 @@ class Dumps:
         self._numbers_given = self._numbers_taken = 0  # each by one thread
         self._numbers = MetricsFile(folder / f"{run_uuid}_metrics.jsonl")
 
-    async def _run(
-        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        future = self._thread.submit(function, *args, **kwargs)
+    async def _run(self, function: Callable[..., T], *args: Any) -> T:
+        future = self._thread.submit(function, *args)
         return await asyncio.shield(asyncio.wrap_future(future))
 
     async def recover(self) -> None:

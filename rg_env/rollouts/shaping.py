@@ -1,7 +1,7 @@
 """From the scores of a group to what the trainer gets. Pure, lists in, lists out.
 
-A group keeps its size and its order in every step: nothing is dropped for being
-short, and whether it is worth sending is a question to `has_variance`, asked once.
+A group keeps its size and its order in every step; `has_variance` says whether it is
+worth sending.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ PENALTY_FREE_SHARE = 0.75
 
 
 def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
-    """Return what scores, in [0, 1], are worth beyond what guessing scores.
+    """Return rewards (s - b) / (1 - b), not below 0, for scores and a baseline.
 
-    They are (s - b) / (1 - b), not below 0, so that a right answer stays 1 and what
-    guessing scores is nothing.
+    A right answer stays 1, and what guessing scores is nothing.
 
     Raises:
         ValueError: The baseline is outside of [0, 1).
@@ -37,8 +36,8 @@ def penalise_length(
 
     Args:
         scores: One value in [0, 1] per rollout, shape (G,).
-        lengths_tokens: Length of each, in tokens, shape (G,), same order.
-        limit_tokens: Longest allowed sequence, in tokens; positive.
+        lengths_tokens: Length of each, shape (G,).
+        limit_tokens: Longest allowed sequence; positive.
 
     Returns:
         New scores, shape (G,): unchanged up to 75 % of the limit, falling linearly to

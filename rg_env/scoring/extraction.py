@@ -21,7 +21,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 FormatFailure = Literal[
     "no_answer",
@@ -31,6 +31,7 @@ FormatFailure = Literal[
     "stray_tag",
     "unfinished_thinking",
 ]
+FORMAT_FAILURES = frozenset(get_args(FormatFailure))
 
 _TAG = re.compile(r"</?(?:think|answer)>")
 
@@ -46,10 +47,6 @@ class Extraction:
 
     answer: str | None
     failure: FormatFailure | None
-
-
-def _failed(failure: FormatFailure) -> Extraction:
-    return Extraction(None, failure)
 
 
 def _thinking_ends(text: str, thinking_open: bool) -> tuple[int, bool]:
@@ -104,25 +101,25 @@ def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
     """
     start, still_open = _thinking_ends(text, thinking_open)
     if still_open:
-        return _failed("unfinished_thinking")
+        return Extraction(None, "unfinished_thinking")
     open_at: int | None = None
     answers: list[str] = []
     for match in _answer_tags(text, start):
         tag = match.group()
         if tag == "</answer>":
             if open_at is None:
-                return _failed("stray_tag")
+                return Extraction(None, "stray_tag")
             answers.append(text[open_at : match.start()].strip())
             open_at = None
         elif open_at is not None:
-            return _failed("nested_answer")
+            return Extraction(None, "nested_answer")
         elif tag == "<answer>":
             open_at = match.end()
     if open_at is not None:
-        return _failed("unclosed_answer")
+        return Extraction(None, "unclosed_answer")
     if len(answers) > 1:
-        return _failed("several_answers")
+        return Extraction(None, "several_answers")
     if not answers:
         unfinished = text.rfind("<think>") > text.rfind("</think>")
-        return _failed("unfinished_thinking" if unfinished else "no_answer")
+        return Extraction(None, "unfinished_thinking" if unfinished else "no_answer")
     return Extraction(answers[0], None)

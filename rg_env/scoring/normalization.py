@@ -10,7 +10,7 @@ quote or a period belongs to the right answer, it is no formatting. What is left
 scored beside the answer as it was written, and the higher score counts. It is still
 one answer: nothing is chosen, computed or rounded.
 
-Every rule is one look at the text, and there are at most MAX_ROUNDS of them.
+Every rule is one pass over the text, and there are at most MAX_ROUNDS of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LAST_WORDS = re.compile(
     r"(?:[.!]\s*I hope (?:it|this|that) is correct[.!]?|\s\((?:final )?answer\))\Z"
 )
 MAX_END_CHARS = 100
-"""Of what is looked at for the tokens and words that end a completion."""
+"""Of those in which tokens and words that end a completion are sought."""
 
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
 _LATEX_WORD = re.compile(
@@ -84,10 +84,10 @@ _CLOSED = tuple(
     f"{closing}{end}" for _, closing in (*_PAIRS, ("", "}")) for end in ".\u3002"
 )
 _IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
-_SIGNS_OF_DRESS = re.compile(
+_SIGNS_OF_FORMATTING = re.compile(
     r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
     r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)|^--"
-    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),",
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),"
 )
 """What an answer holds if there is anything to take off it, besides its ends."""
 
@@ -272,7 +272,7 @@ RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
 def _may_be_formatted(text: str) -> bool:
     """Say whether any rule can apply; most answers of a group are plain."""
     is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith(".")
-    return is_short_lead or _SIGNS_OF_DRESS.search(text) is not None
+    return is_short_lead or _SIGNS_OF_FORMATTING.search(text) is not None
 
 
 def normalizing(gold: str | None, meaningful: str = "") -> Rule:
@@ -288,7 +288,7 @@ def normalizing(gold: str | None, meaningful: str = "") -> Rule:
     """
     are_formatting: dict[Rule, bool] = {}
 
-    def takes_dress_off(rule: Rule) -> bool:
+    def may_take_off(rule: Rule) -> bool:
         if rule not in are_formatting:
             are_formatting[rule] = gold is None or rule(gold) == gold
         return are_formatting[rule]
@@ -302,7 +302,7 @@ def normalizing(gold: str | None, meaningful: str = "") -> Rule:
                 if signs and (answer[:1] not in signs or signs in meaningful):
                     continue
                 rest = rule(answer)
-                if rest != answer and takes_dress_off(rule):
+                if rest != answer and may_take_off(rule):
                     answer = rest
             if answer == before:
                 break

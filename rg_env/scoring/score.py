@@ -1,4 +1,4 @@
-"""What an answer is worth: both formats, one number, one outcome.
+"""The score of an answer: both formats, one number, one outcome.
 
 An answer is scored normalized, without its formatting and in the task's notation,
 and, if that is another text and not right, as it stands as well; the higher counts. See
@@ -10,9 +10,9 @@ and be fooled; what comes out is a number in [0, 1] and a word that says why.
     right           1.0
     partial         between 0 and 1
     wrong           0.0, or the library's floor for a readable wrong answer
-    empty_answer    0.0; the tags hold nothing, the scorer is not asked
+    empty_answer    0.0; the tags hold nothing, the scorer is not called
     scorer_error    0.0; the library's scorer raised on this answer
-    rejected         0.0; the answer must not reach the scorer
+    rejected        0.0; the answer must not reach the scorer
     timeout         0.0; the scorer missed its deadline on this answer
     (a format failure)  0.0; see rg_env.scoring.extraction
 
@@ -41,7 +41,7 @@ class FormatScores:
 
     Attributes:
         bare: Of the answer alone.
-        tagged: Of the tagged answer; None where it was not asked for, because the bare
+        tagged: Of the tagged answer; None where it was not scored, because the bare
             one is perfect or because the scorer cannot read tags.
         value: The one that counts.
     """
@@ -66,7 +66,7 @@ class Score:
         answer: The answer as it was extracted, None where there was none.
         normalized: The answer counts normalized, which is another text than the
             answer as it stands.
-        formats: Both formats' scores, where the scorer was asked.
+        formats: Both formats' scores, where the scorer was called.
     """
 
     value: float
@@ -82,8 +82,8 @@ ScoreRow = tuple[_Unit, str, bool, _Unit | None, _Unit | None]
 none."""
 
 UNREAD = frozenset({"rejected", "scorer_error"})
-PAID = frozenset({"right", "partial"})
-OUTCOMES = PAID | {"wrong", "empty_answer", "scorer_error", "rejected"}
+REWARDED = frozenset({"right", "partial"})
+OUTCOMES = REWARDED | {"wrong", "empty_answer", "scorer_error", "rejected"}
 """What can become of an answer in a worker."""
 
 
@@ -118,7 +118,7 @@ def _read_row(
 ) -> Score:
     if outcome not in OUTCOMES:
         raise ValueError("a score has an outcome of the table")
-    if outcome_of(value) != (outcome if outcome in PAID else "wrong"):
+    if outcome_of(value) != (outcome if outcome in REWARDED else "wrong"):
         raise ValueError("a score has the outcome of its value")
     formats = None if bare is None else FormatScores(bare, with_tags, value)
     return Score(value, outcome, answer, normalized, formats)
@@ -158,11 +158,6 @@ def compare_formats(
     answer: str, entry: Mapping[str, Any], score: ScoreFunction
 ) -> FormatScores:
     """Score the bare and the tagged answer; the higher counts.
-
-    Args:
-        answer: The extracted answer, stripped.
-        entry: The library's entry.
-        score: The library's scorer for it.
 
     Raises:
         Exception: Whatever the scorer raises on the bare answer; a scorer that can
@@ -206,22 +201,15 @@ def score_answer(answer: str, entry: Mapping[str, Any], score: ScoreFunction) ->
 
 
 def better_score(
-    answer: str, plain: Callable[[str], str], score: Callable[[str], Score]
+    answer: str, normalized: Callable[[str], str], score: Callable[[str], Score]
 ) -> Score:
-    """Score an answer in its plain form and, if it is not right so, as it stands.
-
-    The normalized answer goes first: a right one then takes one score.
-
-    Args:
-        answer: The extracted answer, stripped.
-        plain: Returns the plain form of an answer.
-        score: Scores one form.
+    """Score an answer normalized and, if it is not right so, as it stands.
 
     Returns:
-        The higher score, with the answer as it stands; of two that nobody could read
-        or that pay the same, that of the form which was read.
+        The higher score, with the answer as it stands; of equal ones that of the form
+        which was read.
     """
-    rest = plain(answer)
+    rest = normalized(answer)
     if rest == answer:
         return score(answer)
     other = dataclasses.replace(score(rest), answer=answer, normalized=True)

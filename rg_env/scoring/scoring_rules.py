@@ -38,11 +38,7 @@ class ScoringRules:
         return max(self.max_answer_chars, room)
 
     def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
-        """Return what normalizes the answers to an item.
-
-        Args:
-            task: The task that made the entry, also where a mixture holds it.
-            entry: The library's entry.
+        """Return what normalizes the answers to an item of a task, never a mixture.
 
         Returns:
             From an answer to the same without formatting, in the notation that the

@@ -35,10 +35,9 @@ class _State(msgspec.Struct):
 
 
 class AdaptiveWeights:
-    """What the weights of tasks are multiplied by, for the signal of their groups.
+    """What the weights of tasks are multiplied by, for the variance of their groups.
 
     Args:
-        tasks: Their names.
         floor: The share of its weight that a task without any signal keeps, in (0, 1].
 
     Raises:
@@ -68,9 +67,8 @@ class AdaptiveWeights:
         try:
             signal = msgspec.convert(state, _State).signal
         except ValueError as error:
-            raise ValueError(
-                f"adaptive weights need `signal`, by task ({error})"
-            ) from error
+            form = f"adaptive weights need `signal`, by task ({error})"
+            raise ValueError(form) from error
         if signal.keys() != self._signal.keys():
             different = sorted(signal.keys() ^ self._signal.keys())
             raise ValueError(f"adaptive weights are of other tasks: {different}")

@@ -51,14 +51,14 @@ class TaskBaselines:
 
     Attributes:
         digest: Of the library's sources that were measured.
-        trial: What all strategies scored in sum on a few items, which says whether the
-            scorers are those that were measured.
+        check_score: What all strategies scored in sum on a few items, which says
+            whether the scorers are those that were measured.
         baselines: Those that are worth shipping.
         rules: What rules of thumb score; no reward is lowered by it.
     """
 
     digest: str
-    trial: float = 0.0
+    check_score: float = 0.0
     baselines: tuple[Baseline, ...] = ()
     rules: tuple[Baseline, ...] = ()
 

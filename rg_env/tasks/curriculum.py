@@ -26,7 +26,7 @@ docs/measurements.md says how simulated learners fare with it. A learner that lo
 more than twice `SLOPE` per unit of level still swings when many groups of one task
 are in flight; it is held with up to a few.
 
-Pure but for its own state, which `update`, `set_level` and loading alone change.
+Pure but for its own state.
 """
 
 from __future__ import annotations
@@ -79,10 +79,7 @@ Bound = Literal["too_easy", "too_hard"]
 
 @dataclasses.dataclass(frozen=True)
 class LevelChange:
-    """A level that moved, and what the groups that decided scored.
-
-    The accuracy, in [0, 1], is carried over to the level before.
-    """
+    """A level that moved; the accuracy, in [0, 1], is carried over to the old one."""
 
     task: str
     old: float
@@ -99,23 +96,12 @@ class LevelChange:
 
 
 class _TaskState(msgspec.Struct, forbid_unknown_fields=True):
-    """What is known of one task.
-
-    Attributes:
-        level: In force.
-        accuracy: Expected at this level by the newest results; None before.
-        groups: How many groups that rests on.
-        direction: Of the last step: 1 up, -1 down, 0 before the first.
-        turned: Whether a step went against the one before it.
-        counted_from: Groups of the task that came before the level was set from
-            outside; None if it was set and no group came since.
-    """
-
     level: Share
-    accuracy: Share | None = None
-    groups: Count = 0
-    direction: Literal[-1, 0, 1] = 0
-    turned: bool = False
+    accuracy: Share | None = None  # expected at this level by the newest results
+    groups: Count = 0  # that it rests on
+    direction: Literal[-1, 0, 1] = 0  # of the last step
+    turned: bool = False  # whether a step went against the one before it
+    # Groups that came before the level was set; None where none has come since.
     counted_from: Count | None = 0
 
 
@@ -126,9 +112,8 @@ class _State(msgspec.Struct):
 class Levels(MutableMapping[str, float]):
     """Task to level, as one mapping that can be written from outside.
 
-    Writing is `Curriculum.set_level`: it checks the range, takes effect with the next
-    item, and the results before it no longer count. Any name can be written, also
-    before the tasks are known. Deleting a task sends it back to the start.
+    Writing is `Curriculum.set_level`, also before the tasks are known; deleting a task
+    sends it back to the start.
     """
 
     def __init__(self, curriculum: Curriculum) -> None:
@@ -166,7 +151,7 @@ class Curriculum:
         start: Level of a task before its first change, clamped to its bounds.
 
     Attributes:
-        levels: Task to level, of the tasks that were seen or set; can be written.
+        levels: Task to level, of those seen or set; can be written.
 
     Raises:
         ValueError: A number is out of [0, 1] or a task's bounds are no range.
@@ -190,9 +175,8 @@ class Curriculum:
     ) -> None:
         """Say which tasks there are, once they are known; others are rejected then.
 
-        Args:
-            bounds: Every task whose items a level changes, to its lowest and highest.
-            unscaled: Every other task, to the reason why no level changes its items.
+        Tasks whose items a level changes are in `bounds`, with lowest and highest, and
+        all others in `unscaled`, with the reason why none does.
 
         Raises:
             SettingError: A level was set for a task that is not in `bounds`.
@@ -223,8 +207,7 @@ class Curriculum:
         It may lie outside the task's bounds: results then move it towards them only.
 
         Raises:
-            SettingError: The task does not exist or no level changes its items, as far
-                as `limit` has told.
+            SettingError: The task does not exist or no level changes its items.
             ValueError: The level is out of [0, 1].
         """
         if self._unscaled is not None:
@@ -233,10 +216,7 @@ class Curriculum:
         self._tasks[task] = _TaskState(level, counted_from=None)
 
     def update(self, task: str, progress: TaskHistory) -> LevelChange | None:
-        """Move a task's level if its results ask for it.
-
-        Call it after each `record_group` of the task.
-        """
+        """Move a task's level by its results; call it after each `record_group`."""
         state = self._tasks.setdefault(task, _TaskState(self.start_of(task)))
         counted = self._counted(task, state, progress)
         if not counted:
@@ -260,11 +240,7 @@ class Curriculum:
         return LevelChange(task, old, state.level, state.accuracy, len(counted))
 
     def at_bound(self, task: str) -> Bound | None:
-        """Return why no level of a task brings the target, None if one may.
-
-        "too_easy": at its highest level and still above the target's band. "too_hard":
-        at its lowest and still below.
-        """
+        """Return why no level of a task brings the target, None if one may."""
         state = self._tasks.get(task)
         if state is None or state.accuracy is None or state.groups < MIN_GROUPS:
             return None
@@ -278,11 +254,9 @@ class Curriculum:
     def stats(self) -> dict[str, Any]:
         """Return the curriculum in figures; before the first group, of the start."""
         levels = list(self.levels.values()) or [self._start]
-        known = [s.accuracy for s in self._tasks.values() if s.accuracy is not None]
         bounds = [self.at_bound(task) for task in self._tasks]
         moved = [self.start_of(t) != state.level for t, state in self._tasks.items()]
         return {
-            "total_tasks_tracked": len(self._tasks),
             "tasks_with_adjustments": sum(moved),
             "tasks_too_easy": bounds.count("too_easy"),
             "tasks_too_hard": bounds.count("too_hard"),
@@ -290,7 +264,6 @@ class Curriculum:
             "avg_complexity": statistics.fmean(levels),
             "min_complexity": min(levels),
             "max_complexity": max(levels),
-            "avg_recent_accuracy": statistics.fmean(known) if known else 0.0,
         }
 
     def state_dict(self) -> dict[str, Any]:
@@ -302,9 +275,8 @@ class Curriculum:
         try:
             self._tasks = msgspec.convert(state, _State).tasks
         except ValueError as error:
-            raise ValueError(
-                f"a curriculum needs `tasks`, by name ({error})"
-            ) from error
+            form = f"a curriculum needs `tasks`, by name ({error})"
+            raise ValueError(form) from error
 
     def _moved(self, task: str, level: float, change: float) -> float:
         low, high = self.bounds_of(task)
@@ -320,11 +292,11 @@ class Curriculum:
             state.counted_from = max(0, count - 1)
         results = progress.results(task)
         newer = results[max(0, len(results) - (count - state.counted_from)) :]
+        limit = NEAR + ROUNDING
         near = [
             result
             for result in newer
-            if result.level is not None
-            and abs(result.level - state.level) <= NEAR + ROUNDING
+            if result.level is not None and abs(result.level - state.level) <= limit
         ]
         return near[-RECENT_GROUPS:]
 
@@ -334,9 +306,8 @@ def _checked_bounds(
 ) -> dict[str, tuple[float, float]]:
     for task, (low, high) in bounds.items():
         if not 0 <= low <= high <= 1:
-            raise ValueError(
-                f"{task}: bounds are low <= high in [0, 1], found {(low, high)}"
-            )
+            found = f"found {(low, high)}"
+            raise ValueError(f"{task}: bounds are low <= high in [0, 1], {found}")
     return dict(bounds)
 
 
@@ -371,8 +342,7 @@ def _full_step(
 ) -> float:
     """Return the size of a step far from the target, in (0, FAST_STEP]."""
     factor: float = max(MIN_FACTOR, 1 - statistics.stdev(means))
-    if direction > 0:
-        is_far = accuracy > EASY and level < MIDDLE
-    else:
-        is_far = accuracy < HARD and level > MIDDLE
+    is_too_easy = direction > 0 and accuracy > EASY and level < MIDDLE
+    is_too_hard = direction < 0 and accuracy < HARD and level > MIDDLE
+    is_far = is_too_easy or is_too_hard
     return factor * (FAST_STEP if is_far and factor > STABLE_FACTOR else STEP)

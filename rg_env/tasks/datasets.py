@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -77,12 +78,9 @@ class DatasetCache:
             return None
         config = load_factory().DATASETS[task][1](seed=0, size=1, **params)
         config.validate()
+        read = operator.attrgetter(*SETUP_READS[task])
         for key, kept in self._datasets.items():
-            is_same = key.startswith(f"{task}/") and all(
-                getattr(kept.config, name) == getattr(config, name)
-                for name in SETUP_READS[task]
-            )
-            if is_same:
+            if key.startswith(f"{task}/") and read(kept.config) == read(config):
                 dataset = copy.copy(kept)
                 dataset.config = config
                 return dataset

@@ -14,6 +14,7 @@ A setting says where on a task's scale its next item comes from:
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fnmatch
 import math
@@ -77,12 +78,9 @@ def check_setting(value: object) -> None:
 
 def parse_setting(text: object) -> object:
     """Return a level setting from the text of a command line."""
-    if isinstance(text, str):
-        try:
-            number = float(text)
-        except ValueError:
-            return text
-        return number if math.isfinite(number) else text
+    with contextlib.suppress(ValueError):
+        if isinstance(text, str) and math.isfinite(number := float(text)):
+            return number
     return text
 
 
@@ -123,11 +121,11 @@ def build_rules(
     by_pattern = sorted(task_levels.items(), key=lambda row: row[0] in known)
     for pattern, setting in by_pattern:
         matched = fnmatch.filter(tasks, pattern)
+        if not matched and pattern in known:
+            raise SettingError(
+                f"task_levels: {pattern!r} is not among the chosen tasks"
+            )
         if not matched:
-            if pattern in known:
-                raise SettingError(
-                    f"task_levels: {pattern!r} is not among the chosen tasks"
-                )
             raise unknown_name("task_levels", pattern, known, "task")
         if pattern in no_scale and setting is not None:
             raise SettingError(
@@ -145,6 +143,7 @@ def build_rules(
 NO_RULE = LevelRule()
 
 
+@dataclasses.dataclass(frozen=True)
 class Difficulty:
     """Which level an item of a task gets, and what that level means.
 
@@ -152,15 +151,9 @@ class Difficulty:
     the levels of tasks that follow it, and of those that were set from outside.
     """
 
-    def __init__(
-        self,
-        scales: Mapping[str, Scale],
-        rules: Mapping[str, LevelRule],
-        curriculum: Curriculum,
-    ) -> None:
-        self.scales = scales
-        self.rules = rules
-        self.curriculum = curriculum
+    scales: Mapping[str, Scale]
+    rules: Mapping[str, LevelRule]
+    curriculum: Curriculum
 
     def rule_of(self, task: str) -> LevelRule:
         """Return the rule of a task."""
@@ -193,11 +186,10 @@ class Difficulty:
         """Return about how long an item takes to make; 0 where nothing is known."""
         if task not in self.scales:
             return 0.0
-        steps = self.scales[task].steps
+        scale = self.scales[task]
         if level is None:
-            return statistics.median(step.item_ms for step in steps)
-        either = (self.scales[task].step_at(level, mix) for mix in (0.0, 1.0))
-        return max(step.item_ms for step in either)
+            return statistics.median(step.item_ms for step in scale.steps)
+        return max(scale.step_at(level, mix).item_ms for mix in (0.0, 1.0))
 
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.

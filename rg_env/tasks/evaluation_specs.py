@@ -33,7 +33,6 @@ class EvalSpec:
     """An evaluation item before it is made.
 
     Attributes:
-        task: The task.
         params: Dataset parameters that differ from the library's defaults.
         level: In [0, 1], None for the library's defaults.
         number: Its number among those of its choice, from 0.
@@ -67,16 +66,11 @@ def evaluation_specs(
     difficulty: Difficulty | None = None,
     level: float | None = None,
 ) -> list[EvalSpec]:
-    """Return the evaluation items of some choices.
+    """Return the evaluation items of some choices, so many of each.
 
-    Args:
-        choices: Tasks with their parameters.
-        samples_per_task: Items of each.
-        eval_seed: Decides them.
-        difficulty: The scales, and the levels that are fixed.
-        level: Of all items whose task has a scale. With None they are of the library's
-            default parameters, so that runs whose levels move can be compared; a task
-            whose level is fixed is evaluated at that level.
+    They are at `level` where their task has a scale. With None they are of the
+    library's default parameters, so that runs whose levels move can be compared; a
+    task whose level is fixed is evaluated at that level.
     """
 
     def attempt_at(choice: TaskChoice, number: int, attempt: int) -> EvalSpec:

@@ -21,8 +21,6 @@ class Feedback:
     """The way from scored groups to levels and weights.
 
     Attributes:
-        progress: The newest results of each task.
-        curriculum: The level of each task.
         adaptive: The weight of each task; None where results do not change it.
         changes: Number of levels moved so far.
     """
@@ -107,25 +105,18 @@ class Feedback:
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row for each task that had a group."""
-        rows = []
-        for task, groups in sorted(self.progress.group_counts.items()):
-            rows.append(
-                [
-                    task,
-                    self._level_of(task),
-                    groups,
-                    self.progress.recent_accuracy(task),
-                    self.progress.variance_counts[task] / groups,
-                    1.0 if self.adaptive is None else self.adaptive.weight_of(task),
-                    self.curriculum.at_bound(task) or "",
-                ]
-            )
-        return [
-            "task",
-            "level",
-            "groups",
-            "recent accuracy",
-            "groups with signal",
-            "adaptive weight",
-            "out of reach",
-        ], rows
+        columns = ["task", "level", "groups", "recent accuracy", "groups with signal"]
+        columns += ["adaptive weight", "out of reach"]
+        rows = [
+            [
+                task,
+                self._level_of(task),
+                groups,
+                self.progress.recent_accuracy(task),
+                self.progress.variance_counts[task] / groups,
+                1.0 if self.adaptive is None else self.adaptive.weight_of(task),
+                self.curriculum.at_bound(task) or "",
+            ]
+            for task, groups in sorted(self.progress.group_counts.items())
+        ]
+        return columns, rows

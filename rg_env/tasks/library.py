@@ -52,7 +52,6 @@ class UnusableEntry(RuntimeError):
 
     def __init__(self, task: str, reason: str) -> None:
         super().__init__(f"{task}: {reason}")
-        self.task = task
         self.reason = reason
 
 
@@ -61,9 +60,9 @@ class TaskInfo:
     """What the registry says of one task.
 
     Attributes:
-        category: The library's own category (its subpackage), e.g. "arithmetic".
-        parameters: Dataset parameter to its default as text; `seed` and `size`,
-            which the sampler owns, are left out.
+        category: The library's own (its subpackage), e.g. "arithmetic".
+        parameters: Dataset parameter to its default as text, without `seed` and
+            `size`, which the sampler owns.
         has_curriculum: Whether the library can vary its difficulty.
     """
 
@@ -124,11 +123,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
 
 @functools.cache
 def describe() -> LibraryDescription:
-    """Read the registry: every registered name but the mixture, sorted.
-
-    Raises:
-        LibraryError: reasoning-gym cannot be imported or read, or registers nothing.
-    """
+    """Read the registry: every name but the mixture, sorted; or raise LibraryError."""
     factory = load_factory()
     try:
         package_dir = Path(factory.__file__).resolve().parent
@@ -213,10 +208,8 @@ _READS_MORE = re.compile(
 
 
 def _check_program(dataset: Any, index: int = 0) -> None:
-    """Refuse a program of codeio that would make another item each time.
-
-    The library's code draws the program first, with a generator of the item's seed.
-    """
+    """Reject a program of codeio that would make another item each time."""
+    # As the library does first, with a generator of the item's seed.
     program = random.Random(dataset.seed + index).choice(dataset._jsonl_data)
     if _READS_MORE.search(f"{program['code_sample']}\n{program['input_generator']}"):
         raise UnusableEntry("codeio", "its program reads more than its input")
@@ -239,8 +232,7 @@ def make_entry(
         checked: Whether faulty entries are rejected, or only those that are another one
             each time or that nobody can answer.
         published: Whether it is an item of a published evaluation; see `fault_of`.
-        place: Its index in the dataset and the dataset's size, which are other than
-            0 and 1 for tasks of `REBUILT_PER_ENTRY` alone.
+        place: Its index in the dataset and the size, for `REBUILT_PER_ENTRY` alone.
 
     Returns:
         The same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
@@ -267,14 +259,9 @@ MOST_ENTRIES = 10_000
 
 @functools.lru_cache(maxsize=1)
 def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
-    """Return the entries of a whole dataset, `create_dataset(task, **config)[i]`.
+    """Return the entries of a whole dataset, None for one that cannot be made.
 
-    Args:
-        task: A registered task.
-        config: All its parameters as JSON, `size` and `seed` among them.
-
-    Returns:
-        The entries, None for one that the library does not make.
+    `config` is what `create_dataset` takes as JSON, `size` and `seed` among it.
     """
     params = json.loads(config)
     _reset_global_state(params["seed"])
@@ -293,11 +280,7 @@ def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
 
 
 def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
-    """Return an entry of a dataset as `dataset_entries` has it.
-
-    Raises:
-        UnusableEntry: Its reference answer is not right, or nobody can know it.
-    """
+    """Return an entry of `dataset_entries`; UnusableEntry where it cannot be used."""
     entry = dataset_entries(task, config)[index]
     if entry is None:
         raise UnusableEntry(task, "its item is not made")
@@ -322,15 +305,15 @@ def _scorer_needs_no_dataset(dataset_cls: Any) -> bool:
     if not isinstance(function, ast.FunctionDef):
         return False
     own = {function.args.args[0].arg, "super"}
-    names = (n for part in function.body for n in ast.walk(part))
-    return not any(isinstance(n, ast.Name) and n.id in own for n in names)
+    nodes = (node for part in function.body for node in ast.walk(part))
+    return not any(isinstance(node, ast.Name) and node.id in own for node in nodes)
 
 
 def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     """Return a dataset configured as the one that made the entry, for its scorer.
 
-    Three quarters of the scorers are functions of answer and entry alone. Theirs is a
-    dataset that was never set up, because that takes up to half a second.
+    That of the many scorers that read answer and entry alone was never set up, which
+    would take up to half a second.
     """
     _reset_global_state(0)
     dataset_cls = load_factory().DATASETS[task][0]
@@ -341,16 +324,15 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
 
 def scorer_digest(task: str) -> str:
     """Return the digest of the source of a task's scorer."""
-    dataset_cls, _ = load_factory().DATASETS[task]
-    source = inspect.getsource(dataset_cls.score_answer)
+    source = inspect.getsource(load_factory().DATASETS[task][0].score_answer)
     return hashlib.sha256(source.encode()).hexdigest()
 
 
 def has_base_scorer(task: str) -> bool:
     """Say whether a task's scorer is the one that the library gives to all."""
     factory = load_factory()
-    dataset_cls, _ = factory.DATASETS[task]
-    return bool(dataset_cls.score_answer is factory.ProceduralDataset.score_answer)
+    scorer = factory.DATASETS[task][0].score_answer
+    return bool(scorer is factory.ProceduralDataset.score_answer)
 
 
 def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:

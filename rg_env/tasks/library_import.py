@@ -149,44 +149,38 @@ def _no_plots() -> Iterator[None]:
 
 
 def _not_importable(error: BaseException) -> LibraryError:
-    """Return the sentence for a library whose import raised an error."""
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing == PACKAGE:
-        return LibraryError(_not_there())
+        found = "reasoning-gym cannot be imported, because it is not installed"
+        if SUBMODULE.is_dir() and any(SUBMODULE.iterdir()):
+            found += f" and {SUBMODULE} does not hold its package {PACKAGE}"
+        return LibraryError(
+            f"{found}; {INSTALL} installs it, and `git submodule update --init"
+            " reasoning-gym` takes its repository instead"
+        )
     if missing is not None and missing.partition(".")[0] != PACKAGE:
         return LibraryError(
             "reasoning-gym cannot be imported: it needs the package"
             f" {missing.partition('.')[0]!r}, which is not installed; {INSTALL}"
             " installs all that it needs"
         )
+    place = f" from {_folder()}" if _folder() else ""
     return LibraryError(
-        f"reasoning-gym cannot be imported{_place('from')} ({_cause(error)});"
-        f" {_repair()}"
+        f"reasoning-gym cannot be imported{place} ({_cause(error)}); {_repair()}"
     )
 
 
 def not_readable(error: BaseException) -> LibraryError:
     """Return the sentence for a library whose registry is another than expected."""
     return LibraryError(
-        f"the tasks of reasoning-gym{_place('at')} cannot be read ({_cause(error)}), so"
-        f" it is broken or of another version than {LIBRARY_VERSION};"
-        f" {_repair()}"
+        f"the tasks of reasoning-gym at {_folder()} cannot be read ({_cause(error)}),"
+        f" so it is broken or of another version than {LIBRARY_VERSION}; {_repair()}"
     )
 
 
 def without_tasks() -> LibraryError:
     """Return the sentence for a library that registers nothing."""
-    return LibraryError(f"reasoning-gym{_place('at')} registers no task; {_repair()}")
-
-
-def _not_there() -> str:
-    found = "reasoning-gym cannot be imported, because it is not installed"
-    if SUBMODULE.is_dir() and any(SUBMODULE.iterdir()):
-        found += f" and {SUBMODULE} does not hold its package {PACKAGE}"
-    return (
-        f"{found}; {INSTALL} installs it, and `git submodule update --init"
-        " reasoning-gym` takes its repository instead"
-    )
+    return LibraryError(f"reasoning-gym at {_folder()} registers no task; {_repair()}")
 
 
 def _repair() -> str:
@@ -199,12 +193,6 @@ def _repair() -> str:
     if folder is None or folder.parent.name in SITE_FOLDERS:
         return f"repair it with {REINSTALL}"
     return f"repair it there, or take {folder.parent} off PYTHONPATH"
-
-
-def _place(preposition: str) -> str:
-    """Return where the library is, behind a preposition; "" if it is nowhere."""
-    folder = _folder()
-    return "" if folder is None else f" {preposition} {folder}"
 
 
 def _folder() -> Path | None:
@@ -220,11 +208,10 @@ def _cause(error: BaseException) -> str:
     """Return an exception in a few words, with the place in the library."""
     said = str(error).strip().partition("\n")[0]
     cause = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    if isinstance(error, SyntaxError):  # its text names file and line
-        return cause[:MAX_CAUSE_CHARS]
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if f"/{PACKAGE}/" in frame.filename]
-    if inside:
-        file = inside[-1].filename.rpartition(f"/{PACKAGE}/")[2]
-        cause = f"{cause[:MAX_CAUSE_CHARS]}, at {PACKAGE}/{file}:{inside[-1].lineno}"
-    return cause
+    # A syntax error names file and line itself.
+    if isinstance(error, SyntaxError) or not inside:
+        return cause[:MAX_CAUSE_CHARS]
+    file = inside[-1].filename.rpartition(f"/{PACKAGE}/")[2]
+    return f"{cause[:MAX_CAUSE_CHARS]}, at {PACKAGE}/{file}:{inside[-1].lineno}"

@@ -67,12 +67,11 @@ class RecentQuestions:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the digests of each task, oldest first, as base64."""
-        return {
-            task: base64.b64encode(
-                b"".join(key.to_bytes(_BYTES, "big") for key in order)
-            ).decode()
+        packed = {
+            task: b"".join(key.to_bytes(_BYTES, "big") for key in order)
             for task, order in self._in_order.items()
         }
+        return {task: base64.b64encode(data).decode() for task, data in packed.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
@@ -82,9 +81,9 @@ class RecentQuestions:
                 for task, text in state.items()
             }
         except (AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"asked questions: digests by task ({error})") from error
+            raise ValueError(f"recent questions: digests by task ({error})") from error
         if any(len(data) % _BYTES for data in packed.values()):
-            raise ValueError("asked questions: digests of another length")
+            raise ValueError("recent questions: digests of another length")
         self.clear()
         for task, data in packed.items():
             for at in range(0, len(data), _BYTES):
@@ -125,10 +124,7 @@ class QuestionFilter:
     def judge(self, task: str, question: str | None, attempt: int) -> Ruling:
         """Decide on an attempt at a draw, and remember its question if it is sampled.
 
-        Args:
-            task: The task of the draw.
-            question: Of the entry that was made; None where nobody could solve it.
-            attempt: Which one it is, in [0, MAX_ATTEMPTS).
+        The question is None where nobody could solve the entry.
         """
         if question is None:
             fault = "unusable"

@@ -32,7 +32,6 @@ class Step:
     Attributes:
         levels: The levels of the library's curriculum that it stands for, ascending.
         params: Dataset parameters that differ from the library's defaults.
-        item_ms: Median time to make an item.
     """
 
     levels: tuple[int, ...]

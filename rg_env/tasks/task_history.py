@@ -64,24 +64,17 @@ class TaskHistory:
         level: float | None = None,
         has_variance: bool = True,
     ) -> None:
-        """Add one scored group of a task.
-
-        The level is that of its item, None if none made it; a group without variance
-        teaches a trainer nothing.
-        """
+        """Add one scored group of a task; the level is that of its item."""
         self.history.setdefault(task, _newest()).append(mean_score)
         self.level_history.setdefault(task, _newest()).append(level)
         self.group_counts[task] = self.group_counts.get(task, 0) + 1
-        self.variance_counts[task] = self.variance_counts.get(task, 0) + bool(
-            has_variance
-        )
+        before = self.variance_counts.get(task, 0)
+        self.variance_counts[task] = before + bool(has_variance)
 
     def results(self, task: str) -> list[GroupResult]:
         """Return the kept results of a task, oldest first; empty before the first."""
-        pairs = zip(
-            self.history.get(task, ()), self.level_history.get(task, ()), strict=False
-        )
-        return [GroupResult(mean, level) for mean, level in pairs]
+        kept = (self.history.get(task, ()), self.level_history.get(task, ()))
+        return [GroupResult(*pair) for pair in zip(*kept, strict=False)]
 
     def recent_accuracy(self, task: str) -> float | None:
         """Return the mean of the task's newest groups, None before the first one."""
@@ -101,9 +94,7 @@ class TaskHistory:
         """Return the state as plain values."""
         return {
             "history": {task: list(kept) for task, kept in self.history.items()},
-            "level_history": {
-                task: list(kept) for task, kept in self.level_history.items()
-            },
+            "level_history": {t: list(kept) for t, kept in self.level_history.items()},
             "group_counts": dict(self.group_counts),
             "variance_counts": dict(self.variance_counts),
         }
@@ -112,10 +103,8 @@ class TaskHistory:
         """Take over a state; ValueError, and no change, if it has another form."""
         try:
             loaded = msgspec.convert(state, _State)
-            means, levels = (
-                {task: len(kept) for task, kept in histories.items()}
-                for histories in (loaded.history, loaded.level_history)
-            )
+            both = loaded.history, loaded.level_history
+            means, levels = ({t: len(kept) for t, kept in h.items()} for h in both)
             if means != levels:
                 raise ValueError("there are not as many levels as means")
         except ValueError as error:

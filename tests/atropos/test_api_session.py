@@ -35,7 +35,7 @@ def test_a_batch_that_no_groups_make_up_is_warned_of(logged):
 def test_several_groups_can_be_sent_at_once():
     async def work(env):
         groups = [await env.score([rollout(RIGHT), rollout(WRONG)]) for _ in range(2)]
-        env.ledger.ask(4)
+        env.ledger.query(4)
         await env.handle_send_to_api(groups)
         await env.get_status()
         return env.ledger.outcomes["sent"], env.status_dict["queue_size"]

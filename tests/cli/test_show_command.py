@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from types import SimpleNamespace
-from typing import get_args
 
 import pytest
 
@@ -18,8 +17,9 @@ from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
+from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.reports.terminal_text import on_one_line, visible
-from rg_env.scoring.extraction import FormatFailure
+from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
@@ -111,7 +111,7 @@ def test_an_item_is_printed_with_the_score_of_a_piped_answer():
         label for label in LABELS if not any(s.startswith(label) for s in said)
     ] == []
     assert any(line.startswith("level       0.7, between steps") for line in said)
-    assert "outcome     right: it solves the item" in said
+    assert "outcome     right: full score" in said
 
 
 @pytest.mark.processes
@@ -351,7 +351,7 @@ def test_without_fixes_the_librarys_own_score_is_shown(pool, capsys):
 def test_every_outcome_has_its_meaning():
     scores = {"right", "partial", "wrong", "empty_answer"}
     faults = {"scorer_error", "rejected", "timeout"}
-    assert set(item_sheet.MEANING) == scores | faults | set(get_args(FormatFailure))
+    assert OUTCOMES.keys() >= scores | faults | FORMAT_FAILURES
 
 
 # -- standard input --------------------------------------------------------------------

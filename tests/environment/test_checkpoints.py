@@ -30,7 +30,7 @@ async def save_after(n, folder, **changes):
     async with ready_env(**changes) as env:
         checkpointed(env, folder, 4)
         await next_items(env, n)
-        env.ledger.asked = 8
+        env.ledger.queried = 8
         env.ledger.outcomes["sent"] = 8
         env.save_checkpoint(4)
         return await next_items(env, 3)
@@ -46,7 +46,7 @@ def test_a_resumed_run_continues_its_items_and_its_ledger(tmp_path):
     expected = asyncio.run(save_after(5, tmp_path))
     env, items = asyncio.run(resume(tmp_path))
     assert questions(items) == questions(expected)
-    assert env.ledger.asked == 8
+    assert env.ledger.queried == 8
 
 
 async def saved_or_resumed(folder, shard, name, save):

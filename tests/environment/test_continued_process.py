@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from rg_env.atropos.process_run import ProcessRun
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, load_tokenizer
+from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.row_writer import settings_path
 from tests.support.parts import (
@@ -104,7 +104,7 @@ GROUPS = 6
 def varied(body):
     """Answer half of the questions to spell a word backward, all in one group."""
     tokens = body["prompt"]["prompt_token_ids"]
-    tokenizer = load_tokenizer(TOKENIZER_FOLDER)
+    tokenizer = load_tokenizer()
     question = tokenizer.decode(tokens).partition("(example: sun -> nus): ")[2]
     word = "".join(c for c in question.split("\n")[0] if c.isalpha() and c.islower())
     right = word.removesuffix("assistant")[::-1]

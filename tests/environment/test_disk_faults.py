@@ -248,9 +248,9 @@ async def killed_while_groups_wait(folder):
         await run.end(signal.SIGKILL)
         left = newest_ledger(folder)
         run = world.start(server.url)
-        asked = left["asked"]
+        before = left["queried"]
         await until(
-            lambda: newest_ledger(folder)["asked"] > asked, "the next run queries"
+            lambda: newest_ledger(folder)["queried"] > before, "the next run queries"
         )
         await run.end(signal.SIGTERM)
         return left, newest_ledger(folder), run.said
@@ -269,6 +269,6 @@ def test_losses_are_those_of_all_runs(tmp_path):
     dumps = Load(tmp_path).dumps
     dumps.take_over_losses({"dump_groups_lost": 2, "dump_groups_waiting": 3})
     assert dumps.losses() == {"dump_groups_lost": 5, "dump_groups_waiting": 0}
-    dumps.take_over_losses({"asked": 1})
+    dumps.take_over_losses({"queried": 1})
     assert dumps.groups_lost == 0
     asyncio.run(dumps.close())

@@ -182,10 +182,10 @@ def test_a_killed_process_leaves_no_other_and_its_rollouts_are_counted(ends):
     assert end["left"] == []
     assert "continuing from" in end["said"]
     ledger = end["state"]["metrics"]
-    in_flight = end["killed"]["asked"] - sum(end["killed"]["outcomes"].values())
+    in_flight = end["killed"]["queried"] - sum(end["killed"]["outcomes"].values())
     assert ledger["outcomes"].get("killed", 0) == in_flight
-    assert ledger["asked"] == sum(ledger["outcomes"].values())
-    assert ledger["asked"] >= end["served"]
+    assert ledger["queried"] == sum(ledger["outcomes"].values())
+    assert ledger["queried"] >= end["served"]
 
 
 def test_a_killed_process_leaves_counters_and_files_that_agree(ends):

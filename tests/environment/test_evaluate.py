@@ -13,7 +13,7 @@ from aiohttp import web
 
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.demo.inference_server import serve_app
-from rg_env.evaluation import sample_rows
+from rg_env.evaluation.samples import read_rows, sample_of
 from rg_env.evaluation.statistics import grouped
 from rg_env.evaluation.summary import summarise
 from rg_env.tasks.evaluation_specs import load_preset
@@ -252,8 +252,8 @@ def test_k_completions_of_each_item_are_sampled_and_summed_up(tmp_path, simulate
 def test_the_numbers_are_those_of_the_samples_on_disk(tmp_path, simulated):
     given = {"eval_completions": 2, "eval_temperature": 1.0}
     assert evaluate(tmp_path, simulated.url, **given) == 0
-    rows = sample_rows.read_rows(tmp_path / "samples.jsonl")
-    again = summarise([sample_rows.sample_of(row) for row in rows])
+    rows = read_rows(tmp_path / "samples.jsonl")
+    again = summarise([sample_of(row) for row in rows])
     saved = numbers(tmp_path)
     assert saved.pop("summary") == json.loads(json.dumps(again.as_json()))
     assert saved == again.metrics()

@@ -166,7 +166,7 @@ def test_serve_works_with_every_hook_extended(served):
     env, counts = served
     assert counts.groups > 0 and counts.invalid_groups == 0
     assert env.exit_status == 0
-    assert env.ledger.asked == sum(env.ledger.outcomes.values())
+    assert env.ledger.queried == sum(env.ledger.outcomes.values())
     assert set(env.ledger.outcomes) <= {"sent", "zero_variance", "cancelled"}
 
 

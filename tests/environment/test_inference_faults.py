@@ -224,7 +224,7 @@ def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
 
     item, first, (_, left), metrics = beside(work, always(fault))
     assert first == (None, [item]) and left == []
-    assert metrics.ledger.outcomes["unanswered"] == 4 and metrics.ledger.asked == 8
+    assert metrics.ledger.outcomes["unanswered"] == 4 and metrics.ledger.queried == 8
 
 
 def test_a_server_that_is_not_there_at_the_start_is_waited_for(logged):

@@ -143,9 +143,9 @@ run = CheckpointFolder(sys.argv[1], "rg_0")
 run.begin_ledger()
 ledger = Ledger(run.keep)
 while True:
-    ledger.ask(4)
+    ledger.query(4)
     ledger.settle(Ending("sent", 4))
-    print(ledger.asked, flush=True)
+    print(ledger.queried, flush=True)
 """
 
 
@@ -163,16 +163,16 @@ def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
         child.send_signal(signal.SIGKILL)
     run = CheckpointFolder(str(tmp_path), "rg_0")
     ledger = left_ledger(run.path(4))
-    assert ledger["asked"] >= said
-    assert 0 <= ledger["asked"] - ledger["outcomes"]["sent"] <= 4
+    assert ledger["queried"] >= said
+    assert 0 <= ledger["queried"] - ledger["outcomes"]["sent"] <= 4
 
 
 def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(tmp_path):
     run = CheckpointFolder(str(tmp_path), "rg_0")
     run.begin_ledger()
-    run.keep({"asked": 10**9, "outcomes": {}})
-    run.keep({"asked": 1, "outcomes": {}})
-    assert left_ledger(run.path(0)) == {"asked": 1, "outcomes": {}}
+    run.keep({"queried": 10**9, "outcomes": {}})
+    run.keep({"queried": 1, "outcomes": {}})
+    assert left_ledger(run.path(0)) == {"queried": 1, "outcomes": {}}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00" * 50])
@@ -192,7 +192,7 @@ def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logge
     (tmp_path / "file").write_text("")
     run = CheckpointFolder(str(tmp_path / "file"), "rg_0")
     run.begin_ledger()
-    run.keep({"asked": 1})
+    run.keep({"queried": 1})
     assert run.newest(4) is None
     run.release()
     assert json.dumps(logged.text).count("cannot be kept") == 1

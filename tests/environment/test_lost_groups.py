@@ -19,7 +19,7 @@ async def working(collect=hangs, cls=ReasoningGymEnv, **changes):
     env = build_env(NOWHERE, cls=cls, group_size=SIZE, **changes)
 
     async def collected(item):
-        env.ledger.ask(SIZE)
+        env.ledger.query(SIZE)
         try:
             return await collect(), []
         except asyncio.CancelledError:

@@ -63,7 +63,7 @@ async def run(api, folder, setting):
         group = await env.score(group_of(item, answers))
         mean_score = env.metrics.mean_score
         long = await env.score(group_of(item, [gold] * SIZE, (3, LONG)))
-        env.ledger.ask(SIZE)
+        env.ledger.query(SIZE)
         await in_time(env.handle_send_to_api(group))
         (sent,) = api.batches()
     (path,) = folder.glob("*_rollouts_*.jsonl")

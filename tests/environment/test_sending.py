@@ -38,7 +38,7 @@ def sent_through(api, script, **changes):
             faulty_api(script, api.url, "/scored_data") as front,
             registered(front.url, **changes) as env,
         ):
-            env.ledger.ask(SIZE)
+            env.ledger.query(SIZE)
             await in_time(env.handle_send_to_api(group()))
             return env, api.batches()
 
@@ -108,7 +108,7 @@ class BadTable(ReasoningGymEnv):
 def test_rows_for_wandb_that_fail_cost_no_group(api):
     async def run():
         async with registered(api.url, cls=BadTable) as env:
-            env.ledger.ask(SIZE)
+            env.ledger.query(SIZE)
             with pytest.raises(Ends):
                 await env.handle_send_to_api(group())
             return api.batches(), dict(env.ledger.outcomes)

@@ -71,14 +71,14 @@ def test_no_group_is_turned_away_or_lost_on_its_way(full_run):
 def test_every_queried_rollout_has_exactly_one_outcome(full_run):
     metrics = full_run.env.metrics
     assert metrics.ledger.in_flight == 0
-    assert metrics.ledger.asked == sum(metrics.ledger.outcomes.values())
+    assert metrics.ledger.queried == sum(metrics.ledger.outcomes.values())
 
 
 def test_no_query_of_the_server_is_outside_the_ledger(full_run):
     metrics = full_run.env.metrics
     # A group that is cancelled at the end may not have reached the server yet.
-    least = metrics.ledger.asked - metrics.ledger.outcomes["cancelled"]
-    assert least <= full_run.completions <= metrics.ledger.asked
+    least = metrics.ledger.queried - metrics.ledger.outcomes["cancelled"]
+    assert least <= full_run.completions <= metrics.ledger.queried
 
 
 def test_many_tasks_take_part(full_run):

@@ -18,39 +18,6 @@ def result(scores, task="t"):
     return [sample(score, question, task) for question, score in scores.items()]
 
 
-def test_a_mean_is_of_all_completions_that_have_a_score():
-    found = result_of([sample(1.0), sample(0.0), sample(0.5, "r"), sample(None, "s")])
-    assert found.by_item.mean == pytest.approx(0.5)
-    assert (found.completions, found.items, found.failed) == (3, 2, 1)
-
-
-def test_completions_of_one_item_are_no_more_evidence_than_one():
-    once = result_of(result({str(n): n % 2 for n in range(20)})).by_item
-    many = result_of(result({str(n): n % 2 for n in range(20)}) * 9).by_item
-    assert many.high - many.low == pytest.approx(once.high - once.low)
-
-
-def test_of_one_task_the_interval_by_task_is_wider_than_that_by_item():
-    found = result_of(
-        [sample(float(n % 2), str(n), f"t{n % 2}") for n in range(40)],
-    )
-    spans = [each.high - each.low for each in (found.by_item, found.by_task)]
-    assert spans[1] > 2 * spans[0]
-
-
-def test_share_answered_and_score_of_the_answered_stand_apart():
-    found = result_of(
-        [
-            sample(1.0),
-            sample(0.0, outcome="wrong"),
-            sample(0.0, outcome="no_answer"),
-            sample(0.0, outcome="several_answers"),
-            sample(None, outcome="request_failed"),
-        ]
-    )
-    assert (found.answered, found.of_answered.mean) == (0.5, 0.5)
-
-
 def test_truncated_completions_are_unknown_where_no_file_says_why_one_ended():
     cut = sample(0.0, is_truncated=True, row={"finish_reason": "length"})
     assert result_of([sample(0.0)]).truncated is None

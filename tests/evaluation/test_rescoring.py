@@ -103,10 +103,22 @@ def test_what_another_library_scored_otherwise_is_named(pool, gcd, tmp_path):
     assert (new.score, new.row["changes"]) == (1.0, ["version"])
 
 
-def test_a_score_of_ours_that_stays_is_no_change(pool, make_entry, tmp_path):
-    line = line_of(make_entry, "gcd", None, score=1.0, outcome="right")
-    (new,) = of_lines(pool, tmp_path, line)
-    assert (new.score, new.row["changes"]) == (1.0, [])
+@pytest.mark.parametrize(
+    ("saved", "outcome"),
+    [
+        ({"score": 1.0, "outcome": "right"}, "right"),
+        ({}, "right"),
+        # The template had begun the thinking, and nobody ended it.
+        ({"score": 0.0, "outcome": "unfinished_thinking"}, "unfinished_thinking"),
+    ],
+    ids=["the same score", "no score", "unfinished thinking"],
+)
+def test_a_score_that_stays_or_is_the_first_is_no_change(
+    pool, make_entry, tmp_path, saved, outcome
+):
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "gcd", None, **saved))
+    assert (new.outcome, new.score) == (outcome, float(outcome == "right"))
+    assert new.row["changes"] == []
 
 
 OF_OURS = {
@@ -127,11 +139,6 @@ def test_a_score_of_ours_that_is_another_one_now_has_one_cause(
     line = line_of(make_entry, "gcd", answer) | {"answer": answer, **saved}
     (new,) = of_lines(pool, tmp_path, line)
     assert new.row["changes"] == [cause]
-
-
-def test_without_a_saved_score_nothing_has_changed(pool, make_entry, tmp_path):
-    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "gcd", None))
-    assert (new.score, new.row["changes"]) == (1.0, [])
 
 
 def test_a_request_that_failed_has_no_score(pool, make_entry, tmp_path):
@@ -159,14 +166,6 @@ def test_an_item_of_a_preset_is_made_in_its_dataset(pool, entry_of, tmp_path):
     }
     (new,) = of_lines(pool, tmp_path, line)
     assert (new.score, new.row["index"]) == (1.0, 7)
-
-
-def test_thinking_that_the_template_began_and_nobody_ended_holds_no_answer(
-    pool, make_entry, tmp_path
-):
-    line = line_of(make_entry, "gcd", None, score=0.0, outcome="unfinished_thinking")
-    (new,) = of_lines(pool, tmp_path, line)
-    assert (new.outcome, new.row["changes"]) == ("unfinished_thinking", [])
 
 
 def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_path):

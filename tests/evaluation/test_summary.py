@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 
 import pytest
 from rich.console import Console
@@ -105,15 +104,6 @@ def test_an_item_with_a_failed_request_has_no_best_of_k():
 def test_of_one_completion_there_is_no_best():
     found = summarise([sample("gcd", 1.0), sample("maze", 0.0)]).overall
     assert found.best_of_k is None and found.pass_at_k is None
-
-
-def test_completions_of_an_item_that_are_alike_make_no_interval_narrower():
-    rng = random.Random(1)
-    scores = [float(rng.random() < 0.5) for _ in range(40)]
-    once = [sample("gcd", score, item=i) for i, score in enumerate(scores)]
-    assert summarise(once * 4).overall.by_item.low == pytest.approx(
-        summarise(once).overall.by_item.low
-    )
 
 
 def test_an_interval_by_task_is_that_of_as_many_tasks_and_one_task_has_none():

@@ -60,7 +60,7 @@ def test_an_item_that_cannot_be_made_is_missing_with_its_reason(pool):
     assert reason
 
 
-def test_an_item_that_is_not_asked_is_replaced_by_the_next_attempt_at_it(
+def test_an_item_that_is_not_used_is_replaced_by_the_next_attempt_at_it(
     pool, monkeypatch
 ):
     monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)

@@ -1,4 +1,4 @@
-"""Scores of a group through real workers: who pays for what, and who does not."""
+"""Scores of a group through real workers: who loses what, and who does not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_no_answers_give_no_scores(pool):
     assert scored(pool, "gcd") == []
 
 
-def test_only_the_answer_that_misses_the_deadline_pays_for_it(pool, monkeypatch):
+def test_only_the_answer_that_misses_the_deadline_loses_its_score(pool, monkeypatch):
     monkeypatch.setattr(worker_jobs, "score_answers", jobs_for_items.score_answers)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": {}}
     scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
@@ -64,8 +64,8 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, meta
     with contextlib.closing(WorkerPool(1)) as pool:
         scorer = GroupScorer(pool, GUARD_S, ScoringRules())
         values = [
-            scorer.score_blocking(TaskHandle(asked), entry, answer).value
-            for asked, answer in (
+            scorer.score_blocking(TaskHandle(name), entry, answer).value
+            for name, answer in (
                 ("gcd", "5"),
                 (task, jobs_for_items.TAKEOVER),
                 (task, "5"),

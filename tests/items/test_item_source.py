@@ -203,7 +203,7 @@ async def questions_of(source, count):
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_a_question_of_the_evaluation_is_never_asked(with_source):
+def test_a_question_of_the_evaluation_is_never_sampled(with_source):
     kept = {f"gcd {number}" for number in range(4)}
 
     async def work(source):
@@ -217,8 +217,7 @@ def test_a_question_of_the_evaluation_is_never_asked(with_source):
 @pytest.mark.usefixtures("test_entries")
 def test_a_question_is_not_repeated_while_the_task_has_others(with_source):
     async def work(source):
-        asked = await questions_of(source, 60)
-        assert len(set(asked)) >= 59
+        assert len(set(await questions_of(source, 60))) >= 59
         assert source.events["repeats_avoided"] > 0
 
     with_source(work, [TaskChoice("gcd", params={"space": 500})])
@@ -266,7 +265,7 @@ def test_a_task_all_of_whose_entries_are_faulty_is_passed_over_without_a_warning
 
 @pytest.mark.usefixtures("test_entries")
 @pytest.mark.parametrize("lookaheads", [(4, 4), (1, 12), (12, 1)])
-def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
+def test_a_resumed_stream_samples_what_would_have_come_repeats_avoided(
     with_source, lookaheads
 ):
     choices = [TaskChoice("gcd", params={"space": 40}), TaskChoice("lcm")]
@@ -274,16 +273,16 @@ def test_a_resumed_stream_asks_what_would_have_come_repeats_avoided(
     whole = with_source(lambda s: questions_of(s, 40), choices)
 
     async def begin(source):
-        asked = await questions_of(source, 20)
-        return asked, json.dumps(source.state_dict())
+        sampled = await questions_of(source, 20)
+        return sampled, json.dumps(source.state_dict())
 
-    asked, state = with_source(begin, choices, lookahead=first)
+    sampled, state = with_source(begin, choices, lookahead=first)
 
     async def resume(source):
         source.load_state_dict(json.loads(state))
         return await questions_of(source, 20)
 
-    assert asked + with_source(resume, choices, lookahead=second) == whole
+    assert sampled + with_source(resume, choices, lookahead=second) == whole
 
 
 @pytest.mark.usefixtures("test_entries")

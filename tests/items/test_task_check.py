@@ -39,7 +39,7 @@ def test_a_step_that_makes_no_item_is_a_finding_and_no_end(pool):
     assert isinstance(found[1], float)
 
 
-def test_entries_that_nobody_should_be_asked_are_no_failure(pool):
+def test_entries_that_nobody_can_answer_are_no_failure(pool):
     hanoi = Scale("tower_of_hanoi", (Step((), {"max_disks": 15}, 0.0),))
     found = measured(pool, {"tower_of_hanoi": hanoi, "acre": None})
     assert isinstance(found["tower_of_hanoi"][0], float)

@@ -10,8 +10,7 @@ from typing import get_args
 
 from rg_env.atropos import wandb_run
 from rg_env.atropos.group_scoring import build_record
-from rg_env.evaluation.sample_rows import NOT_USED
-from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.evaluation.summary import summarise
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import EVENTS

@@ -175,13 +175,9 @@ def test_one_answer_that_is_rewarded_in_every_question_rings():
     assert len(said) == 1 and "the answer '0' was rewarded in" in said[0]
 
 
-def test_partial_rewards_for_one_answer_ring_too():
-    texts = [answering("None")] * GROUP_SIZE
-    assert rung(watched(gamed(WINDOW, texts, score=0.3))[0]) == {"repeated_answer"}
-
-
-def test_one_answer_to_questions_without_a_gold_answer_rings():
-    stream = gamed(WINDOW, [answering("0")] * 4, gold=lambda _: None)
+@pytest.mark.parametrize("changes", [{"score": 0.3}, {"gold": lambda _: None}])
+def test_partial_rewards_and_questions_without_a_gold_answer_ring_too(changes):
+    stream = gamed(WINDOW, [answering("0")] * GROUP_SIZE, **changes)
     assert rung(watched(stream)[0]) == {"repeated_answer"}
 
 
@@ -213,8 +209,7 @@ def before_and_after(before, after):
 @pytest.mark.slow
 def test_a_score_that_rises_while_thinking_goes_rings():
     alarms, said = before_and_after(
-        PolicyProfile(mean_skill=0.4),
-        PolicyProfile(mean_skill=0.7, thinking_words=10),
+        PolicyProfile(mean_skill=0.4), PolicyProfile(mean_skill=0.7, thinking_words=10)
     )
     assert rung(alarms) == {"shorter_and_better"}
     assert "correct completions went from" in said[0]

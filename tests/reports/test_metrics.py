@@ -6,10 +6,11 @@ import logging
 import pytest
 
 from rg_env.reports import progress_bar
-from rg_env.reports.metrics import Metrics
+from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.tasks.feedback import Feedback
 
 
 def group(task, **scores_by_outcome):
@@ -82,7 +83,7 @@ def test_variance_level_length_and_truncation_are_of_all_groups_since_the_last_c
 
 def test_the_ledger_and_the_events_are_totals():
     metrics = Metrics(Ledger())
-    metrics.ledger.ask(8)
+    metrics.ledger.query(8)
     metrics.ledger.settle(Ending("sent", 8))
     metrics.events["prompts_too_long"] += 1
     expected = {
@@ -94,9 +95,9 @@ def test_the_ledger_and_the_events_are_totals():
     assert metrics.wandb_scalars() == metrics.wandb_scalars() == expected
 
 
-def test_the_summary_says_fates_and_outcomes_with_the_commonest_first():
+def test_the_summary_says_endings_and_outcomes_with_the_commonest_first():
     metrics = Metrics(Ledger())
-    metrics.ledger.ask(4)
+    metrics.ledger.query(4)
     metrics.ledger.settle(Ending("zero_variance", 1))
     metrics.ledger.settle(Ending("sent", 2))
     metrics.record_group(group("gcd", right=1.0, wrong=0.0))
@@ -110,12 +111,43 @@ def test_the_summary_says_fates_and_outcomes_with_the_commonest_first():
 def test_a_group_is_one_line_with_task_level_and_scores():
     metrics = Metrics(Ledger())
     metrics.record_group(group("lcm", right=1.0))
-    asked = Provenance("train", 7, 1, 0.425, {})
-    newest = dataclasses.replace(group("gcd", right=1.0, wrong=0.0), provenance=asked)
+    origin = Provenance("train", 7, 1, 0.425, {})
+    newest = dataclasses.replace(group("gcd", right=1.0, wrong=0.0), provenance=origin)
     metrics.record_group(newest)
     assert metrics.group_line(newest) == (
         "group 2: gcd at level 0.42, mean score 0.500 (right 1, wrong 1)"
     )
+
+
+def test_trouble_of_a_task_is_said_ever_more_seldom():
+    metrics, said = Metrics(Ledger()), 0
+    for _ in range(100):
+        newest = group("gcd", timeout=0.0, right=0.0)
+        metrics.record_group(newest)
+        said += len(metrics.new_warnings(newest))
+    assert said == 7  # at 1, 2, 4, 8, 16, 32 and 64
+
+
+def test_the_table_counts_every_outcome_of_every_task():
+    metrics = Metrics(Ledger())
+    metrics.record_group(group("gcd", timeout=0.0, right=0.0))
+    metrics.record_group(group("lcm", right=0.0))
+    columns, rows = metrics.task_table()
+    assert columns == ["task", "groups", "mean score", "right", "timeout"]
+    assert rows == [["gcd", 1, 0.0, 1, 1], ["lcm", 1, 0.0, 1, 0]]
+
+
+# -- the numbers of a run --------------------------------------------------------------
+
+
+def test_the_share_of_correct_rollouts_stands_beside_the_mean_score():
+    metrics = Metrics(Ledger())
+    scores = {"partial": 0.5, "wrong": 0.4, "right": 1.0, "no_answer": 0.3}
+    metrics.record_group(group("gcd", **scores))
+    logged = run_numbers(metrics, Feedback(0.7), {"errors": 2})
+    assert logged["train/percent_correct"] == 0.5
+    assert logged["train/mean_score"] == pytest.approx(0.55)
+    assert logged["events/errors"] == 2
 
 
 # -- progress of long work -------------------------------------------------------------
@@ -137,28 +169,3 @@ def test_without_a_terminal_long_work_says_how_far_it_is(caplog, monkeypatch):
     with WorkProgress("evaluation", 3, "items") as work:
         work.advance()
     assert caplog.records[0].getMessage().startswith("evaluation: 1 of 3 items")
-
-
-def group_of(task: str, *outcomes: str) -> GroupRecord:
-    rollouts = [
-        RolloutRecord([], 0.0, 0.0, outcome, None, "stop", 1, 1) for outcome in outcomes
-    ]
-    return GroupRecord(task, rollouts, None, None)
-
-
-def test_trouble_of_a_task_is_said_ever_more_seldom() -> None:
-    metrics, said = Metrics(Ledger()), 0
-    for _ in range(100):
-        group = group_of("gcd", "timeout", "right")
-        metrics.record_group(group)
-        said += len(metrics.new_warnings(group))
-    assert said == 7  # at 1, 2, 4, 8, 16, 32 and 64
-
-
-def test_the_table_counts_every_outcome_of_every_task() -> None:
-    metrics = Metrics(Ledger())
-    metrics.record_group(group_of("gcd", "timeout", "right"))
-    metrics.record_group(group_of("lcm", "right", "right"))
-    columns, rows = metrics.task_table()
-    assert columns == ["task", "groups", "mean score", "right", "timeout"]
-    assert rows == [["gcd", 1, 0.0, 1, 1], ["lcm", 1, 0.0, 2, 0]]

@@ -469,33 +469,24 @@ def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
 
 
 @pytest.mark.processes
-def test_the_end_completes_what_is_on_disk_though_the_disk_is_full(repo_root, folder):
-    program = """
-        write(0)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (60, 60))
-        write(1)
-        writer.close()
-        print(writer.groups_lost, flush=True)
-    """
-    with start_child(repo_root, folder, program) as process:
-        assert process.stdout.read() == "1\n"
-    assert names(folder) == ["rollouts_child_0000.jsonl"]
-    assert all_numbers(folder) == [0]
-
-
-@pytest.mark.processes
-def test_a_disk_that_is_full_from_the_start_is_left_without_empty_files(
-    repo_root, folder
+@pytest.mark.parametrize(
+    ("written", "limit", "left"), [(1, 60, ["rollouts_child_0000.jsonl"]), (0, 10, [])]
+)
+def test_the_end_completes_what_is_on_a_full_disk_and_leaves_no_empty_file(
+    repo_root, folder, written, limit, left
 ):
-    program = """
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
-        write(0)
+    program = f"""
+        for number in range({written}):
+            write(number)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+        write(9)
         writer.close()
         print(writer.groups_lost, flush=True)
     """
     with start_child(repo_root, folder, program) as process:
         assert process.stdout.read() == "1\n"
-    assert names(folder) == []
+    assert names(folder) == left
+    assert all_numbers(folder) == list(range(written))
 
 
 @pytest.mark.processes

@@ -1,4 +1,4 @@
-"""The ledger: every rollout that was asked for has one outcome or is in flight."""
+"""The ledger: every rollout that was queried has one outcome or is in flight."""
 
 import json
 from typing import get_args
@@ -9,36 +9,36 @@ from hypothesis import strategies as st
 
 from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
 
-FATES = st.sampled_from(get_args(RolloutOutcome))
+OUTCOMES = st.sampled_from(get_args(RolloutOutcome))
 
 
-@given(st.lists(st.tuples(st.integers(1, 64), st.none() | FATES)))
-def test_what_was_asked_is_the_sum_of_the_fates_and_of_those_in_flight(groups):
+@given(st.lists(st.tuples(st.integers(1, 64), st.none() | OUTCOMES)))
+def test_what_was_queried_is_the_sum_of_the_outcomes_and_of_those_in_flight(groups):
     ledger = Ledger()
     for rollouts, outcome in groups:
-        ledger.ask(rollouts)
+        ledger.query(rollouts)
         if outcome is not None:
             ledger.settle(Ending(outcome, rollouts))
     in_flight = sum(rollouts for rollouts, outcome in groups if outcome is None)
     assert ledger.in_flight == in_flight
-    assert ledger.asked == sum(ledger.outcomes.values()) + in_flight
+    assert ledger.queried == sum(ledger.outcomes.values()) + in_flight
 
 
-def test_rollouts_in_flight_are_not_asked_for_in_a_saved_ledger():
+def test_rollouts_in_flight_are_not_counted_in_a_saved_ledger():
     ledger = Ledger()
-    ledger.ask(24)
+    ledger.query(24)
     ledger.settle(Ending("sent", 16))
-    assert ledger.state_dict() == {"asked": 16, "outcomes": {"sent": 16}}
+    assert ledger.state_dict() == {"queried": 16, "outcomes": {"sent": 16}}
 
 
 def test_a_saved_ledger_survives_json_and_continues():
     first, second = Ledger(), Ledger()
-    first.ask(24)
+    first.query(24)
     first.settle(Ending("sent", 16))
     first.settle(Ending("zero_variance", 8))
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
-    second.ask(8)
-    assert (second.asked, second.in_flight) == (32, 8)
+    second.query(8)
+    assert (second.queried, second.in_flight) == (32, 8)
     assert second.outcomes == first.outcomes
 
 
@@ -48,26 +48,26 @@ def test_a_saved_ledger_survives_json_and_continues():
         {},
         [],
         None,
-        {"asked": 1},
-        {"asked": None, "outcomes": {}},
-        {"asked": 1, "outcomes": ["sent"]},
-        {"asked": 1, "outcomes": {"sent": None}},
+        {"queried": 1},
+        {"queried": None, "outcomes": {}},
+        {"queried": 1, "outcomes": ["sent"]},
+        {"queried": 1, "outcomes": {"sent": None}},
     ],
 )
 def test_a_broken_ledger_is_refused_and_changes_nothing(state):
     ledger = Ledger()
     with pytest.raises(ValueError, match="the ledger needs"):
         ledger.load_state_dict(state)
-    assert (ledger.asked, ledger.outcomes) == (0, {})
+    assert (ledger.queried, ledger.outcomes) == (0, {})
 
 
 def test_every_change_is_told_as_it_is_then():
     told = []
     ledger = Ledger(told.append)
-    ledger.ask(4)
+    ledger.query(4)
     ledger.settle(Ending("sent", 3), Ending("refused_by_api", 1))
     ledger.settle()
     assert told == [
-        {"asked": 4, "outcomes": {}},
-        {"asked": 4, "outcomes": {"sent": 3, "refused_by_api": 1}},
+        {"queried": 4, "outcomes": {}},
+        {"queried": 4, "outcomes": {"sent": 3, "refused_by_api": 1}},
     ]

@@ -15,9 +15,7 @@ from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.line_file import LineFile, continued
 from rg_env.rollouts.row_writer import RowWriter, settings_path
 from tests.support.groups import group
-from tests.support.parts import (
-    build_env,
-)
+from tests.support.parts import build_env
 
 
 def test_rows_without_tokens_have_all_else(tmp_path):
@@ -38,12 +36,7 @@ def test_the_last_row_is_on_disk_before_the_file_is_closed(tmp_path):
     writer.close()
 
 
-def test_a_file_of_no_rows_is_not_left_behind(tmp_path):
-    RowWriter(LineFile(tmp_path / "rows.jsonl")).close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_folders_made_for_a_file_of_no_rows_go_with_it(tmp_path):
+def test_a_file_of_no_rows_goes_with_the_folders_made_for_it(tmp_path):
     folder = tmp_path / "runs" / "first"
     folder.mkdir(parents=True)
     made = [folder, tmp_path / "runs"]

@@ -8,12 +8,7 @@ import pytest
 from rg_env.atropos import group_scoring
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
 def record_of(*texts):
@@ -50,35 +45,28 @@ SAVED = "reasoning_gym_environment_rollouts"
 FAILED = "reasoning_gym_environment_FAILED_rollouts"
 
 
-def test_good_and_failed_groups_go_to_their_own_files(tmp_path):
-    found = dumped(
-        tmp_path,
-        record_of(RIGHT, WRONG),
-        record_of(RIGHT, RIGHT),
-        record_of(WRONG, WRONG),
-        keep_good=True,
-        keep_failed=True,
-    )
-    assert {name: len(groups) for name, groups in found.items()} == {
-        SAVED: 2,
-        FAILED: 1,
-    }
+GOOD, ALL_RIGHT, FAILED_ONE = (RIGHT, WRONG), (RIGHT, RIGHT), (WRONG, WRONG)
 
 
 @pytest.mark.processes
-def test_nothing_is_dumped_unless_asked_for(tmp_path):
-    assert dumped(tmp_path, record_of(RIGHT, WRONG), record_of(WRONG, WRONG)) == {}
-
-
-def test_a_threshold_of_1_means_perfect(tmp_path):
-    found = dumped(
-        tmp_path,
-        record_of(RIGHT, WRONG),
-        record_of(WRONG, WRONG),
-        keep_good=True,
-        threshold=1.0,
-    )
-    assert [len(groups) for groups in found.values()] == [1]
+@pytest.mark.parametrize(
+    ("groups", "changes", "counts"),
+    [
+        (
+            [GOOD, ALL_RIGHT, FAILED_ONE],
+            {"keep_good": True, "keep_failed": True},
+            {SAVED: 2, FAILED: 1},
+        ),
+        ([GOOD, FAILED_ONE], {}, {}),
+        ([GOOD, FAILED_ONE], {"keep_good": True, "threshold": 1.0}, {SAVED: 1}),
+    ],
+    ids=["good and failed ones", "none", "perfect ones"],
+)
+def test_groups_go_to_the_files_that_the_settings_want(
+    tmp_path, groups, changes, counts
+):
+    found = dumped(tmp_path, *(record_of(*texts) for texts in groups), **changes)
+    assert {name: len(lines) for name, lines in found.items()} == counts
 
 
 def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):

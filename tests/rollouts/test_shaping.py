@@ -1,4 +1,4 @@
-"""Shaping: length penalty, truncation and signal; size and order always stay."""
+"""Shaping: length penalty, truncation and variance; size and order always stay."""
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,7 @@ rollouts = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 2_000)), max_size=
 @pytest.mark.parametrize(
     ("score", "reward"), [(1.0, 1.0), (0.7, 0.5), (0.4, 0.0), (0.1, 0.0), (0.0, 0.0)]
 )
-def test_what_guessing_earns_is_nothing_and_what_is_right_stays(score, reward):
+def test_what_guessing_scores_is_nothing_and_what_is_right_stays(score, reward):
     assert above_baseline([score], 0.4) == pytest.approx([reward])
 
 
@@ -46,20 +46,17 @@ def test_the_penalty_falls_linearly_from_three_quarters_of_the_limit(length, sco
     assert penalise_length([1.0], [length], 1000) == pytest.approx([score])
 
 
-def test_a_partial_score_is_scaled():
-    assert penalise_length([0.5, 1.0], [875, 100], 1000) == [0.25, 1.0]
-
-
-def test_one_low_score_spares_the_whole_group():
-    assert penalise_length([1.0, 0.49], [999, 999], 1000) == [1.0, 0.49]
-
-
-def test_scores_of_exactly_a_half_are_penalised():
-    assert penalise_length([0.5], [1000], 1000) == [0.0]
-
-
-def test_an_empty_group_stays_empty():
-    assert penalise_length([], [], 1000) == []
+@pytest.mark.parametrize(
+    ("scores", "lengths", "shaped"),
+    [
+        ([0.5, 1.0], [875, 100], [0.25, 1.0]),
+        ([1.0, 0.49], [999, 999], [1.0, 0.49]),
+        ([0.5], [1000], [0.0]),
+        ([], [], []),
+    ],
+)
+def test_one_score_below_a_half_spares_the_whole_group(scores, lengths, shaped):
+    assert penalise_length(scores, lengths, 1000) == shaped
 
 
 def test_scores_without_their_lengths_are_refused():
@@ -94,21 +91,13 @@ def test_only_truncated_rollouts_lose_their_advantage():
     reasons = ["stop", "length", None, "abort"]
     overrides = truncation_overrides(reasons, mask_truncated=True)
     assert overrides == [{}, {"set_advantage_to_zero": True}, {}, {}]
-
-
-def test_nothing_is_masked_when_masking_is_off():
-    assert truncation_overrides(["length"] * 2, mask_truncated=False) == [{}, {}]
-
-
-def test_the_overrides_of_two_rollouts_are_two_dicts():
-    first, second = truncation_overrides(["length", "length"], mask_truncated=True)
-    first["temperature"] = 0.5
-    assert "temperature" not in second
+    assert len({id(each) for each in overrides}) == 4
+    assert truncation_overrides(reasons, mask_truncated=False) == [{}] * 4
 
 
 @pytest.mark.parametrize(
     ("scores", "signal"),
     [([0.0, 0.0], False), ([1.0, 1.0], False), ([1.0], False), ([0.3, 0.30001], True)],
 )
-def test_equal_scores_carry_no_signal(scores, signal):
+def test_equal_scores_have_no_variance(scores, signal):
     assert has_variance(scores) is signal

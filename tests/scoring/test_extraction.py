@@ -9,10 +9,7 @@ from rg_env.scoring.extraction import Extraction, extract_answer
 TAGS = ["<think>", "</think>", "<answer>", "</answer>"]
 ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
 
-any_text = st.one_of(
-    st.text(),
-    st.lists(st.sampled_from(TAGS + ODD_TEXT)).map("".join),
-)
+any_text = st.one_of(st.text(), st.lists(st.sampled_from(TAGS + ODD_TEXT)).map("".join))
 plain_text = st.text(alphabet=st.characters(exclude_characters="<>"))
 
 
@@ -27,16 +24,40 @@ def failure_of(text, **settings):
 # -- the answer ------------------------------------------------------------------------
 
 
-def test_the_answer_after_the_thinking_is_the_answer():
-    assert answer_of("<think>2 + 3</think> It is 5. <answer>5</answer>") == "5"
+ANSWERED = {
+    "behind the thinking": "<think>2 + 3</think> It is 5. <answer>5</answer>",
+    "without thinking": "It is <answer>5</answer>.",
+    "before the thinking": "<answer>5</answer><think>let me check</think>",
+    "behind several blocks of thinking": (
+        "<think><answer>3</answer></think>a<think><answer>4</answer></think>"
+        "<answer>5</answer>"
+    ),
+    "behind thinking that nothing opened": (
+        "maybe <answer>4</answer></think><answer>5</answer>"
+    ),
+    "behind the last stray closing tag": (
+        "a</think><answer>4</answer></think><answer>5</answer>"
+    ),
+    "before a closing tag": "<think>a</think><answer>5</answer></think>",
+    "before thinking that never ends": (
+        "<answer>5</answer><think>or <answer>6</answer>"
+    ),
+}
+OPENED = {
+    "closed": "maybe <answer>4</answer></think><answer>5</answer>",
+    "opened by the model as well": "<think>2 + 3</think><answer>5</answer>",
+    "opened again": "a</think>b<think><answer>4</answer></think><answer>5</answer>",
+}
 
 
-def test_an_answer_needs_no_thinking():
-    assert answer_of("It is <answer>5</answer>.") == "5"
+@pytest.mark.parametrize("text", ANSWERED.values(), ids=ANSWERED)
+def test_the_one_answer_outside_of_the_thinking_is_the_answer(text):
+    assert answer_of(text) == "5"
 
 
-def test_an_answer_before_the_thinking_counts():
-    assert answer_of("<answer>5</answer><think>let me check</think>") == "5"
+@pytest.mark.parametrize("text", OPENED.values(), ids=OPENED)
+def test_thinking_that_the_template_opened_ends_at_its_closing_tag(text):
+    assert answer_of(text, thinking_open=True) == "5"
 
 
 def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
@@ -70,63 +91,9 @@ def test_a_draft_inside_the_thinking_changes_nothing(draft):
     assert answer_of(f"<think>{draft}</think><answer>5</answer>") == "5"
 
 
-def test_a_draft_inside_the_thinking_is_no_answer():
-    assert failure_of("<think><answer>5</answer></think> So 5.") == "no_answer"
-
-
-def test_every_thinking_block_is_left_out():
-    text = "<think><answer>3</answer></think>a<think><answer>4</answer></think>"
-    assert answer_of(f"{text}<answer>5</answer>") == "5"
-
-
-def test_thinking_that_the_template_opened_ends_at_its_closing_tag():
-    text = "maybe <answer>4</answer></think><answer>5</answer>"
-    assert answer_of(text, thinking_open=True) == "5"
-
-
-def test_a_closing_tag_that_nothing_opened_ends_thinking_too():
-    assert answer_of("maybe <answer>4</answer></think><answer>5</answer>") == "5"
-
-
-def test_a_model_may_repeat_the_template_s_opening_tag():
-    text = "<think>2 + 3</think><answer>5</answer>"
-    assert answer_of(text, thinking_open=True) == "5"
-
-
-def test_thinking_may_be_opened_again_after_the_template_s():
-    text = "a</think>b<think><answer>4</answer></think><answer>5</answer>"
-    assert answer_of(text, thinking_open=True) == "5"
-
-
-def test_everything_before_the_last_stray_closing_tag_is_thinking():
-    text = "a</think><answer>4</answer></think><answer>5</answer>"
-    assert answer_of(text) == "5"
-
-
-def test_a_second_closing_tag_hides_no_answer_of_who_closed_its_own_thinking():
-    text = "<think>a</think><answer>4</answer> wait </think><answer>5</answer>"
-    assert failure_of(text) == "several_answers"
-
-
-def test_a_closing_tag_after_the_answer_changes_nothing():
-    assert answer_of("<think>a</think><answer>5</answer></think>") == "5"
-
-
 @pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
 def test_the_template_s_thinking_must_end(text):
     assert failure_of(text, thinking_open=True) == "unfinished_thinking"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["<think>", "<think>hm <answer>5</answer>", "<think>a</think>b<think>c"],
-)
-def test_thinking_that_never_ends_leaves_no_answer(text):
-    assert failure_of(text) == "unfinished_thinking"
-
-
-def test_an_answer_before_thinking_that_never_ends_counts():
-    assert answer_of("<answer>5</answer><think>or <answer>6</answer>") == "5"
 
 
 # -- failures --------------------------------------------------------------------------
@@ -139,6 +106,14 @@ def test_an_answer_before_thinking_that_never_ends_counts():
         ("It is 5.", "no_answer"),
         ("<think>5</think>", "no_answer"),
         ("<answer>5</answer></think>", "no_answer"),
+        ("<think><answer>5</answer></think> So 5.", "no_answer"),
+        ("<think>", "unfinished_thinking"),
+        ("<think>hm <answer>5</answer>", "unfinished_thinking"),
+        ("<think>a</think>b<think>c", "unfinished_thinking"),
+        (
+            "<think>a</think><answer>4</answer> wait </think><answer>5</answer>",
+            "several_answers",
+        ),
         ("<answer>5</answer><answer>5</answer>", "several_answers"),
         ("<answer>4</answer> no: <answer>5</answer>", "several_answers"),
         ("<answer>5", "unclosed_answer"),

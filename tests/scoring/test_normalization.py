@@ -1,4 +1,4 @@
-"""What is only dress around an answer comes off, and nothing else."""
+"""What is only formatting around an answer comes off, and nothing else."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rg_env.scoring.normalization import MAX_ROUNDS, RULES, normalizing
 from rg_env.scoring.score import Score, better_score
 
-DRESSED = {
+FORMATTED = {
     "bold": "**5**",
     "italics": "*5*",
     "bold and italics": "***5***",
@@ -69,9 +69,9 @@ DRESSED = {
 }
 
 
-@pytest.mark.parametrize("dressed", DRESSED.values(), ids=DRESSED)
-def test_dress_comes_off(dressed):
-    assert normalizing("7")(dressed) == "5"
+@pytest.mark.parametrize("text", FORMATTED.values(), ids=FORMATTED)
+def test_formatting_comes_off(text):
+    assert normalizing("7")(text) == "5"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_what_is_written_for_the_eye_becomes_plain(answer, rest):
         "",
     ],
 )
-def test_what_is_no_dress_stays(answer):
+def test_what_is_no_formatting_stays(answer):
     assert normalizing("7")(answer) == answer
 
 
@@ -165,7 +165,7 @@ def test_what_is_no_dress_stays(answer):
         ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
     ],
 )
-def test_what_belongs_to_the_right_answer_is_no_dress(gold, answer, rest):
+def test_what_belongs_to_the_right_answer_is_no_formatting(gold, answer, rest):
     assert normalizing(gold)(answer) == rest
 
 
@@ -176,7 +176,7 @@ def test_gold_answers_stay_as_they_are(text):
 
 
 @given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax,:#<>isI\u200b\u2212", max_size=40))
-def test_no_answer_that_is_dressed_is_taken_for_a_plain_one(text):
+def test_no_formatted_answer_is_taken_for_a_plain_one(text):
     text = text.strip()
     for rule in RULES:
         assert rule(text) == text or normalizing("7")(text) != text
@@ -220,7 +220,7 @@ def test_no_text_keeps_it_long(part, end):
     assert len(normalizing(None)(part * 20_000 + end)) <= len(text)
 
 
-def test_many_layers_of_dress_end_at_a_bound():
+def test_many_layers_of_formatting_end_at_a_bound():
     text = "5"
     for _ in range(10 * MAX_ROUNDS):
         text = f"\\text{{{text}}}."
@@ -231,29 +231,27 @@ def best(answer, **scored):
     return better_score(answer, normalizing("7"), lambda form: scored[f"of_{form}"])
 
 
-def test_the_higher_score_counts_and_says_of_which_form():
-    dressed, plain = Score(0.0, "wrong", "5."), Score(1.0, "right", "5")
-    found = best("5.", **{"of_5.": dressed, "of_5": plain})
-    assert found == Score(1.0, "right", "5.", normalized=True)
+@pytest.mark.parametrize(
+    ("as_written", "normalized", "counts"),
+    [
+        ((0.0, "wrong"), (1.0, "right"), (1.0, "right", True)),
+        ((0.5, "partial"), (0.0, "wrong"), (0.5, "partial", False)),
+        ((0.0, "rejected"), (0.0, "wrong"), (0.0, "wrong", True)),
+        ((0.0, "scorer_error"), (0.0, "wrong"), (0.0, "wrong", True)),
+    ],
+)
+def test_the_higher_score_counts_and_of_equal_ones_that_which_was_read(
+    as_written, normalized, counts
+):
+    scores = {"of_5.": Score(*as_written, "5."), "of_5": Score(*normalized, "5")}
+    value, outcome, is_normalized = counts
+    assert best("5.", **scores) == Score(value, outcome, "5.", is_normalized)
 
 
-def test_an_answer_without_dress_is_looked_at_once():
-    assert best("5", of_5=Score(0.5, "partial", "5")).normalized is False
-
-
-def test_a_right_answer_in_a_dress_is_looked_at_once():
-    assert best("5.", of_5=Score(1.0, "right", "5")).normalized is True
-
-
-def test_dress_never_costs_anything():
-    dressed, plain = Score(0.5, "partial", "5."), Score(0.0, "wrong", "5")
-    assert best("5.", **{"of_5.": dressed, "of_5": plain}) == dressed
-
-
-@pytest.mark.parametrize("outcome", ["rejected", "scorer_error"])
-def test_an_answer_that_only_its_dress_made_unreadable_is_wrong(outcome):
-    dressed, plain = Score(0.0, outcome, "5."), Score(0.0, "wrong", "5")
-    assert best("5.", **{"of_5.": dressed, "of_5": plain}).outcome == "wrong"
+@pytest.mark.parametrize(("answer", "value"), [("5", 0.5), ("5.", 1.0)])
+def test_plain_answers_and_right_ones_are_scored_once(answer, value):
+    found = best(answer, of_5=Score(value, "partial", "5"))
+    assert found.normalized == (answer != "5")
 
 
 @pytest.mark.parametrize("answer", ['"5"', "'5'", '**"5"**'])

@@ -20,7 +20,7 @@ from rg_env.tasks import library
 ENTRY = {"question": "2 + 3?", "answer": "5", "metadata": {}}
 
 
-def pays(value):
+def returns(value):
     return lambda answer, entry: value
 
 
@@ -44,52 +44,44 @@ def test_a_score_is_clamped_to_the_unit_interval(value, number):
     assert as_unit(value) == number
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
-def test_what_is_not_finite_is_zero(value):
-    assert as_unit(value) == 0.0
-
-
-@pytest.mark.parametrize("value", [None, "right", [1.0], {}, 1j])
-def test_what_is_no_number_is_zero(value):
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, 10**400, None, "right", [1.0], {}, 1j]
+)
+def test_what_is_no_finite_number_is_zero(value):
     assert as_unit(value) == 0.0
 
 
 @given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans()))
 def test_whatever_a_scorer_returns_the_score_is_in_the_unit_interval(value):
-    score = score_answer("5", ENTRY, pays(value))
+    score = score_answer("5", ENTRY, returns(value))
     assert 0.0 <= score.value <= 1.0
 
 
 # -- bare and tagged -------------------------------------------------------------------
 
 
-def test_the_bare_answer_is_scored():
-    assert compare_formats("4", ENTRY, table({"4": 0.5})).value == 0.5
+NO_GOLD = {**ENTRY, "answer": None}
+FROM_OUTSIDE = {"question": "2 + 3?"}
+FORMATS = {
+    "the bare answer is scored": ("4", {"4": 0.5}, 0.5),
+    "tags count for a scorer that expects them": ("5", {tagged("5"): 1.0}, 1.0),
+    "tags never lift a wrong answer where the right one needs none": (
+        "4",
+        {"5": 1.0, tagged("5"): 0.4, "4": 0.1, tagged("4"): 0.9},
+        0.1,
+    ),
+    "tags never lower a score": ("5", {"5": 0.8, tagged("5"): 0.2}, 0.8),
+}
 
 
-def test_tags_count_for_a_scorer_that_expects_them():
-    scorer = table({tagged("5"): 1.0})
-    assert compare_formats("5", ENTRY, scorer).value == 1.0
+@pytest.mark.parametrize(("answer", "scores", "value"), FORMATS.values(), ids=FORMATS)
+def test_the_higher_score_of_both_formats_counts(answer, scores, value):
+    assert compare_formats(answer, ENTRY, table(scores)).value == value
 
 
-def test_tags_never_lift_a_wrong_answer_where_the_right_one_needs_none():
-    scorer = table({"5": 1.0, tagged("5"): 0.4, "4": 0.1, tagged("4"): 0.9})
-    assert compare_formats("4", ENTRY, scorer).value == 0.1
-
-
-def test_tags_never_lift_an_answer_to_an_entry_without_a_gold_answer():
-    scorer = table({tagged("4"): 1.0})
-    assert compare_formats("4", {**ENTRY, "answer": None}, scorer).value == 0.0
-
-
-def test_tags_count_for_an_entry_from_outside_that_states_no_gold_answer():
-    scorer = table({tagged("5"): 1.0})
-    assert compare_formats("5", {"question": "2 + 3?"}, scorer).value == 1.0
-
-
-def test_tags_never_lower_a_score():
-    scorer = table({"5": 0.8, tagged("5"): 0.2})
-    assert compare_formats("5", ENTRY, scorer).value == 0.8
+@pytest.mark.parametrize(("entry", "value"), [(NO_GOLD, 0.0), (FROM_OUTSIDE, 1.0)])
+def test_without_a_gold_answer_tags_count_for_entries_from_outside_alone(entry, value):
+    assert compare_formats("4", entry, table({tagged("4"): 1.0})).value == value
 
 
 def test_a_scorer_that_cannot_read_tags_keeps_the_bare_score():
@@ -99,15 +91,15 @@ def test_a_scorer_that_cannot_read_tags_keeps_the_bare_score():
     assert compare_formats("4", ENTRY, scorer).value == 0.5
 
 
-def test_a_right_answer_is_asked_about_once():
-    asked = []
+def test_a_right_answer_is_scored_once():
+    scored = []
 
     def scorer(answer, entry):
-        asked.append(answer)
+        scored.append(answer)
         return 1.0
 
     compare_formats("5", ENTRY, scorer)
-    assert asked == ["5"]
+    assert scored == ["5"]
 
 
 @pytest.mark.parametrize("task", ["spell_backward", "figlet_font"])
@@ -127,7 +119,7 @@ def test_scorers_of_the_library_that_tags_deceive_are_not_deceived(task):
 )
 def test_an_outcome_names_the_score(value, outcome):
     assert outcome_of(value) == outcome
-    assert score_answer("5", ENTRY, pays(value)) == Score(value, outcome, "5")
+    assert score_answer("5", ENTRY, returns(value)) == Score(value, outcome, "5")
 
 
 def test_an_exception_of_the_scorer_is_a_zero_that_says_so():
@@ -151,8 +143,8 @@ def test_the_end_of_the_process_is_no_score(ending):
 
 
 @pytest.mark.parametrize("gold", ["5", None])
-def test_an_empty_answer_is_zero_and_the_scorer_is_not_asked(gold):
-    score = score_answer("", {**ENTRY, "answer": gold}, pays(0.05))
+def test_an_empty_answer_is_zero_and_is_not_scored(gold):
+    score = score_answer("", {**ENTRY, "answer": gold}, returns(0.05))
     assert score == Score(0.0, "empty_answer", "")
 
 

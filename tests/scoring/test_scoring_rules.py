@@ -1,4 +1,4 @@
-"""The plain form of an answer: what a task counts as dress, and what not."""
+"""The normalized answer: what is formatting for a task, and what is not."""
 
 import pytest
 
@@ -7,15 +7,15 @@ from rg_env.scoring.scoring_rules import ScoringRules
 RULES = ScoringRules()
 
 
-@pytest.mark.parametrize(("task", "plain"), [("codeio", '"5"'), ("lcm", "5")])
-def test_a_quoted_number_is_a_text_in_json_and_dressed_elsewhere(task, plain):
-    assert RULES.normalizer(task, {"answer": "5"})('"5"') == plain
+@pytest.mark.parametrize(("task", "normalized"), [("codeio", '"5"'), ("lcm", "5")])
+def test_a_quoted_number_is_a_text_in_json_and_formatted_elsewhere(task, normalized):
+    assert RULES.normalizer(task, {"answer": "5"})('"5"') == normalized
 
 
-def test_the_right_answer_is_its_own_plain_form():
+def test_the_right_answer_is_its_own_normalized_form():
     assert RULES.normalizer("codeio", {"answer": '"5."'})('"5."') == '"5."'
 
 
-def test_where_exact_answers_count_an_answer_is_its_own_plain_form():
+def test_where_exact_answers_count_an_answer_is_its_own_normalized_form():
     exact = ScoringRules(normalize_answers=False)
     assert exact.normalizer("lcm", {"answer": "5"})("**5**") == "**5**"

@@ -1,4 +1,4 @@
-"""Adaptive weights: tasks whose groups carry a signal are asked more often."""
+"""Adaptive weights: tasks whose groups have reward variance are sampled more often."""
 
 import json
 
@@ -32,27 +32,24 @@ def test_a_weight_stays_between_its_floor_and_1(signals, floor):
 
 
 @given(SIGNALS)
-def test_a_group_with_a_signal_never_lowers_a_weight_nor_one_without_raises_it(signals):
+def test_variance_never_lowers_a_weight_nor_does_a_group_without_raise_it(signals):
     now = weights(*signals).weight_of("gcd")
     assert weights(*signals, False).weight_of("gcd") <= now
     assert now <= weights(*signals, True).weight_of("gcd")
 
 
-def test_every_task_begins_at_1():
+def test_every_task_begins_at_1_and_counts_its_own_groups_alone():
     assert both(weights()) == (1.0, 1.0)
+    assert weights(False, False).weight_of("lcm") == 1.0
 
 
-def test_a_task_without_any_signal_comes_down_to_the_floor():
+def test_a_task_without_any_variance_comes_down_to_the_floor():
     assert weights(*[False] * 40).weight_of("gcd") == pytest.approx(0.05)
 
 
 def test_a_task_that_wakes_up_has_half_its_weight_back_after_one_group():
     woken = weights(*[False] * 40, True)
     assert woken.weight_of("gcd") > 0.5 * weights().weight_of("gcd")
-
-
-def test_a_group_counts_for_its_own_task_alone():
-    assert weights(False, False).weight_of("lcm") == 1.0
 
 
 def test_what_is_kept_does_not_grow_with_the_groups():
@@ -105,7 +102,7 @@ def test_a_broken_or_foreign_state_is_refused_and_changes_nothing(state):
 
 
 @pytest.mark.slow
-def test_a_simulated_run_from_weak_to_strong_has_half_the_groups_without_signal():
+def test_a_simulated_run_from_weak_to_strong_has_half_the_zero_variance_groups():
     training = Training("short tasks, long run", steepness=2, groups=32_000)
     uniform, adaptive = (run_training(training, way, False, 1) for way in (False, True))
     assert uniform > 0.5

@@ -14,7 +14,6 @@ import jobs_for_conformance
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import TaskHandle
 from rg_env.scoring.score import WRONG_AT_MOST, Score, read_rows
 from rg_env.tasks.library_import import TASKS
 
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.processes
 Entry = dict[str, Any]
 
 SEEDS = (3, 18)
-"""With 3 the text "..." is paid by propositional_logic; with 18 ab's gold is empty."""
+"""With 3 the text "..." scores in propositional_logic; with 18 ab's gold is empty."""
 
 HIGHEST_SEED = 2**32 - 1
 DEADLINE_S = 60.0
@@ -40,39 +39,29 @@ NO_SOLUTION = {
     "rush_hour": "gold is None and the metadata hold the problem alone",
 }
 
-PAYS_FOR_NOTHING: dict[str, str] = {}
-"""Faults of the library's scorers: tasks that pay for an answer that says nothing."""
-
 
 @pytest.fixture(scope="module", params=TASKS)
 def task(request):
     return str(request.param)
 
 
-_asked: dict[str, list[int]] = {}
+@pytest.fixture(scope="module")
+def seeds(pool, task):
+    """Return seeds whose entries are sampled, as many as there are `SEEDS`."""
+    call = (jobs_for_conformance.asked_seed, task, {})
+    return [pool.call(*call, seed, deadline_s=DEADLINE_S) for seed in SEEDS]
 
 
-def asked_seeds(pool, task):
-    """Return seeds whose entries are asked, as many as there are `SEEDS`."""
-    if task not in _asked:
-        job = jobs_for_conformance.asked_seed
-        _asked[task] = [
-            pool.call(job, task, {}, seed, deadline_s=DEADLINE_S) for seed in SEEDS
-        ]
-    return _asked[task]
-
-
-def for_every_seed(pool, job, task):
-    """Run a job on every seed that is asked, all at once, shape (len(SEEDS),)."""
+def for_every_seed(pool, job, task, seeds):
+    """Run a job on all seeds at once, shape (len(SEEDS),)."""
     leading = (task, {}) if job is worker_jobs.make_entry else (task,)
-    seeds = asked_seeds(pool, task)
     calls = [pool.submit(job, *leading, s, deadline_s=DEADLINE_S) for s in seeds]
     return [call.result() for call in calls]
 
 
 @pytest.fixture(scope="module")
-def entries(pool, task):
-    return for_every_seed(pool, worker_jobs.make_entry, task)
+def entries(pool, task, seeds):
+    return for_every_seed(pool, worker_jobs.make_entry, task, seeds)
 
 
 def score(pool, task, entry, *answers):
@@ -95,7 +84,7 @@ def assert_is_entry(entry):
 
 
 def test_the_tables_name_tasks_that_exist():
-    assert {*SOLUTION_IN_METADATA, *NO_SOLUTION, *PAYS_FOR_NOTHING} <= set(TASKS)
+    assert {*SOLUTION_IN_METADATA, *NO_SOLUTION} <= set(TASKS)
 
 
 def test_an_entry_has_question_answer_and_metadata(entries):
@@ -123,29 +112,22 @@ def test_the_right_answer_scores_one(pool, task, entries):
 
 
 def test_an_entry_is_the_same_again_elsewhere_and_afresh(
-    pool, other_pool, task, entries
+    pool, other_pool, task, seeds, entries
 ):
     make, afresh = worker_jobs.make_entry, jobs_for_conformance.build_entry_afresh
     for where, job in ((pool, make), (other_pool, make), (pool, afresh)):
-        assert for_every_seed(where, job, task) == entries, job
+        assert for_every_seed(where, job, task, seeds) == entries, job
 
 
-def test_saying_nothing_pays_in_the_listed_tasks_alone(pool, task, entries):
-    paid = 0.0
+def test_saying_nothing_scores_nothing(pool, task, entries):
     for entry in entries:
         texts = [text for text in ("", "...") if text != entry["answer"]]
         scores = score(pool, task, entry, *texts)
-        paid = max(paid, *(s.value for s in scores))
-    assert (paid > WRONG_AT_MOST) == (task in PAYS_FOR_NOTHING)
+        assert max(s.value for s in scores) <= WRONG_AT_MOST
 
 
-def test_no_answer_scores_zero(task, entries):
-    handle = TaskHandle(task)
-    assert {handle.score_answer(None, entry) for entry in entries} == {0.0}
-
-
-def test_scores_survive_the_way_between_processes(pool, task, entries):
-    for seed, entry in zip(asked_seeds(pool, task), entries, strict=True):
+def test_scores_survive_the_way_between_processes(pool, task, seeds, entries):
+    for seed, entry in zip(seeds, entries, strict=True):
         gold = right_answer(task, entry) or "no solution"
         answers = [gold, f"{gold} or so"]
         job = jobs_for_conformance.score_where_made

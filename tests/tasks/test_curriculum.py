@@ -82,16 +82,9 @@ def test_results_within_the_band_move_nothing(means):
 
 
 @given(MEANS)
-def test_a_level_moves_towards_the_target_or_stays(means):
-    run = Run()
-    for change in filter(None, run.score(*means)):
+def test_a_level_moves_towards_the_target_by_no_more_than_the_fast_step(means):
+    for change in filter(None, Run().score(*means)):
         assert (change.new > change.old) == (change.accuracy > 0.7)
-
-
-@given(MEANS)
-def test_no_step_is_longer_than_the_fast_one(means):
-    run = Run()
-    for change in filter(None, run.score(*means)):
         assert abs(change.new - change.old) <= FAST_STEP + 1e-9
 
 
@@ -112,16 +105,15 @@ def test_steady_results_far_from_the_target_move_by_a_whole_step(level, mean, st
     assert change.new == pytest.approx(level + step)
 
 
-def test_scattered_results_move_by_a_smaller_step():
-    run = Run(level=0.6)
-    *_, change = run.score(1.0, 0.75, 1.0)
-    assert 0 < change.new - change.old < STEP * 0.9
-
-
-def test_a_step_is_at_least_half_a_step_however_scattered_the_results_are():
-    run = Run(target=0.2, level=0.6)
-    *_, change = run.score(1.0, 0.0, 1.0)
-    assert change.new - change.old == pytest.approx(STEP / 2)
+@pytest.mark.parametrize(
+    ("target", "means", "most"),
+    [(0.7, (1.0, 0.75, 1.0), 0.9 * STEP), (0.2, (1.0, 0.0, 1.0), STEP / 2)],
+)
+def test_scattered_results_move_by_a_smaller_step_and_at_least_half_a_step(
+    target, means, most
+):
+    *_, change = Run(target, level=0.6).score(*means)
+    assert STEP / 2 - 1e-9 < change.new - change.old < most + 1e-9
 
 
 @pytest.mark.slow
@@ -137,15 +129,10 @@ def test_after_a_turn_steps_shrink_with_the_distance_from_the_target(means):
             assert abs(change.new - change.old) <= most + 1e-9
 
 
-def test_the_last_five_groups_decide():
+def test_the_last_five_groups_of_its_task_decide():
     run = Run(level=0.6)
     *_, change = run.score(*[0.7] * 8, *[1.0] * RECENT_GROUPS)
     assert change.groups == RECENT_GROUPS
-
-
-def test_tasks_do_not_move_each_other():
-    run = Run()
-    run.score(*[1.0] * 9)
     assert run.curriculum.level_of("lcm") == START
 
 
@@ -223,8 +210,7 @@ def test_levels_can_be_set_before_the_tasks_are_known():
 
 
 @pytest.mark.parametrize(
-    ("task", "says"),
-    [("gdc", "did you mean 'gcd'"), ("acre", "because it is so")],
+    ("task", "says"), [("gdc", "did you mean 'gcd'"), ("acre", "because it is so")]
 )
 def test_a_level_of_a_task_without_levels_is_refused_by_name(task, says):
     bounds, unscaled = {"gcd": (0.0, 1.0)}, {"acre": "because it is so"}
@@ -273,7 +259,6 @@ def test_bounds_that_are_no_range_are_refused(bounds):
 
 def test_there_are_stats_before_the_first_group():
     assert Curriculum(0.7).stats() == {
-        "total_tasks_tracked": 0,
         "tasks_with_adjustments": 0,
         "tasks_too_easy": 0,
         "tasks_too_hard": 0,
@@ -281,7 +266,6 @@ def test_there_are_stats_before_the_first_group():
         "avg_complexity": START,
         "min_complexity": START,
         "max_complexity": START,
-        "avg_recent_accuracy": 0.0,
     }
 
 
@@ -291,9 +275,7 @@ def test_the_stats_are_over_the_tasks_that_were_seen_or_set():
     run.progress.record_group("lcm", 1.0, START)
     run.curriculum.update("lcm", run.progress)
     stats = run.curriculum.stats()
-    assert stats["total_tasks_tracked"] == 2
     assert stats["tasks_with_adjustments"] == 1
-    assert stats["avg_recent_accuracy"] == pytest.approx(0.8)
     figures = [stats[f"{word}_complexity"] for word in ("min", "avg", "max")]
     assert figures == pytest.approx([START, (START + 0.8) / 2, 0.8])
 

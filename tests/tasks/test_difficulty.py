@@ -129,14 +129,14 @@ def test_a_task_without_a_scale_has_no_level(mode):
     assert levels.expected_ms("acre", None) == 0.0
 
 
-def test_only_a_level_that_never_moves_is_fixed():
-    assert difficulty("fixed", 0.2, 0.2).fixed_level("maze") == 0.2
-    assert difficulty("random").fixed_level("maze") is None
-
-
-def test_results_move_the_curriculum_alone():
-    assert difficulty("curriculum").follows_results("maze")
-    assert not difficulty("random").follows_results("maze")
+@pytest.mark.parametrize(
+    ("mode", "fixed", "follows"),
+    [("fixed", 0.2, False), ("random", None, False), ("curriculum", None, True)],
+)
+def test_a_level_is_fixed_or_moves_by_chance_or_by_results(mode, fixed, follows):
+    levels = difficulty(mode, 0.2, 0.2)
+    assert levels.fixed_level("maze") == fixed
+    assert levels.follows_results("maze") is follows
 
 
 @pytest.mark.parametrize(("level", "ms"), [(None, 20.0), (0.5, 20.0), (0.6, 30.0)])

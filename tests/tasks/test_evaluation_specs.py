@@ -37,17 +37,13 @@ def test_no_two_attempts_at_evaluation_items_share_a_seed():
     assert len(set(seeds)) == len(seeds)
 
 
-def test_evaluation_is_at_the_level_that_is_fixed():
-    found = evaluation_specs(CHOICES, 4, 123, difficulty("fixed", 1.0, 1.0))
-    hardest = [s.params for s in found if s.task == "gcd"]
-    assert hardest == [SCALES["gcd"].steps[-1].params] * 4
-    assert {s.level for s in found} == {1.0}
-
-
-def test_a_level_of_the_evaluation_wins_over_one_of_training():
-    found = evaluation_specs(CHOICES, 4, 123, difficulty("fixed", 1.0, 1.0), level=0.0)
-    easiest = [s.params for s in found if s.task == "gcd"]
-    assert easiest == [SCALES["gcd"].steps[0].params] * 4
+@pytest.mark.parametrize(("level", "step"), [(None, -1), (0.0, 0)])
+def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
+    fixed = difficulty("fixed", 1.0, 1.0)
+    found = evaluation_specs(CHOICES, 4, 123, fixed, level=level)
+    params = [s.params for s in found if s.task == "gcd"]
+    assert params == [SCALES["gcd"].steps[step].params] * 4
+    assert {s.level for s in found} == {1.0 if level is None else level}
 
 
 def test_a_task_without_a_scale_has_no_level():

@@ -1,4 +1,4 @@
-"""Results change the levels and weights of the tasks that are asked."""
+"""Results change the levels and weights of the tasks that are sampled."""
 
 import pytest
 
@@ -51,14 +51,14 @@ def test_the_details_of_a_task_are_its_level_and_its_results():
     }
 
 
-def test_a_group_without_a_signal_lowers_the_weight_of_its_task():
+def test_a_group_without_variance_lowers_the_weight_of_its_task():
     followed = feedback("default", AdaptiveWeights(["maze"]))
     assert followed.moves_something
     followed.take("maze", 1.0, None, False)
     assert followed.adaptive.weight_of("maze") < 1.0
 
 
-def test_a_group_of_a_task_that_is_not_asked_is_counted_and_moves_nothing():
+def test_a_group_of_a_task_that_is_not_sampled_is_counted_and_moves_nothing():
     followed = feedback(adaptive=AdaptiveWeights(["maze"]))
     assert followed.take("gcd", 1.0, 0.3, False) is None
     assert followed.progress.group_counts == {"gcd": 1}

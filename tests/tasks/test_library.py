@@ -115,7 +115,7 @@ def test_a_dataset_has_the_entries_of_the_library(factory, task):
     assert found == [made[index] for index in range(3)]
 
 
-def test_an_entry_of_a_dataset_that_is_not_sampled_is_refused():
+def test_an_entry_of_a_dataset_that_cannot_be_used_is_rejected():
     config = json.dumps({"size": 40, "seed": 45})
     refused = []
     for index in range(40):
@@ -194,13 +194,13 @@ def check_program(code, field="code_sample"):
 
 @pytest.mark.parametrize("field", ["code_sample", "input_generator"])
 @pytest.mark.parametrize("code", READ_MORE.values(), ids=READ_MORE)
-def test_a_program_that_reads_more_than_its_input_is_not_asked(code, field):
+def test_a_program_that_reads_more_than_its_input_is_rejected(code, field):
     with pytest.raises(UnusableEntry, match="reads more than its input"):
         check_program(code, field)
 
 
 @pytest.mark.parametrize("code", READ_THEIR_INPUT.values(), ids=READ_THEIR_INPUT)
-def test_a_program_that_reads_its_input_is_asked(code):
+def test_a_program_that_reads_its_input_is_taken(code):
     check_program(code)
 
 
@@ -231,20 +231,22 @@ def test_few_programs_of_codeio_are_refused_and_none_is_run_before(monkeypatch):
     assert not any("datetime.now()" in code for code in run)
 
 
-# -- entries that cannot be asked ------------------------------------------------------
+# -- entries that cannot be used -------------------------------------------------------
 
 
-def test_an_entry_whose_answer_is_wrong_is_refused_by_name(make_entry):
-    with pytest.raises(JobFailed, match="jugs: its answer is that") as caught:
-        make_entry("jugs", {"num_jugs": 4}, 31)
-    assert caught.value.kind == "UnusableEntry"
-
-
-def test_an_entry_that_holds_an_address_is_refused_since_each_process_has_another(
-    make_entry,
+@pytest.mark.parametrize(
+    ("task", "params", "seed", "reason"),
+    [
+        ("jugs", {"num_jugs": 4}, 31, "jugs: its answer is that"),
+        # an address, of which each process has another
+        ("codeio", {"difficulty": 7}, 2101905293, "codeio: its answer holds"),
+    ],
+)
+def test_an_entry_whose_answer_is_not_right_is_rejected_by_name(
+    make_entry, task, params, seed, reason
 ):
-    with pytest.raises(JobFailed, match="codeio: its answer holds") as caught:
-        make_entry("codeio", {"difficulty": 7}, 2101905293)
+    with pytest.raises(JobFailed, match=reason) as caught:
+        make_entry(task, params, seed)
     assert caught.value.kind == "UnusableEntry"
 
 

@@ -44,11 +44,7 @@ def test_slurm_or_torchrun_number_the_instances(variables, place):
 
 
 @pytest.mark.parametrize(
-    "variables",
-    [
-        {"SLURM_PROCID": "2"},
-        {"RANK": "2", "WORLD_SIZE": ""},
-    ],
+    "variables", [{"SLURM_PROCID": "2"}, {"RANK": "2", "WORLD_SIZE": ""}]
 )
 def test_a_rank_alone_says_nothing(variables):
     assert from_launcher(variables) == Shard()

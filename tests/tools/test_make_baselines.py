@@ -15,9 +15,9 @@ from tools.make_baselines import (
     MEASURED_ON,
     baseline_from,
     cells_of,
+    check_score,
     measure,
     share_of_items,
-    trial,
 )
 from tools.trivial_baselines.expected_scores import ExpectedScore
 from tools.trivial_baselines.rules_of_thumb import RuleOfThumb
@@ -75,10 +75,10 @@ def test_what_scores_little_is_no_baseline(pool: WorkerPool) -> None:
 
 
 def test_the_shipped_baselines_are_of_the_scorers_of_today(pool: WorkerPool) -> None:
-    async def trials() -> dict[str, float]:
-        found = await asyncio.gather(*(trial(pool, task) for task in SHIPPED))
+    async def check_scores() -> dict[str, float]:
+        found = await asyncio.gather(*(check_score(pool, task) for task in SHIPPED))
         return dict(zip(SHIPPED, found, strict=True))
 
-    found = asyncio.run(trials())
-    stale = {task for task, row in SHIPPED.items() if row.trial != found[task]}
+    found = asyncio.run(check_scores())
+    stale = {task for task, row in SHIPPED.items() if row.check_score != found[task]}
     assert not stale, f"run tools.make_baselines {' '.join(sorted(stale))}"

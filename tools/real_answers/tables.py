@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.evaluation.comparison import paired
-from rg_env.evaluation.sample_rows import sample_of
-from rg_env.evaluation.samples import Sample, scored
+from rg_env.evaluation.samples import Sample, sample_of, scored
 from rg_env.evaluation.statistics import Estimate, grouped
 from rg_env.evaluation.summary import result_of
 

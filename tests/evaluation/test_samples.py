@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rg_env.evaluation.sample_rows import read_rows, sample_of
+from rg_env.evaluation.samples import read_rows, sample_of
 
 ROW = {
     "task": "gcd",
