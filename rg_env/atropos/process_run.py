@@ -104,8 +104,11 @@ class ProcessRun:
             finally:
                 self._is_ending = True
                 await finish_or_cancel(lanes)
-                self._say_missing(total)
+                if self.written:  # else the reason of the end says enough
+                    self._say_missing(total)
             self._raise_what_ended(lanes)
+            if not self.written:
+                self._say_missing(total)
 
     def _say_missing(self, total: int) -> None:
         if self.written < total:

@@ -25,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-AT_ONCE_S = 0.5
+AT_ONCE_S = 2.0
+"""For a disk at a hurried end; on a busy machine half a second was too short."""
 
 MAX_WAITING_NUMBERS = 1000
 """Lines of numbers that wait for a disk that hangs; about 2 MB."""

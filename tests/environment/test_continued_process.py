@@ -254,7 +254,7 @@ def test_levels_and_weights_are_those_after_the_rows_that_are_there(
     rows = list(read_groups(tmp_path / "rows.jsonl"))
     assert Counter(max(row["scores"]) > 0 for row in rows)[True] > 0
 
-    async def write_nothing(self, total, at_once):
+    async def write_nothing(self, *_):
         pass
 
     monkeypatch.setattr(ProcessRun, "write", write_nothing)
