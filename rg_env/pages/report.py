@@ -47,6 +47,9 @@ logger = logging.getLogger(__name__)
 SIMULATED = (
     "The model is simulated: these texts and scores say nothing about any real one."
 )
+NO_METRICS = (
+    "Curves and alarms are in a run's file of metrics; none is among these files."
+)
 MARK = "report.js"
 """A folder that holds it is a report, and may be replaced by one."""
 
@@ -226,15 +229,18 @@ def _shown(paths: Sequence[str]) -> list[str]:
     return names[:2] + more
 
 
-def _notes(dumped: Mapping[str, int], metrics: Sequence[RunMetrics]) -> list[str]:
+def _notes(
+    dumped: Mapping[str, int], metrics: Sequence[RunMetrics], *, has_rows: bool
+) -> list[str]:
     """Return what is to be known of runs of which not all is in the files.
 
     Args:
         dumped: Run to rollouts in its dump files.
         metrics: Of all runs.
+        has_rows: Whether rollouts of a run, as `process` writes them, are there.
     """
     scored = {run.name: run.scored for run in metrics}
-    found = []
+    found = [NO_METRICS] if has_rows and not metrics and not dumped else []
     for name, count in dumped.items():
         of = scored.get(name)
         if of is None:
@@ -288,12 +294,13 @@ def write_report(
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
     sources = Sources(files)
-    tally, dumped = ReportTally(), Counter[str]()
+    tally, dumped, has_rows = ReportTally(), Counter[str](), False
     with _new_folder(folder) as new:
         texts = _Texts(new)
         for sample in _with_progress(sources) if shows_progress else sources.samples():
             run = _run_of(sample.row)
             tally.add(sample, run)
+            has_rows |= "reward" in sample.row
             dumped[run] += DUMP_NAME.search(str(sample.row.get("source"))) is not None
             texts.add(sample.row)
         texts.flush()
@@ -307,7 +314,7 @@ def write_report(
             "numbers": sorted({key for one in metrics for key in one.values}),
             "alarms": [row for one in metrics for row in one.alarms],
             "settings": [found for file in files if (found := settings_of(file))],
-            "notes": _notes(+dumped, metrics),
+            "notes": _notes(+dumped, metrics, has_rows=has_rows),
             "paths": _shown(paths),
             "files": len(files),
             "unread": sources.unread_said(),

@@ -117,6 +117,17 @@ def test_the_sums_of_runs_and_tasks_are_those_of_their_cells(tmp_path: Path) -> 
     assert len(found["totals"]) == 2 + 3 + 1
 
 
+def test_rows_without_a_file_of_metrics_say_why_there_are_no_curves(
+    tmp_path: Path,
+) -> None:
+    lists = {"scores": [1.0], "task_scores": [1.0], "outcomes": ["right"]}
+    (tmp_path / "rows.jsonl").write_text(
+        json.dumps({"task": "gcd", "index": 0, **lists})
+    )
+    (note,) = reported(tmp_path / "report", tmp_path / "rows.jsonl")["notes"]
+    assert "metrics" in note
+
+
 def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
     lines = [
         group(rollout("2", 1.0), rollout("3"), level=0.25),
