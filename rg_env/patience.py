@@ -45,7 +45,7 @@ async def tried_again(
             if number == tries or not may_repeat(error):
                 raise
             note(error)
-        # By chance, so that all that wait do not ask at one moment.
+        # By chance, so that all that wait do not query at one moment.
         await asyncio.sleep(min(pause_s, longest_pause_s) * random.uniform(0.5, 1.5))
         pause_s *= 2
     raise AssertionError("there is no last number")
@@ -60,11 +60,11 @@ COMPLETION_FIRST_PAUSE_S = 0.5
 COMPLETION_LONGEST_PAUSE_S = 10.0
 
 LONGEST_WAIT_FOR_SERVER_S = 60.0
-"""For a server to ask. A group that waited longer could be cancelled, and its item be
+"""For a server to query. A group that waited longer could be cancelled, and its item be
 lost after a few times; one that failed because none is there is free to come back."""
 
 LOOK_FOR_SERVER_S = (0.05, 0.2)
-"""By chance in between, so that all that wait do not ask at one moment."""
+"""By chance in between, so that all that wait do not query at one moment."""
 
 # -- the probe of a server, before it has given a completion ---------------------------
 

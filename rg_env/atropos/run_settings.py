@@ -29,7 +29,7 @@ DECIDING = {
 """Settings of the environment that decide items, completions or scores, or might."""
 
 OF_SERVERS = ("model_name", "server_type", "extra_body")
-"""The same of a server: where it is and how it is asked changes nothing."""
+"""The same of a server: where it is and how it is queried changes nothing."""
 
 
 def settings_text(

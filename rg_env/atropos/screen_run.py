@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -25,6 +26,9 @@ SHARE_OF_RUN = 0.02
 
 LEAST_GROUPS = 5
 """Of each task where that share has fewer."""
+
+HEAD = b"# Written by `screen`"
+"""Of a file of settings that a screen may replace."""
 
 CHOICE_FIELDS = (
     *("tasks", "categories", "exclude_tasks", "mixture"),
@@ -147,9 +151,17 @@ class ScreenRun:
         return None if says_all else (task.task, level)
 
 
+def is_other(path: Path) -> bool:
+    """Say whether a file is there that is none of a screen."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return not file.read(len(HEAD)).startswith(HEAD)
+
+
 def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> str:
     """Return settings as YAML, after comments that say what is expected of them."""
-    lines = ["Written by `screen`; its share of groups with variance, by task:"]
+    lines = []
     for task in tasks:
         found = task.found
         if found is None or task.left_out:
@@ -158,7 +170,8 @@ def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> s
             interval = f"{found.share.low:.2f} to {found.share.high:.2f}"
             groups = f"{found.groups} groups"
             lines.append(f"  {task.task}: {task.share:.2f} ({interval}), {groups}")
-    said = "".join(f"# {line}\n" for line in lines)
+    head = f"{HEAD.decode()}; its share of groups with variance, by task:\n"
+    said = head + "".join(f"# {line}\n" for line in lines)
     how: dict[str, Any] = {"sort_keys": False, "default_flow_style": None, "width": 88}
     text: str = yaml.safe_dump(dict(settings), **how)
     return said + text

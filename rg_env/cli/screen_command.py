@@ -14,7 +14,8 @@ from rg_env.cli.command import START, FilePath, Number, shown
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import RunFailed
+from rg_env.errors import RunFailed, SettingError
+from rg_env.errors import shown as quoted
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 
@@ -66,9 +67,15 @@ def _screen(
     built: Callable[..., Any], sections: Mapping[str, Any], values: Mapping[str, Any]
 ) -> None:
     """Run a screen in the environment that is built, and write what it found."""
-    from rg_env.atropos.screen_run import ScreenRun, settings_text
+    from rg_env.atropos.screen_run import ScreenRun, is_other, settings_text
 
-    rows = str(Path(values["out"]).with_suffix(".jsonl"))
+    out = Path(values["out"]).with_suffix(".yaml")
+    if is_other(out):
+        raise SettingError(
+            f"--out: {quoted(str(out))} holds something else than what a screen has"
+            " written; choose another file"
+        )
+    rows = str(out.with_suffix(".jsonl"))
     runs: list[ScreenRun] = []
 
     def change(config: Any) -> Any:

@@ -39,16 +39,13 @@ from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of, settings_of
 from rg_env.pages.report_tally import Names, ReportTally
-from rg_env.pages.run_metrics import RunMetrics, read_all_metrics
+from rg_env.pages.run_metrics import overview_of, read_all_metrics
 from rg_env.reports.progress_bar import WorkProgress
 
 logger = logging.getLogger(__name__)
 
 SIMULATED = (
     "The model is simulated: these texts and scores say nothing about any real one."
-)
-NO_METRICS = (
-    "Curves and alarms are in a run's file of metrics; none is among these files."
 )
 MARK = "report.js"
 """A folder that holds it is a report, and may be replaced by one."""
@@ -229,33 +226,10 @@ def _shown(paths: Sequence[str]) -> list[str]:
     return names[:2] + more
 
 
-def _notes(
-    dumped: Mapping[str, int], metrics: Sequence[RunMetrics], *, has_rows: bool
-) -> list[str]:
-    """Return what is to be known of runs of which not all is in the files.
-
-    Args:
-        dumped: Run to rollouts in its dump files.
-        metrics: Of all runs.
-        has_rows: Whether rollouts of a run, as `process` writes them, are there.
-    """
-    scored = {run.name: run.scored for run in metrics}
-    found = [NO_METRICS] if has_rows and not metrics and not dumped else []
-    for name, count in dumped.items():
-        of = scored.get(name)
-        if of is None:
-            end = "perhaps not all; curves and alarms are in its file of metrics"
-            found.append(f"{name}: its dump files hold groups that were kept, {end}")
-        elif of > count:
-            said = f"its dump files hold {count:,} of {of:,} scored rollouts: numbers"
-            end = "and tables are of these, curves and alarms of all"
-            found.append(f"{name}: {said} {end}")
-    return found
-
-
 def _write_page(folder: Path, **values: Any) -> None:
-    """Write the page and our script."""
+    """Write the page, our script and the libraries."""
     here = Path(__file__).parent
+    _copy_libraries(folder)
     shutil.copyfile(here / "report.js", folder / MARK)
     templates = Environment(
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
@@ -310,11 +284,8 @@ def write_report(
             raise SettingError(f"report: no completion in {', '.join(paths)}: {said}")
         overview = {
             **tally.overview(),
-            "metrics": [one.curves(usual=True) for one in metrics],
-            "numbers": sorted({key for one in metrics for key in one.values}),
-            "alarms": [row for one in metrics for row in one.alarms],
+            **overview_of(metrics, +dumped, has_rows=has_rows),
             "settings": [found for file in files if (found := settings_of(file))],
-            "notes": _notes(+dumped, metrics, has_rows=has_rows),
             "paths": _shown(paths),
             "files": len(files),
             "unread": sources.unread_said(),
@@ -325,7 +296,6 @@ def write_report(
         _script(new / "metrics.js", "metrics", [m.curves(usual=False) for m in metrics])
         columns = {**tally.columns(), "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
-        _copy_libraries(new)
         _write_page(new, title=title or "Report", note=note)
     return len(tally)
 

@@ -20,6 +20,10 @@ USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean
 POINTS = 1_200
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
+NO_METRICS = (
+    "Curves and alarms are in a run's file of metrics; none is among these files."
+)
+
 FEWEST_ROLLOUTS = 32
 """Of a point: of `process` each line is of one group, which says little."""
 
@@ -106,3 +110,41 @@ def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
         _alarms(name, alarms[-1]) if alarms else [],
         scored,
     )
+
+
+def overview_of(
+    metrics: Sequence[RunMetrics], dumped: Mapping[str, int], *, has_rows: bool
+) -> dict[str, Any]:
+    """Return what the page shows of the runs' own numbers before a click.
+
+    Args:
+        metrics: Of all runs.
+        dumped: Run to rollouts in its dump files.
+        has_rows: Whether rollouts of a run, as `process` writes them, are there.
+    """
+    return {
+        "metrics": [one.curves(usual=True) for one in metrics],
+        "numbers": sorted({key for one in metrics for key in one.values}),
+        "alarms": [row for one in metrics for row in one.alarms],
+        "notes": _notes(metrics, dumped, has_rows=has_rows),
+    }
+
+
+def _notes(
+    metrics: Sequence[RunMetrics], dumped: Mapping[str, int], *, has_rows: bool
+) -> list[str]:
+    """Return what is to be known of runs of which not all is in the files."""
+    scored = {run.name: run.scored for run in metrics}
+    found = []
+    if has_rows and not metrics and not dumped:
+        found = ["curves and alarms are in a run's file of metrics: none is here"]
+    for name, count in dumped.items():
+        of = scored.get(name)
+        if of is None:
+            end = "perhaps not all; curves and alarms are in its file of metrics"
+            found.append(f"{name}: its dump files hold groups that were kept, {end}")
+        elif of > count:
+            said = f"its dump files hold {count:,} of {of:,} scored rollouts: numbers"
+            end = "and tables are of these, curves and alarms of all"
+            found.append(f"{name}: {said} {end}")
+    return found

@@ -105,7 +105,7 @@ class Feedback:
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row for each task that had a group."""
-        columns = ["task", "level", "groups", "recent accuracy", "groups with signal"]
+        columns = ["task", "level", "groups", "recent accuracy", "groups with variance"]
         columns += ["adaptive weight", "out of reach"]
         rows = [
             [

@@ -87,6 +87,13 @@ def test_no_key_of_a_server_is_written(done):
         assert path.is_dir() or b"secret-key" not in path.read_bytes()
 
 
+def test_a_file_of_somebody_is_not_replaced(tmp_path, capsys):
+    (tmp_path / "screen.yaml").write_text("env: {seed: 1}\n")
+    assert screen(tmp_path, "http://127.0.0.1:9/v1") == 2
+    assert "--out" in capsys.readouterr().err
+    assert (tmp_path / "screen.yaml").read_text() == "env: {seed: 1}\n"
+
+
 def test_it_ends_with_the_table_and_the_command_that_comes_next(
     tmp_path, server, capsys
 ):

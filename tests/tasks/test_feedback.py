@@ -81,7 +81,7 @@ def test_the_table_has_a_row_for_each_task_that_had_a_group():
         "level": START,
         "groups": 1,
         "recent accuracy": 0.5,
-        "groups with signal": 1.0,
+        "groups with variance": 1.0,
         "adaptive weight": 1.0,
         "out of reach": "",
     }
