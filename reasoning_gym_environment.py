@@ -270,14 +270,14 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._pool = WorkerPool(
             self.config.worker_count,
             memory_limit_bytes=self.config.worker_memory_bytes,
-            preload=worker_jobs.PRELOAD,
+            preload=worker_jobs.preload_of(self.config.task_modules),
         )
         self._scoring.pool = self._pool
         give_up = self.config.give_up_after_s if self.process_mode else None
         self._watch.start(give_up_after_s=give_up)
         await self._dumps.recover()
         self._items = await prepare_items(self._pool, self.config, self._feedback)
-        self._scoring.versions["reasoning_gym"] = self._items.library.version
+        self._scoring.versions |= self._items.library.versions
         self._requests.take_published_prompt(self._items.library.system_prompt)
         if self._kind:
             self._items.items.patience_s = PATIENCE_S
@@ -780,9 +780,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             "failed": self._dumps.failed,
         }
 
+    def _stream_settings(self) -> dict[str, Any]:
+        """Return the settings that decide the items, and the modules of own tasks."""
+        modules = {} if self._items is None else dict(self._items.library.modules)
+        own = {"task_modules": modules} if modules else {}
+        return {**self.config.stream_settings, **own}
+
     def save_checkpoint(self, step: int, data: dict[str, Any] | None = None) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
-        state = collect(self._state_owners(), self.config.stream_settings)
+        state = collect(self._state_owners(), self._stream_settings())
         write(self._checkpoints.folder.path(step), {**state, **(data or {})})
 
     def load_checkpoint(self) -> None:
@@ -791,4 +797,4 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         Raises:
             BadCheckpoint: The file is broken or of another kind; nothing was loaded.
         """
-        self._checkpoints.restore(self._state_owners, self.config.stream_settings)
+        self._checkpoints.restore(self._state_owners, self._stream_settings())

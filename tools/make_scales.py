@@ -15,9 +15,10 @@ from collections.abc import Sequence
 
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
+from rg_env.tasks.library_levels import build_scale
 from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped
 from rg_env.workers.worker_pool import WorkerPool
-from tools.scale_probe import ProbeTally, build_scale, probe_task
+from tools.scale_probe import ProbeTally, probe_task
 
 AT_ONCE = 2
 """Steps that are probed at the same time."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rg_env.items import worker_jobs
@@ -19,9 +19,9 @@ from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of, solution
-from rg_env.tasks.library_levels import CurriculumLevel, curriculum_levels
+from rg_env.tasks.library_levels import curriculum_levels, refused_levels, steps_of
 from rg_env.tasks.sampler import entry_seed
-from rg_env.tasks.scales import Scale, SkippedLevel, Step
+from rg_env.tasks.scales import SkippedLevel, Step
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -153,50 +153,6 @@ async def probe_params(
     return tally
 
 
-def steps_to_probe(levels: Sequence[CurriculumLevel]) -> list[tuple[int, ...]]:
-    """Group the levels that build; neighbours that set the same stand together."""
-    groups: list[tuple[int, ...]] = []
-    for number, level in enumerate(levels):
-        if level.refusal is not None:
-            continue
-        last = groups[-1] if groups else ()
-        if last and last[-1] == number - 1 and levels[last[-1]].params == level.params:
-            groups[-1] = (*last, number)
-        else:
-            groups.append((number,))
-    return groups
-
-
-def _note(task: str, steps: Sequence[Step], default_level: float | None) -> str:
-    notes = []
-    rules = rules_of(task)
-    if rules.fixed_level:
-        notes.append(f"the items do not change with the level: {rules.fixed_level}")
-    elif len(steps) == 1:
-        notes.append("the items do not change with the level: one step is usable")
-    if rules.level_repair:
-        notes.append(f"repaired: {rules.level_repair.reason}")
-    if default_level is None:
-        notes.append("the default config is no point of the curriculum")
-    return "; ".join(notes)
-
-
-def build_scale(
-    task: str, steps: Sequence[Step], skipped: Sequence[SkippedLevel]
-) -> Scale:
-    """Put a scale together from its steps, easiest first, at least one."""
-    scale = Scale(
-        task=task,
-        steps=tuple(steps),
-        skipped=tuple(sorted(skipped, key=lambda skip: skip.level)),
-        is_dead_knob=bool(rules_of(task).fixed_level),
-    )
-    places = [scale.level_of(n) for n, step in enumerate(steps) if not step.params]
-    default_level = places[0] if places else None
-    note = _note(task, steps, default_level)
-    return dataclasses.replace(scale, note=note, default_level=default_level)
-
-
 async def probe_task(
     pool: WorkerPool,
     task: str,
@@ -216,12 +172,8 @@ async def probe_task(
     overrides = repair.overrides if repair is not None else {}
     levels = await pool.run(curriculum_levels, task, overrides, deadline_s=LIBRARY_S)
     steps = []
-    skipped = [
-        SkippedLevel(number, f"reasoning-gym refuses it: {level.refusal}")
-        for number, level in enumerate(levels)
-        if level.refusal is not None
-    ]
-    for group in steps_to_probe(levels):
+    skipped = refused_levels(levels)
+    for group in steps_of(levels):
         params = levels[group[0]].params
         tally = await probe_params(pool, task, params)
         report(task, group, tally)

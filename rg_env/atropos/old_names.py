@@ -18,7 +18,9 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import LibraryError
+from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, shared_pool
+from rg_env.items.installed_library import DEADLINE_S
 from rg_env.items.run_items import RunItems
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.extraction import extract_answer
@@ -26,6 +28,8 @@ from rg_env.tasks import library
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library_import import TASKS as FALLBACK_TASKS
 from rg_env.tasks.sampler import draw_generator
+from rg_env.tasks.task_modules import registered_here
+from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -169,10 +173,13 @@ class OldNames:
         if self._items is not None:
             return list(self._items.library.tasks)
         try:
-            return list(library.describe().tasks)
-        except LibraryError as error:
+            if not self._settings.task_modules:
+                return list(library.describe().tasks)
+            job = worker_jobs.describe_library
+            return list(self._workers.call(job, deadline_s=DEADLINE_S).tasks)
+        except (LibraryError, PoolError) as error:
             logger.error("%s; these tasks ought to be there", error)
-            return list(FALLBACK_TASKS)
+            return sorted({*FALLBACK_TASKS, *registered_here()})
 
     def _validate_discovered_tasks(
         self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
@@ -182,9 +189,15 @@ class OldNames:
         for name in () if rg_package_or_none is None else task_names_to_validate:
             try:
                 seed = self._settings.seed
-                rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
+                if self._settings.task_modules and name not in FALLBACK_TASKS:
+                    params: dict[str, Any] = {}
+                    how = (worker_jobs.make_entry, name, params, seed % 2**32, False)
+                    self._workers.call(*how, deadline_s=DEADLINE_S)
+                else:
+                    rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
             except Exception as error:  # noqa: BLE001 - foreign code raises anything
-                logger.warning("task %s is left out: %r", name, error)
+                said = error if isinstance(error, PoolError) else repr(error)
+                logger.warning("task %s is left out: %s", name, said)
             else:
                 valid.append(name)
         return valid
@@ -200,9 +213,16 @@ class OldNames:
         if model_answer is None:
             return 0.0
         answer = model_answer.strip()
-        config, pool = self._settings, self._pool or shared_pool()
-        scorer = GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+        config = self._settings
+        scorer = GroupScorer(
+            self._workers, config.scoring_deadline_s, config.scoring_rules
+        )
         return scorer.score_blocking(dataset_obj, rg_item, answer).value
+
+    @property
+    def _workers(self) -> WorkerPool:
+        """The workers of the run, or before its `setup` those of this process."""
+        return self._pool or shared_pool(tuple(self._settings.task_modules))
 
     @property
     def _settings(self) -> ReasoningGymEnvConfig:

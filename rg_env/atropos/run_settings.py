@@ -25,8 +25,9 @@ DECIDING = {
     name
     for group in (ItemSettings, LevelSettings, SamplingSettings, RewardSettings)
     for name in group.model_fields
-}
-"""Settings of the environment that decide items, completions or scores, or might."""
+} - {"task_modules"}
+"""Settings of the environment that decide items, completions or scores, or might. Of a
+user's own modules the digests do, beside the versions, and not where they lie."""
 
 OF_SERVERS = ("model_name", "server_type", "extra_body")
 """The same of a server: where it is and how it is queried changes nothing."""

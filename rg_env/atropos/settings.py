@@ -35,6 +35,7 @@ from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.selection import TaskChoosing
 from rg_env.tasks.shards import from_launcher
+from rg_env.tasks.task_modules import checked
 
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
 
@@ -72,6 +73,7 @@ ARE_NAMES = only(
     "names, each on one line",
 )
 Names = Annotated[list[str], ARE_NAMES]
+Modules = Annotated[list[Annotated[str, AfterValidator(checked)]], ARE_NAMES]
 SomeNames = Annotated[
     Names | None, only(lambda names: names != [], "a name, or None for all")
 ]
@@ -80,6 +82,8 @@ SomeNames = Annotated[
 class ItemSettings(CheckedModel):
     """Which items; the same settings sample the same items."""
 
+    task_modules: Modules = Field(default_factory=list)
+    """Modules that register tasks of your own: names, or paths of .py files"""
     tasks: SomeNames = None
     """Task names or patterns (*_sorting); None means all"""
     categories: SomeNames = None

@@ -145,6 +145,29 @@ class Names(click.ParamType[list[str]]):
         return names
 
 
+class TaskModules(Names):
+    """Modules of a user's own tasks, as `env.task_modules` has them."""
+
+    name = "modules"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        """Return the modules of a text."""
+        from rg_env.tasks.task_modules import checked
+
+        try:
+            return list(map(checked, super().convert(value, param, ctx)))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def task_modules_option() -> Callable[[Any], Any]:
+    """Return the option of commands that take no settings."""
+    text = "Modules of your own tasks, as env.task_modules: names, or paths of .py"
+    return click.option("--task_modules", type=TaskModules(), help=text)
+
+
 class Difficulty(click.ParamType[Any]):
     """A setting of difficulty, as `env.complexity_mode` has it."""
 

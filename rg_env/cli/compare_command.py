@@ -75,7 +75,7 @@ def _with_categories(results: Results) -> Results:
     """Return the samples with the library's category where their file says none."""
     if all(sample.category for samples in results.values() for sample in samples):
         return results
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    pool = WorkerPool(1, preload=worker_jobs.preload_of())
     try:
         tasks = ending.run(read_library(pool)).tasks
     finally:

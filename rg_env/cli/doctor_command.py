@@ -12,7 +12,7 @@ from importlib import metadata
 import click
 
 from rg_env import ending
-from rg_env.cli.command import MOST_ITEMS, Command, Names, shown
+from rg_env.cli.command import MOST_ITEMS, Command, Names, shown, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
@@ -63,12 +63,14 @@ def _report(
 @click.command("doctor", cls=Command, example="doctor gcd '*_sorting' --items 8")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 @click.option("--tasks", type=Names(), help="The same, by commas")
+@task_modules_option()
 @shown("--items", click.IntRange(1, MOST_ITEMS), 4, "Items of each task")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 @click.option("--no_fixes", is_flag=True, help="Judge the library's own scorers")
 def doctor(
     names: Sequence[str],
     tasks: list[str] | None,
+    task_modules: Sequence[str] | None,
     items: int,
     as_json: bool,
     no_fixes: bool,
@@ -81,10 +83,8 @@ def doctor(
     if as_json and any(name.endswith(".json") for name in names):
         raise SettingError(f"--json: it takes no file; write > {names[-1]}")
     workers = max(1, (os.cpu_count() or 2) - 1)
-    pools = [
-        WorkerPool(workers, preload=worker_jobs.PRELOAD),
-        WorkerPool(1, preload=worker_jobs.PRELOAD),
-    ]
+    preload = worker_jobs.preload_of(task_modules)
+    pools = [WorkerPool(workers, preload=preload), WorkerPool(1, preload=preload)]
     try:
         checking = _check([*names, *(tasks or [])], items, not no_fixes, *pools)
         library, findings = ending.run(checking)
@@ -94,7 +94,7 @@ def doctor(
             pool.close()
     versions = {
         "python": sys.version.split()[0],
-        "reasoning_gym": library.version,
+        **library.versions,
         "atroposlib": metadata.version("atroposlib"),
     }
     if as_json:

@@ -37,6 +37,9 @@ FOREIGN = {
 }
 """Packages whose own exceptions speak of the world outside, and what they mean."""
 
+OWN_TASK = "OwnTaskError: "
+"""What begins an error of a user's own task; its module takes long to import."""
+
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -121,6 +124,8 @@ def _failure_elsewhere(error: RunFailed) -> str | None:
     """Return the sentence of what reasoning-gym raised in a worker, None if we did."""
     if str(error).startswith("MemoryError"):
         return "a worker's memory is full; raise env.worker_memory_mb"
+    if str(error).startswith(OWN_TASK):
+        return f"a task of your own failed ({str(error).removeprefix(OWN_TASK)})"
     file, line = (_PLACE.findall(error.detail) or [("", "")])[-1]
     _, in_library, place = file.rpartition("/reasoning_gym/")
     if not in_library:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from rg_env import ending, logs
-from rg_env.cli.command import Command, FilePath, shown
+from rg_env.cli.command import Command, FilePath, shown, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation.rescore_table import RescoreTally
@@ -41,7 +41,7 @@ async def _rescore(
     library = await read_library(pool)
     rescoring = Rescoring(pool, library)
     with contextlib.ExitStack() as end:
-        file = await off_loop(RescoredFile, out, library.version) if out else None
+        file = await off_loop(RescoredFile, out, library.release) if out else None
         if file is not None:
             end.callback(file.close)
             await off_loop(lambda: collections.deque(map(tally.add, file.rows()), 0))
@@ -72,11 +72,17 @@ async def _rescore(
     help="Write each sample with its scores to this file; what it holds is not scored"
     " once more",
 )
+@task_modules_option()
 @shown("--examples", click.IntRange(0, 1000), 2, "Changed samples shown of each cause")
 @shown("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def rescore(
-    paths: Sequence[str], out: Path | None, examples: int, workers: int, as_json: bool
+    paths: Sequence[str],
+    out: Path | None,
+    task_modules: Sequence[str] | None,
+    examples: int,
+    workers: int,
+    as_json: bool,
 ) -> int:
     """Score saved completions again under the installed library.
 
@@ -89,7 +95,7 @@ def rescore(
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     tally = RescoreTally(examples)
-    pool = WorkerPool(workers, preload=worker_jobs.PRELOAD)
+    pool = WorkerPool(workers, preload=worker_jobs.preload_of(task_modules))
     try:
         found = ending.run(_rescore(sources, out, tally, pool))
     finally:

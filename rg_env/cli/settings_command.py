@@ -227,8 +227,10 @@ def _command(
 def checked(command: SettingsCommand, values: Mapping[str, Any], env_cls: Any) -> Given:
     """Return what was set, checked as far as it can be without the framework."""
     given = read(command, values)
-    if not isinstance(env_cls, type) and is_release_of_list():
-        refuse_unlisted(given.build_env(command.start).model_dump())
+    settings = given.build_env(command.start)
+    others = isinstance(env_cls, type) or settings.task_modules
+    if not others and is_release_of_list():
+        refuse_unlisted(settings.model_dump())
     given.build_servers(command.start)
     return given
 

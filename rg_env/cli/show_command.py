@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from rg_env import ending, yaml_text
-from rg_env.cli.command import Command, Number
+from rg_env.cli.command import Command, Number, task_modules_option
 from rg_env.cli.standard_streams import given_answer, print_text
 from rg_env.errors import RunFailed, SettingError, unknown_name
 from rg_env.items import worker_jobs
@@ -141,19 +141,27 @@ async def _make_of_seed(
         params=params,
         place=place,
         entry=entry,
-        solution=solution(task.name, entry),
+        # In a worker, which has the rules of a user's own tasks as well.
+        solution=await pool.run(
+            solution, task.name, entry, deadline_s=DESCRIBE_DEADLINE_S
+        ),
         messages=build_messages(entry["question"], SYSTEM_PROMPT),
     )
 
 
-def _reason(sheet: ItemSheet, answer: str, rules: ScoringRules) -> str | None:
+async def _reason(
+    pool: WorkerPool, sheet: ItemSheet, answer: str, rules: ScoringRules
+) -> str | None:
     """Return why an answer must not reach the scorer, None where it may."""
     gold = sheet.entry["answer"]
     longest = rules.longest_answer(gold)
     if len(answer) > longest:
         return f"it has {len(answer)} characters, and {longest} may be"
     guarded = source_task(sheet.task.name, sheet.entry)
-    return rejection(guarded, answer, gold if isinstance(gold, str) else None)
+    known = gold if isinstance(gold, str) else None
+    return await pool.run(
+        rejection, guarded, answer, known, deadline_s=DESCRIBE_DEADLINE_S
+    )
 
 
 async def _score(
@@ -169,7 +177,7 @@ async def _score(
     scorer = GroupScorer(pool, handle.deadline_s, rules)
     (score,) = await scorer.score_group(handle, sheet.entry, [read.answer])
     is_rejected = score.outcome == "rejected"
-    reason = _reason(sheet, read.answer, rules) if is_rejected else None
+    reason = await _reason(pool, sheet, read.answer, rules) if is_rejected else None
     return AnswerSheet(source, is_completion, score, reason)
 
 
@@ -225,6 +233,7 @@ def _sentence(task: str, error: Exception) -> str:
 )
 @click.option("--prompt", is_flag=True, help="Print the messages whole")
 @click.option("--no_fixes", is_flag=True, help="Score as the library's own scorer")
+@task_modules_option()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def show(**given: Any) -> int:
     """Print an item of a task as the model gets it, and the score of an answer.
@@ -233,7 +242,7 @@ def show(**given: Any) -> int:
     `tasks` lists the tasks.
     """
     options = SimpleNamespace(**given)
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    pool = WorkerPool(1, preload=worker_jobs.preload_of(options.task_modules))
     try:
         _show(options, pool)
     except (PoolError, ScoringUnavailable) as error:

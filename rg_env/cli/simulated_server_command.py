@@ -30,6 +30,7 @@ from rg_env.cli.command import (
     listen,
     port_option,
     shown,
+    task_modules_option,
 )
 from rg_env.cli.main import main
 from rg_env.demo.answer_key import (
@@ -137,6 +138,7 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     None,
     "The environment's env.eval_preset",
 )
+@task_modules_option()
 @shown("--tasks", Names(), None, "The environment's env.tasks; all if not given")
 @shown(
     "--complexity_mode",
@@ -170,7 +172,7 @@ def simulated_server(**given: Any) -> int:
             " server does not know; `demo --complexity_mode curriculum` runs one"
         )
     listen(options.host, options.port).close()  # tried before the items are made
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+    pool = WorkerPool(1, preload=worker_jobs.preload_of(options.task_modules))
     try:
         ending.run(_serve(options, pool))
     finally:

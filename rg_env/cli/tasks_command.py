@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from rg_env import ending
-from rg_env.cli.command import Command
+from rg_env.cli.command import Command, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import task_check, worker_jobs
@@ -84,7 +84,7 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts], here: bool) -
         return rendered(*parts, width=task_list.WIDTH)
     listing = rendered(task_list.table(facts), width=task_list.WIDTH)
     legend = rendered(*task_list.legend(facts, cost_from), width=task_list.WIDTH)
-    return f"{task_list.with_asks(listing)}\n{legend}"
+    return f"{task_list.with_asks(listing, facts)}\n{legend}"
 
 
 @click.command("tasks", cls=Command, example="tasks '*_sorting' --category games")
@@ -92,10 +92,15 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts], here: bool) -
 @click.option(
     "--category", multiple=True, help="Only tasks of this category; again for more"
 )
+@task_modules_option()
 @click.option("--measure", is_flag=True, help="Measure the cost on this machine")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def tasks(
-    names: Sequence[str], category: Sequence[str], measure: bool, as_json: bool
+    names: Sequence[str],
+    category: Sequence[str],
+    task_modules: Sequence[str] | None,
+    measure: bool,
+    as_json: bool,
 ) -> int:
     """List the tasks with what they ask, their scale and what making an item costs.
 
@@ -103,7 +108,7 @@ def tasks(
     """
     # One processor is left to this process, or it would be in the figures.
     workers = max(1, (os.cpu_count() or 2) - 1) if measure else 1
-    pool = WorkerPool(workers, preload=worker_jobs.PRELOAD)
+    pool = WorkerPool(workers, preload=worker_jobs.preload_of(task_modules))
     try:
         work = _facts(names, category, pool, workers if measure else 0)
         library, facts = ending.run(work)

@@ -187,7 +187,7 @@ class Rescoring:
             "changes": [],
             **more,
             **{key: sample.row[key] for key in KEPT + ORIGIN if key in sample.row},
-            "reasoning_gym": self._library.version,
+            "reasoning_gym": self._library.release,
         }
         same = {key: row[key] for key in ("category", "question", "score", "outcome")}
         return dataclasses.replace(sample, **same, row=row)

@@ -28,6 +28,7 @@ class ItemSettings(Protocol):
     """What `ReasoningGymEnvConfig` says of items; its fields explain each."""
 
     seed: int
+    task_modules: list[str]
     tasks: list[str] | None
     categories: list[str] | None
     exclude_tasks: list[str]

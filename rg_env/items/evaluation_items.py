@@ -96,6 +96,7 @@ async def _made_or_reason(
                 level=spec.level,
                 deadline_s=settings.scoring_deadline_s,
                 rules=settings.scoring_rules,
+                task_modules=tuple(settings.task_modules),
             )
             return MadeItem(entry, handle)
     return reason

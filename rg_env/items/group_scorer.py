@@ -24,6 +24,7 @@ from rg_env.items import worker_jobs
 from rg_env.scoring.score import Score, better_score, read_rows, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import EVALUATED, source_task
+from rg_env.tasks.library_import import TASKS
 from rg_env.workers.pool_errors import DeadlineExceeded, PoolError, WorkerDied
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_thread import Trust
@@ -34,9 +35,9 @@ class ScoringUnavailable(RunFailed):
 
 
 @functools.cache
-def shared_pool() -> WorkerPool:
+def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
     """Return this process's one-worker pool, for handles used outside an env."""
-    return WorkerPool(1, preload=worker_jobs.PRELOAD)
+    return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -53,6 +54,7 @@ class TaskHandle:
         level: Difficulty in [0, 1], None for the library's defaults.
         baseline: What guessing scores at such items, in [0, 1); no reward has it.
         deadline_s: Seconds that scoring one answer may take.
+        task_modules: Those that a worker has to know; see `worker_jobs.preload_of`.
     """
 
     task: str
@@ -65,6 +67,7 @@ class TaskHandle:
     baseline: float = 0.0
     deadline_s: float = 5.0
     rules: ScoringRules = worker_jobs.DEFAULT_RULES
+    task_modules: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Stay short: the framework formats every item into its log."""
@@ -78,7 +81,8 @@ class TaskHandle:
         """
         if answer is None:
             return 0.0
-        scorer = GroupScorer(shared_pool(), self.deadline_s, self.rules)
+        pool = shared_pool(self.task_modules)
+        scorer = GroupScorer(pool, self.deadline_s, self.rules)
         return scorer.score_blocking(self, entry, answer).value
 
 
@@ -162,7 +166,9 @@ class GroupScorer:
         if isinstance(dataset, TaskHandle):
             task, params = dataset.task, dict(dataset.params)
             call = (worker_jobs.score_answers, task, params, *how)
-            may_evaluate = source_task(task, entry) in EVALUATED
+            source = source_task(task, entry)
+            # Nobody knows what the scorer of a user's own task does.
+            may_evaluate = source in EVALUATED or source not in TASKS
         else:
             cls = type(dataset)
             where = (cls.__module__, cls.__qualname__, dataset.config)

@@ -2,7 +2,7 @@
 
 A row of a table holds for a task while the library's sources are those that it was made
 from. Other tasks keep the library's default parameters and have the baseline 0; the log
-names them.
+names them. A user's own tasks have the scales that their curricula say.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from rg_env.tasks.difficulty import Difficulty, LevelSetting, build_rules
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.scales import Scale, ShippedScales
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.pool_errors import PreloadFailed
+from rg_env.tasks.task_modules import modules_of
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PreloadFailed
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 300.0
 """For questions about the library, of which the first one imports it."""
+
+CURRICULUM_DEADLINE_S = 30.0
+"""For a user's curriculum to say its levels."""
 
 MISSING = ("ImportError", "ModuleNotFoundError")
 
@@ -36,12 +40,15 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
     """Return the description of the library, by workers that have `PRELOAD`.
 
     Raises:
+        SettingError: A module of a user's own tasks cannot be used.
         LibraryError: reasoning-gym cannot be used, or what workers need beside it.
         PoolError: No worker could be started.
     """
     try:
         return await pool.run(worker_jobs.describe_library, deadline_s=DEADLINE_S)
     except PreloadFailed as error:
+        if error.kind == SettingError.__name__:
+            raise SettingError(error.message) from error
         if error.kind == LibraryError.__name__:
             raise LibraryError(error.message) from error
         if error.kind in MISSING:
@@ -50,9 +57,10 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
                 " requirements.txt` installs what they need"
             ) from error
         if not error.kind:
+            modules = ["reasoning_gym.factory", *modules_of(pool.preload)]
             raise LibraryError(
-                f"the process that imports reasoning-gym {error.message}; `python -c"
-                " 'import reasoning_gym.factory'` shows whether the library is the"
+                f"the process that imports {' and '.join(modules)} {error.message};"
+                f" `python -c 'import {modules[0]}'` shows whether the library is the"
                 " cause, and the machine's memory may be too small for it"
             ) from error
         raise
@@ -67,10 +75,18 @@ async def read_scales(
     """
     table = shipped_scales.load_shipped() if shipped is None else shipped
     digests = await pool.run(worker_jobs.curriculum_digests, deadline_s=DEADLINE_S)
-    scales, reasons = {}, {}
+    own = set(await pool.run(worker_jobs.own_task_names, deadline_s=DEADLINE_S))
+    scales: dict[str, Scale] = {}
+    reasons: dict[str, str] = {}
     changed = []
     for task in tasks:
-        if task not in digests:
+        if task in own:
+            found = await _own_scale(pool, task)
+            if isinstance(found, Scale):
+                scales[task] = found
+            else:
+                reasons[task] = found
+        elif task not in digests:
             reasons[task] = no_scale_reason(task)
         elif table.digests.get(task) == digests[task]:
             scales[task] = table.scales[task]
@@ -86,6 +102,24 @@ async def read_scales(
             *(len(changed), table.library_version, ", ".join(changed)),
         )
     return scales, reasons
+
+
+async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:
+    """Return the scale of a user's own task, or why it has none.
+
+    Raises:
+        SettingError: Its curriculum fails.
+    """
+    job = worker_jobs.own_scale
+    try:
+        found = await pool.run(job, task, deadline_s=CURRICULUM_DEADLINE_S)
+    except (DeadlineExceeded, JobFailed) as error:
+        raise SettingError(
+            f"task {task!r} of your own: its curriculum fails ({error})"
+        ) from error
+    for level in found.skipped if isinstance(found, Scale) else ():
+        logger.warning("task %s: no level %d: %s", task, level.level, level.reason)
+    return found
 
 
 async def prepare_difficulty(
@@ -130,8 +164,9 @@ async def prepare_baselines(
     """Return the baselines that hold for the installed library; log what has none."""
     table = shipped_baselines.load_shipped() if shipped is None else shipped
     names = sorted({choice.task for choice in selection})
+    known = [task for task in names if task in table.by_task]
     digests = await pool.run(
-        worker_jobs.curriculum_digests, names, deadline_s=DEADLINE_S
+        worker_jobs.curriculum_digests, known, deadline_s=DEADLINE_S
     )
     found = table.of_tasks(
         {t for t, row in table.by_task.items() if digests.get(t) == row.digest}

@@ -19,7 +19,7 @@ import dataclasses
 import logging
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunFailed
@@ -99,6 +99,7 @@ class ItemSource:
         scoring_deadline_s: float,
         rules: ScoringRules,
         baselines: Baselines = NO_BASELINES,
+        task_modules: Sequence[str] = (),
     ) -> None:
         self._stream = stream
         self.maker = maker
@@ -106,6 +107,7 @@ class ItemSource:
         self._scoring_deadline_s = scoring_deadline_s
         self._rules = rules
         self._baselines = baselines
+        self._task_modules = tuple(task_modules)
         self._ahead: list[_Outstanding] = []
         self._turn = asyncio.Lock()
         self._filter = QuestionFilter()
@@ -335,4 +337,5 @@ class ItemSource:
             baseline=self._baselines.of(spec.task, params),
             deadline_s=self._scoring_deadline_s,
             rules=self._rules,
+            task_modules=self._task_modules,
         )

@@ -74,6 +74,14 @@ async def _describe(pool: WorkerPool) -> LibraryDescription:
         library.location,
         len(library.tasks),
     )
+    if library.modules:
+        where, names = ", ".join(library.modules), ", ".join(library.own_tasks)
+        logger.info("tasks of your own, from %s: %s", where, names)
+    if library.modules and library.has_framework:
+        logger.info(
+            "a module of these imports Atropos, which costs the workers some seconds:"
+            " put the tasks into one that does not"
+        )
     return library
 
 
@@ -150,6 +158,7 @@ async def _item_source(
         scoring_deadline_s=settings.scoring_deadline_s,
         rules=settings.scoring_rules,
         baselines=baselines,
+        task_modules=settings.task_modules,
     )
 
 

@@ -19,6 +19,7 @@ from rg_env.items.group_scorer import scores_of
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
+from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
 from rg_env.tasks.scales import Scale
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
@@ -90,6 +91,13 @@ async def _scores(
     return took_ms, read_rows(answers, rows)
 
 
+async def _solution(pool: WorkerPool, task: str, entry: Entry) -> str | None:
+    """Return an answer that scores 1.0; the rules of a user's tasks are in workers."""
+    if task in TASKS:
+        return solution(task, entry)
+    return await pool.run(solution, task, entry, deadline_s=DEADLINE_S)
+
+
 async def gold_fault(
     pool: WorkerPool,
     task: str,
@@ -101,10 +109,10 @@ async def gold_fault(
 
     A task whose entries hold no answer cannot be judged by this and passes.
     """
-    gold = solution(task, entry)
-    if gold is None:
-        return None
     try:
+        gold = await _solution(pool, task, entry)
+        if gold is None:
+            return None
         scores: Any = await pool.run(
             worker_jobs.score_answers,
             task,
@@ -115,11 +123,16 @@ async def gold_fault(
             deadline_s=DEADLINE_S,
             trust=scores_of([gold]),
         )
+        if scores[0].value == 1.0:
+            return None
+        why = scores[0].outcome
+        if why == "scorer_error":
+            how = (task, dict(params), gold, entry)
+            job = worker_jobs.scorer_fault
+            why = await pool.run(job, *how, deadline_s=DEADLINE_S) or why
     except PoolError as error:
         return f"its gold answer cannot be scored: {error}"
-    if scores[0].value != 1.0:
-        return f"its gold answer scores {scores[0].value:.2f} ({scores[0].outcome})"
-    return None
+    return f"its gold answer scores {scores[0].value:.2f} ({why})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +203,7 @@ class TaskCheck:
         """Score gold where the entry was made and where it was sent to."""
         faults = []
         for entry in entries:
-            gold = solution(task, entry)
+            gold = await _solution(self.pool, task, entry)
             if gold is None:
                 notes.append("no gold answer to check the scorer with")
                 break
@@ -207,8 +220,9 @@ class TaskCheck:
         scored: dict[str, list[float]] = {control: [] for control in CONTROLS}
         for entry in entries:
             _, scores = await _scores(self.pool, task, entry, CONTROLS, self.fixes)
+            gold = await _solution(self.pool, task, entry)
             for control, score in zip(CONTROLS, scores, strict=True):
-                if not _is_same(control, solution(task, entry)):
+                if not _is_same(control, gold):
                     scored[control].append(score.value)
         return [
             f"{control!r} scores {statistics.fmean(values):.2f}"

@@ -15,8 +15,9 @@ from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
 from rg_env.scoring.score import Score, ScoreRow, as_row, better_score, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import EVALUATED, rejection, source_task
-from rg_env.tasks import library, library_levels
+from rg_env.task_rules.table import EVALUATED, rejection, rules_of, source_task
+from rg_env.tasks import library, library_levels, own_tasks
+from rg_env.tasks.task_modules import preloads
 
 T = TypeVar("T")
 
@@ -31,6 +32,9 @@ def preload() -> None:
     processes replaced after every group.
     """
     library.describe()
+    for task in own_tasks.names():
+        if rules_of(task).fix is not None:
+            library.scorer_digest(task)
     for task in EVALUATED:
         # What is broken is named where the task is checked. Seed 3 makes quick items.
         with contextlib.suppress(Exception):
@@ -42,6 +46,11 @@ PRELOAD = (f"{__name__}:{preload.__name__}",)
 """What a pool for these jobs does before its workers are forked."""
 
 
+def preload_of(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the same where there are tasks of a user's own; see `preloads`."""
+    return (*preloads(task_modules or ()), *PRELOAD)
+
+
 def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
     """Run another job; return its time in milliseconds and its result."""
     began = time.perf_counter()
@@ -50,6 +59,8 @@ def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
 
 
 describe_library = library.describe
+own_task_names = own_tasks.names
+own_scale = library_levels.own_scale
 make_entry = library.make_entry
 dataset_entry = library.dataset_entry
 
@@ -92,10 +103,16 @@ def _score_all(
         return score_answer(form, entry, scorer)
 
     normalized = rules.normalizer(source, entry)
-    rows = {
-        answer: as_row(better_score(answer, normalized, score))
-        for answer in dict.fromkeys(answers)
-    }
+
+    def scored(answer: str) -> Score:
+        try:
+            return better_score(answer, normalized, score)
+        except Exception:
+            if not own_tasks.is_own(source):
+                raise  # a defect of ours; a user's guard or notation may raise
+            return Score(0.0, "scorer_error", answer)
+
+    rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
     return [rows[answer] for answer in answers]
 
 
@@ -113,6 +130,15 @@ def score_answers(
     """
     dataset = library.scoring_dataset(task, params)
     return _score_all(task, dataset, entry, answers, rules)
+
+
+def scorer_fault(task: str, params: Mapping[str, Any], answer: str, entry: Any) -> str:
+    """Return what a task's scorer raises on an answer, "" where it raises nothing."""
+    try:
+        library.scoring_dataset(task, params).score_answer(answer, entry)
+    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
+        return own_tasks.cause_of(error)
+    return ""
 
 
 def score_answers_by_config(
@@ -138,9 +164,10 @@ def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:
     """Return digests by task; see `library_levels.curriculum_digest`.
 
     Args:
-        tasks: Registered tasks; None for all that have a curriculum.
+        tasks: Registered tasks; None for all of the library that have a curriculum.
     """
     if tasks is None:
         infos = library.describe().tasks.items()
-        tasks = [task for task, info in infos if info.has_curriculum]
+        with_curriculum = [task for task, info in infos if info.has_curriculum]
+        tasks = [task for task in with_curriculum if not own_tasks.is_own(task)]
     return {task: library_levels.curriculum_digest(task) for task in tasks}

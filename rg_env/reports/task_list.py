@@ -25,6 +25,8 @@ ASKS: Mapping[str, str] = json.loads(
 )
 """Task to what it asks for, in at most 64 characters."""
 
+LONGEST_ASKS = 64
+
 RULED_HEAD = Box("\n".join(["    "] * 2 + [" -- "] + ["    "] * 5), ascii=True)
 """Nothing but a rule of dashes under the headings."""
 
@@ -123,14 +125,20 @@ def table(tasks: Sequence[TaskFacts]) -> Table:
     return result
 
 
-def with_asks(listing: str) -> str:
+def asks(info: TaskInfo) -> str:
+    """Return what a task asks for, "" where nothing says it."""
+    return ASKS.get(info.name) or on_one_line(info.asks, LONGEST_ASKS)
+
+
+def with_asks(listing: str, tasks: Sequence[TaskFacts]) -> str:
     """Return a printed table with what a task asks for below its row."""
+    by_name = {facts.info.name: asks(facts.info) for facts in tasks}
     lines = []
     for line in listing.splitlines():
         lines.append(line)
         words = line.split()
-        if line.startswith("  ") and words and words[0] in ASKS:
-            lines.append(f"    {ASKS[words[0]]}")
+        if line.startswith("  ") and words and by_name.get(words[0]):
+            lines.append(f"    {by_name[words[0]]}")
     return "\n".join(lines)
 
 
@@ -221,7 +229,7 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
     info, scale = facts.info, facts.scale
     rows = [
         ("task", f"{info.name} ({info.category})"),
-        ("asks for", ASKS.get(info.name, "")),
+        ("asks for", asks(info)),
         ("curriculum", "yes" if info.has_curriculum else "no"),
         ("scale", _scale_text(facts)),
     ]
@@ -276,7 +284,7 @@ def _task_json(facts: TaskFacts) -> dict[str, Any]:
     found: dict[str, Any] = {
         "task": info.name,
         "category": info.category,
-        "asks_for": ASKS.get(info.name),
+        "asks_for": asks(info) or None,
         "has_curriculum": info.has_curriculum,
         "parameters": dict(info.parameters),
     }

@@ -40,8 +40,9 @@ def _collected() -> dict[str, TaskRules]:
     return rows
 
 
-TABLE: Mapping[str, TaskRules] = _collected()
-"""Task to its rules; a task that nothing is known of has no row."""
+TABLE: dict[str, TaskRules] = _collected()
+"""Task to its rules; a task that nothing is known of has no row. A worker adds those
+of a user's own tasks."""
 
 
 def rules_of(task: str) -> TaskRules:

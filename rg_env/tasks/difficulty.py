@@ -188,8 +188,8 @@ class Difficulty:
             return 0.0
         scale = self.scales[task]
         if level is None:
-            return statistics.median(step.item_ms for step in scale.steps)
-        return max(scale.step_at(level, mix).item_ms for mix in (0.0, 1.0))
+            return statistics.median(step.item_ms or 0.0 for step in scale.steps)
+        return max(scale.step_at(level, mix).item_ms or 0.0 for mix in (0.0, 1.0))
 
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.

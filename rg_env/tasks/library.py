@@ -26,6 +26,7 @@ from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.task_rules.table import fault_of
+from rg_env.tasks import own_tasks
 from rg_env.tasks.datasets import CACHE, build_dataset
 from rg_env.tasks.library_import import (
     SUBMODULE,
@@ -60,16 +61,19 @@ class TaskInfo:
     """What the registry says of one task.
 
     Attributes:
-        category: The library's own (its subpackage), e.g. "arithmetic".
+        category: The library's own (its subpackage), e.g. "arithmetic"; of a user's
+            own task "own".
         parameters: Dataset parameter to its default as text, without `seed` and
             `size`, which the sampler owns.
         has_curriculum: Whether the library can vary its difficulty.
+        asks: What a user's own task asks for, as its data set says first.
     """
 
     name: str
     category: str
     parameters: Mapping[str, str]
     has_curriculum: bool
+    asks: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +81,8 @@ class LibraryDescription:
     """What is installed: the tasks by name, the version and where it was found.
 
     `system_prompt` is that of the published evaluations, "" if it is not there.
+    `modules` has the digests of those that a user's own tasks are of, by name;
+    `has_framework` says whether one of them imports it.
     """
 
     tasks: Mapping[str, TaskInfo]
@@ -84,6 +90,25 @@ class LibraryDescription:
     location: str
     from_submodule: bool
     system_prompt: str = ""
+    modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    has_framework: bool = False
+
+    @property
+    def own_tasks(self) -> list[str]:
+        """A user's own tasks."""
+        own = own_tasks.CATEGORY
+        return [name for name, info in self.tasks.items() if info.category == own]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of the library, and those of a user's modules."""
+        return {"reasoning_gym": self.version, **self.modules}
+
+    @property
+    def release(self) -> str:
+        """The same in a few words."""
+        modules = (f" with {name} {digest}" for name, digest in self.modules.items())
+        return self.version + "".join(modules)
 
 
 def _version(package_dir: Path) -> str:
@@ -109,15 +134,20 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
 
 def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
     parts = dataset_cls.__module__.split(".")
+    category, asks = parts[1] if len(parts) >= 3 else "other", ""
+    if own_tasks.is_own(name):
+        category = own_tasks.CATEGORY
+        asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
     return TaskInfo(
         name=name,
-        category=parts[1] if len(parts) >= 3 else "other",
+        category=category,
         parameters={
             f.name: _default_text(f)
             for f in dataclasses.fields(config_cls)
             if f.name not in ("seed", "size")
         },
         has_curriculum=name in load_factory().CURRICULA,
+        asks=asks,
     )
 
 
@@ -137,6 +167,8 @@ def describe() -> LibraryDescription:
             location=str(package_dir),
             from_submodule=SUBMODULE.resolve() in package_dir.parents,
             system_prompt=published_system_prompt(),
+            modules=own_tasks.digests(),
+            has_framework=bool(own_tasks.names()) and "atroposlib" in sys.modules,
         )
     except Exception as error:  # the registry of another version may hold anything
         raise not_readable(error) from error
@@ -163,8 +195,11 @@ def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
         reason = str(error).split("\n", 1)[0] or "its own check fails"
         if isinstance(error, TypeError):  # names an operator and not the value
             reason = "a value is not of the type that it takes"
+        who = "reasoning-gym"
+        if own_tasks.is_own(task):
+            who, reason = "it", own_tasks.cause_of(error)
         raise SettingError(
-            f"{field}.{task}: reasoning-gym refuses {shown(dict(params))}: {reason}"
+            f"{field}.{task}: {who} refuses {shown(dict(params))}: {reason}"
         ) from error
 
 
@@ -241,6 +276,8 @@ def make_entry(
         UnusableEntry: The library made one that cannot be used.
     """
     _reset_global_state(seed)
+    if own_tasks.is_own(task):
+        return _own_entry(task, params, seed, checked)
     if task in REBUILT_PER_ENTRY:
         dataset = build_dataset(task, params, seed, size=place[1])
     else:
@@ -251,6 +288,19 @@ def make_entry(
         _reset_global_state(seed)
     entry: dict[str, Any] = dataset[place[0]]
     _check_usable(task, entry, checked, published)
+    return entry
+
+
+def _own_entry(
+    task: str, params: Mapping[str, Any], seed: int, checked: bool
+) -> dict[str, Any]:
+    """Make an entry of a user's own task; OwnTaskError for what their code raises."""
+    with own_tasks.blaming():
+        # Nobody knows what of it depends on the seed.
+        entry: dict[str, Any] = build_dataset(task, params, seed)[0]
+        own_tasks.check_entry(entry)
+    with own_tasks.blaming(UnusableEntry):
+        _check_usable(task, entry, checked, published=False)
     return entry
 
 
@@ -316,12 +366,16 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     would take up to half a second.
     """
     _reset_global_state(0)
+    if own_tasks.is_own(task):
+        with own_tasks.blaming():
+            return CACHE.dataset(task, params)
     dataset_cls = load_factory().DATASETS[task][0]
     if _scorer_needs_no_dataset(dataset_cls):
         return object.__new__(dataset_cls)
     return CACHE.dataset(task, params)
 
 
+@functools.cache
 def scorer_digest(task: str) -> str:
     """Return the digest of the source of a task's scorer."""
     source = inspect.getsource(load_factory().DATASETS[task][0].score_answer)

@@ -204,14 +204,20 @@ def _folder() -> Path | None:
     return Path(folders[0]) if folders else None
 
 
+def said_of(error: BaseException) -> str:
+    """Return the kind of an exception and the first line of what it says."""
+    said = str(error).strip().partition("\n")[0]
+    kind = type(error).__name__
+    return (f"{kind}: {said}" if said else kind)[:MAX_CAUSE_CHARS]
+
+
 def _cause(error: BaseException) -> str:
     """Return an exception in a few words, with the place in the library."""
-    said = str(error).strip().partition("\n")[0]
-    cause = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    cause = said_of(error)
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if f"/{PACKAGE}/" in frame.filename]
     # A syntax error names file and line itself.
     if isinstance(error, SyntaxError) or not inside:
-        return cause[:MAX_CAUSE_CHARS]
+        return cause
     file = inside[-1].filename.rpartition(f"/{PACKAGE}/")[2]
-    return f"{cause[:MAX_CAUSE_CHARS]}, at {PACKAGE}/{file}:{inside[-1].lineno}"
+    return f"{cause}, at {PACKAGE}/{file}:{inside[-1].lineno}"

@@ -32,11 +32,12 @@ class Step:
     Attributes:
         levels: The levels of the library's curriculum that it stands for, ascending.
         params: Dataset parameters that differ from the library's defaults.
+        item_ms: Median time to make an item, None where it was never measured.
     """
 
     levels: tuple[int, ...]
     params: Mapping[str, Any]
-    item_ms: float
+    item_ms: float | None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -54,7 +54,8 @@ class ForkServer:
 
     Args:
         preload: Modules that the process imports before it forks; after a colon, a
-            function of the module that it calls.
+            function of the module that it calls, and after another one the text that
+            it gives to it.
 
     Attributes:
         missing_layers: Layers of the sandbox that workers lack, to the reasons; None

@@ -228,10 +228,10 @@ def _ending_with_owner(control: socket.socket, scratch: Path) -> Iterator[None]:
 def _preload(order: Order, control: socket.socket) -> None:
     try:
         for name in order.preload:
-            module, _, function = name.partition(":")
+            module, *call = name.split(":", 2)
             loaded = importlib.import_module(module)
-            if function:
-                getattr(loaded, function)()
+            if call:
+                getattr(loaded, call[0])(*call[1:])
     except BaseException as error:  # noqa: BLE001 - any import may fail in any way
         control.sendall(json.dumps(worker_program.describe(error)).encode())
         sys.exit(1)

@@ -42,7 +42,8 @@ class WorkerPool:
         memory_limit_bytes: Address space of a worker, the preloaded modules included;
             None for no limit.
         preload: Modules imported once, before any worker is forked; after a colon, a
-            function of the module that is called then.
+            function of the module that is called then, and after another one the text
+            that it is given.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class WorkerPool:
         memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
         preload: Sequence[str] = (),
     ) -> None:
+        self.preload = tuple(preload)
         self._fork_server = ForkServer(preload, memory_limit_bytes)
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below

@@ -1,0 +1,355 @@
+"""A user's own tasks in a run: found, sampled, scored, continued and measured."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from rg_env.atropos.checkpoint_files import BadCheckpoint
+from rg_env.errors import SettingError
+from rg_env.rollouts.json_encoding import read_groups
+from tests.support.parts import (
+    GUARD_S,
+    REPO_ROOT,
+    Simulated,
+    build_env,
+    options_of,
+    ready_env,
+    run_main,
+)
+from tests.support.runs import next_items, questions, serve, trainer_config
+
+pytestmark = pytest.mark.processes
+
+FILE = str(REPO_ROOT / "tests" / "support" / "own_tasks.py")
+
+PROGRAM = f"""\
+import sys
+sys.path.insert(0, {str(REPO_ROOT)!r})
+from dataclasses import dataclass
+from reasoning_gym.factory import ProceduralDataset, register_dataset
+from reasoning_gym_environment import ReasoningGymEnv
+
+@dataclass
+class TripleConfig:
+    seed: int | None = None
+    size: int = 500
+
+class TripleDataset(ProceduralDataset):
+    def __init__(self, config):
+        super().__init__(config=config, seed=config.seed, size=config.size)
+
+    def __getitem__(self, idx):
+        number = self.seed + idx
+        answer = str(3 * number)
+        return {{"question": f"Three times {{number}}?", "answer": answer}}
+
+register_dataset("triple", TripleDataset, TripleConfig)
+
+class MyEnv(ReasoningGymEnv):
+    name = "mine"
+
+if __name__ == "__main__":
+    MyEnv.cli()
+"""
+
+
+@pytest.fixture(scope="module")
+def doubling():
+    """A simulated server that knows the task `double` and gcd."""
+    server = Simulated("--tasks=double,gcd", f"--task_modules={FILE}")
+    yield server
+    server.stop()
+
+
+def own_options(url, **changes):
+    given = {"task_modules": FILE, "tasks": "double,gcd"}
+    return options_of(url, **(given | changes))
+
+
+def with_env(work, **changes):
+    async def run():
+        given = {"task_modules": [FILE], "tasks": ["double", "gcd"]}
+        async with ready_env(**(given | changes)) as env:
+            return await work(env)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory):
+    """Two files of one name with the same tasks; the second has another line."""
+    files = []
+    for more in ("", "# changed\n"):
+        path = tmp_path_factory.mktemp("version") / "my_tasks.py"
+        path.write_text(f"{Path(FILE).read_text()}{more}")
+        files.append(str(path))
+    return files
+
+
+def test_a_program_has_its_tasks_written_by_process(simulated, tmp_path):
+    (tmp_path / "my_env.py").write_text(PROGRAM)
+    rows = tmp_path / "rows.jsonl"
+    argv = options_of(
+        simulated.url, tasks="triple", total_steps=2, data_path_to_save_groups=rows
+    )
+    done = subprocess.run(
+        [sys.executable, "my_env.py", "process", *argv],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+    )
+    assert done.returncode == 0, done.stderr
+    found = list(read_groups(rows))
+    assert [row["task"] for row in found] == ["triple"] * 2
+    for row in found:
+        number = int(row["question"].split()[2].rstrip("?"))
+        assert row["gold_answer"] == str(3 * number)
+        assert set(row["outcomes"]).isdisjoint({"scorer_error", "timeout"})
+    assert "tasks of your own, from my_env: triple" in done.stderr
+    assert "a module of these imports Atropos" in done.stderr
+
+
+def test_rows_have_own_tasks_beside_the_librarys_and_right_answers(doubling, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    argv = own_options(doubling.url, total_steps=8, data_path_to_save_groups=rows)
+    assert run_main(["process", *argv]) == 0
+    found = list(read_groups(rows))
+    assert {row["task"] for row in found} == {"double", "gcd"}
+    scores = [s for r in found if r["task"] == "double" for s in r["task_scores"]]
+    assert max(scores) == 1.0
+
+
+def test_a_trainer_gets_groups_of_them(doubling, api_url):
+    given = {"task_modules": [FILE], "tasks": ["double"], "rollout_server_url": api_url}
+    env = build_env(doubling.url, total_steps=2, **given)
+    counts = asyncio.run(serve(env, trainer_config(api_url, 2), 2))
+    assert counts.groups >= 8 and counts.invalid_groups == 0
+    assert set(env.metrics.tasks) == {"double"}
+
+
+def test_a_changed_module_begins_another_file_of_rows(
+    doubling, versions, tmp_path, logged
+):
+    rows = tmp_path / "rows.jsonl"
+
+    def process(steps, module):
+        argv = own_options(
+            doubling.url,
+            task_modules=module,
+            total_steps=steps,
+            data_path_to_save_groups=rows,
+        )
+        assert run_main(["process", *argv]) == 0
+
+    first, changed = versions
+    process(2, first)
+    process(3, first)
+    assert f"continuing {rows}: 2 of 3 rows are there" in logged.text
+    process(4, changed)
+    assert f"{rows} was made with another version of my_tasks" in logged.text
+    assert rows.read_bytes().count(b"\n") == 3
+    assert (tmp_path / "rows_1.jsonl").read_bytes().count(b"\n") == 4
+
+
+def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
+    def place(env):
+        env.checkpoint_dir, env.curr_step = str(tmp_path), 4
+
+    async def save(env):
+        place(env)
+        await next_items(env, 2)
+        env.save_checkpoint(4)
+        return questions(await next_items(env, 3))
+
+    async def load(env):
+        place(env)
+        env.load_checkpoint()
+        return questions(await next_items(env, 3))
+
+    first, changed = versions
+    then = with_env(save, task_modules=[first])
+    assert with_env(load, task_modules=[first]) == then
+    with pytest.raises(BadCheckpoint, match="is of a run with another task_modules"):
+        with_env(load, task_modules=[changed])
+
+
+def test_the_same_seed_gives_the_same_items_whatever_the_workers():
+    async def first(env):
+        items = await next_items(env, 8)
+        return [(handle.task, entry) for _, entry, handle in items]
+
+    given = {"complexity_mode": "random", "seed": 3}
+    one = with_env(first, num_workers=1, **given)
+    assert one == with_env(first, num_workers=2, **given)
+    assert {task for task, _ in one} == {"double", "gcd"}
+
+
+def test_levels_come_from_the_curriculum_that_is_registered():
+    async def handles(env):
+        return [handle for _, _, handle in await next_items(env, 12)]
+
+    made = with_env(handles, tasks=["double"], complexity_mode=1.0)
+    assert {(handle.level, handle.params["highest"]) for handle in made} == {(1.0, 999)}
+
+
+def test_parameters_are_those_of_the_config_and_checked_by_it():
+    async def first(env):
+        return (await next_items(env, 1))[0][2].params
+
+    params = {"double": {"highest": 42}}
+    assert with_env(first, tasks=["double"], task_params=params) == {"highest": 42}
+    too_high = {"double": {"highest": 10_000}}
+    with pytest.raises(
+        SettingError, match=r"must be below 10000, at own_tasks\.py:\d+$"
+    ):
+        with_env(first, tasks=["double"], task_params=too_high)
+
+
+def test_a_mixture_may_have_them(tmp_path):
+    parts = [{"name": "double", "config": {"highest": 5}}, {"name": "gcd"}]
+    path = tmp_path / "mixture.yaml"
+    path.write_text(json.dumps({"datasets": parts}))
+
+    async def tasks(env):
+        return {handle.task for _, _, handle in await next_items(env, 12)}
+
+    assert with_env(tasks, tasks=None, mixture=str(path)) == {"double", "gcd"}
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        (
+            "raises",
+            "OwnTaskError: ZeroDivisionError: division by zero, at own_tasks.py:",
+        ),
+        ("hangs", "not done after 0.5 s"),
+        ("scorer_raises", "scores 0.00 (KeyError: 'no such thing', at own_tasks.py:"),
+    ],
+)
+def test_a_task_that_does_not_work_is_left_out_with_its_line(task, reason, logged):
+    async def tasks(env):
+        return {handle.task for _, _, handle in await next_items(env, 6)}
+
+    assert with_env(tasks, tasks=[task, "gcd"], item_deadline_s=0.5) == {"gcd"}
+    (said,) = [line for line in logged.messages if "is left out" in line]
+    assert f"task {task} is left out: " in said and reason in said
+
+
+def test_a_handle_scores_its_answers_also_where_it_was_sent_to():
+    async def first(env):
+        return (await next_items(env, 1))[0]
+
+    _, entry, handle = with_env(first, tasks=["double"])
+    handle = pickle.loads(pickle.dumps(handle))
+    assert handle.score_answer(f"0{entry['answer']}", entry) == 1.0
+    assert handle.score_answer("no", entry) == 0.0
+
+
+def test_the_names_of_the_original_know_them(logged):
+    env = build_env(task_modules=[FILE])
+    names = env._get_task_names()
+    assert {"double", "raises", "gcd"} <= set(names)
+
+    class Package:
+        @staticmethod
+        def create_dataset(name, size, seed):
+            return {"gcd": [{}]}[name]
+
+    asked = ["gcd", "double", "raises", "gone"]
+    assert env._validate_discovered_tasks(asked, Package) == ["gcd", "double"]
+    assert "division by zero, at own_tasks.py:" in logged.text
+    asyncio.run(env.close())
+
+
+def test_an_evaluation_of_them_is_measured_and_rescored(
+    doubling, versions, tmp_path, capsys
+):
+    results, out = tmp_path / "results", tmp_path / "again.jsonl"
+    argv = own_options(doubling.url, data_dir_to_save_evals=results)
+    assert run_main(["evaluate", *argv, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["by_task"]) == {"double", "gcd"}
+    assert "own" in found["by_category"]
+
+    def rescored(*more):
+        status = run_main(["rescore", str(results), "--json", *more])
+        return status, capsys.readouterr()
+
+    own = ("--out", str(out), "--task_modules")
+    first, changed = versions
+    status, said = rescored(*own, first)
+    double = json.loads(said.out)["tasks"]["double"]
+    assert (status, double["completions"], double["changed"]) == (0, 1, 0)
+    unknown = json.loads(rescored()[1].out)["tasks"]["double"]
+    assert (unknown["completions"], unknown["without_score"]) == (0, {"unmatched": 1})
+    status, said = rescored(*own, changed)
+    assert status == 2
+    assert "is of reasoning-gym '0.1.25 with my_tasks " in said.err
+
+
+# -- the commands that make no environment ---------------------------------------------
+
+OPTION = ("--task_modules", FILE)
+
+
+def said_by(capsys, *argv, status=0):
+    assert run_main([*argv]) == status
+    captured = capsys.readouterr()
+    return captured.out if status == 0 else captured.err
+
+
+def test_tasks_lists_them_and_shows_one_in_full(capsys):
+    whole = said_by(capsys, "tasks", "double", *OPTION)
+    assert "double (own)" in whole and "Twice a number." in whole
+    assert "level 3: its config refuses it: highest must be below 10000" in whole
+    found = json.loads(said_by(capsys, "tasks", "--category", "own", "--json", *OPTION))
+    assert {"double", "raises"} <= {task["task"] for task in found["tasks"]}
+    assert "unknown task 'double'" in said_by(capsys, "tasks", "double", status=2)
+
+
+def test_show_scores_by_the_rules_of_the_module(capsys):
+    how = ("double", "--no_fixes", "--seed", "1", "--json", *OPTION)
+    made = json.loads(said_by(capsys, "show", *how))
+    gold = made["entry"]["answer"] if "entry" in made else made["gold_answer"]
+    right = json.loads(said_by(capsys, "show", *how, "--answer", f"0{gold}"))
+    assert json.dumps(right).count('"right"') == 1
+    rejected = said_by(capsys, "show", *how[:-3], *OPTION, "--answer", "reject")
+    assert "it says so" in rejected
+
+
+def test_show_says_what_is_wrong_with_a_task_in_one_sentence(capsys):
+    said = said_by(capsys, "show", "raises", *OPTION, status=1)
+    assert said.startswith("error: raises: OwnTaskError: ZeroDivisionError: ")
+    assert len(said.splitlines()) == 1
+
+
+def test_doctor_checks_them(capsys):
+    said = said_by(capsys, "doctor", "double", "--items", "2", *OPTION)
+    assert "1 of 1 tasks are well" in said and "own_tasks " in said
+    assert run_main(["doctor", "raises", *OPTION]) == 1
+    assert "division by zero" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["tasks", "doctor", "process"])
+def test_a_bad_module_ends_a_command_with_one_sentence(command, tmp_path, capsys):
+    path = tmp_path / "bad_tasks.py"
+    path.write_text(textwrap.dedent("import json\n\njson.nothing\n"))
+    argv = [f"--task_modules={path}"]
+    if command == "process":
+        rows = tmp_path / "rows.jsonl"
+        argv = options_of(task_modules=path, data_path_to_save_groups=rows)
+    assert run_main([command, *argv]) == 2
+    errors = [e for e in capsys.readouterr().err.splitlines() if e.startswith("error")]
+    assert len(errors) == 1
+    assert "tasks of your own: bad_tasks.py cannot be imported (Attr" in errors[0]
+    assert errors[0].endswith("at bad_tasks.py:3)")

@@ -1,0 +1,121 @@
+"""Tasks of a user's own, good and bad; what a worker imports, and no test."""
+
+import dataclasses
+import random
+import time
+from pathlib import Path
+
+from reasoning_gym.coaching import BaseCurriculum, ScalarAttributeDefinition
+from reasoning_gym.factory import ProceduralDataset, register_dataset
+
+from rg_env.task_rules.rules import Guard, ItemCheck, TaskRules
+
+
+@dataclasses.dataclass
+class DoubleConfig:
+    highest: int = 9
+    seed: int | None = None
+    size: int = 500
+
+    def validate(self):
+        assert self.highest < 10_000, "highest must be below 10000"
+
+
+class DoubleDataset(ProceduralDataset):
+    """Twice a number.
+
+    It draws from everybody's generator, and more at the beginning.
+    """
+
+    def __init__(self, config):
+        super().__init__(config=config, seed=config.seed, size=config.size)
+        self.offset = random.randint(0, 9) + self.seed % 10
+
+    def __getitem__(self, idx):
+        number = random.randint(1, self.config.highest) + self.offset
+        question = f"What is twice {number}?"
+        return {"question": question, "answer": str(2 * number), "metadata": {}}
+
+
+class DoubleCurriculum(BaseCurriculum):
+    def __init__(self):
+        super().__init__("DoubleCurriculum", DoubleConfig)
+        levels = [9, 99, 999, 99_999]
+        self._define_attributes(
+            ScalarAttributeDefinition(
+                name="highest", field_name="highest", levels=levels
+            )
+        )
+
+
+def without_zeros(answer, entry):
+    if answer == "break the notation":
+        raise RuntimeError("the notation is broken")
+    return answer.lstrip("0")
+
+
+register_dataset("double", DoubleDataset, DoubleConfig, DoubleCurriculum)
+
+
+class RaisesDataset(DoubleDataset):
+    def __getitem__(self, idx):
+        return 1 / 0
+
+
+class HangsDataset(DoubleDataset):
+    def __getitem__(self, idx):
+        while True:
+            time.sleep(0.01)
+
+
+class NoEntryDataset(DoubleDataset):
+    def __getitem__(self, idx):
+        return {"answer": "1"}
+
+
+class ReadsDataset(DoubleDataset):
+    def __getitem__(self, idx):
+        return {"question": Path("/etc/passwd").read_text(), "answer": "1"}
+
+
+class ScorerRaisesDataset(DoubleDataset):
+    def score_answer(self, answer, entry):
+        raise KeyError("no such thing")
+
+
+class ScorerHangsDataset(DoubleDataset):
+    def score_answer(self, answer, entry):
+        if answer == "raise":
+            raise KeyError("no such thing")
+        while answer == "loop":
+            pass
+        return float(answer == entry["answer"])
+
+
+BAD = {
+    "raises": RaisesDataset,
+    "hangs": HangsDataset,
+    "makes_no_entry": NoEntryDataset,
+    "reads_a_file": ReadsDataset,
+    "scorer_raises": ScorerRaisesDataset,
+    "scorer_hangs": ScorerHangsDataset,
+}
+for name, cls in BAD.items():
+    register_dataset(name, cls, DoubleConfig)
+
+RULES = [
+    TaskRules(
+        "double",
+        notation=without_zeros,
+        guard=Guard(
+            danger="none",
+            admitted="everything else",
+            why_not=lambda answer, gold: "it says so" if answer == "reject" else None,
+        ),
+        item_checks=(
+            ItemCheck(
+                "number is odd", lambda entry: int(entry["answer"]) // 2 % 2 == 1
+            ),
+        ),
+    )
+]
