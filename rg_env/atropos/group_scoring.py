@@ -215,7 +215,8 @@ class GroupScoring:
 
     def scorer(self) -> GroupScorer:
         """Return what scores answers, in workers."""
-        config, pool = self._config, self.pool or shared_pool()
+        config = self._config
+        pool = self.pool or shared_pool(tuple(config.task_modules))
         return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
 
     def sampled_with(self) -> dict[str, Any]:

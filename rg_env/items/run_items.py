@@ -75,7 +75,7 @@ async def _describe(pool: WorkerPool) -> LibraryDescription:
         len(library.tasks),
     )
     if library.modules:
-        where, names = ", ".join(library.modules), ", ".join(library.own_tasks)
+        where, names = ", ".join(library.modules), ", ".join(library.own_names)
         logger.info("tasks of your own, from %s: %s", where, names)
     if library.modules and library.has_framework:
         logger.info(

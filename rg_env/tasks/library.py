@@ -94,7 +94,7 @@ class LibraryDescription:
     has_framework: bool = False
 
     @property
-    def own_tasks(self) -> list[str]:
+    def own_names(self) -> list[str]:
         """A user's own tasks."""
         own = own_tasks.CATEGORY
         return [name for name, info in self.tasks.items() if info.category == own]

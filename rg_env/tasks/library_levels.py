@@ -66,7 +66,10 @@ def _curriculum_level(
         if hasattr(config, "validate"):
             config.validate()
     except Exception as error:  # noqa: BLE001 - foreign code on values it may refuse
-        return CurriculumLevel(params, str(error) or type(error).__name__)
+        refusal = str(error) or type(error).__name__
+        if own_tasks.is_own(task):
+            refusal = own_tasks.cause_of(error)
+        return CurriculumLevel(params, refusal)
     return CurriculumLevel(params, None)
 
 
@@ -163,7 +166,7 @@ def own_scale(task: str) -> Scale | str:
     """Return the scale of a user's own task, or why it has none.
 
     Raises:
-        OwnTaskError: Its curriculum raises.
+        OwnTaskError: Its curriculum raises, or none of its levels can be used.
     """
     repair = rules_of(task).level_repair
     with own_tasks.blaming():
@@ -172,4 +175,6 @@ def own_scale(task: str) -> Scale | str:
         return rules_of(task).fixed_level or "no curriculum is registered with it"
     skipped = refused_levels(levels, "its config")
     steps = [Step(group, levels[group[0]].params, None) for group in steps_of(levels)]
-    return build_scale(task, steps, skipped) if steps else skipped[0].reason
+    if not steps:
+        raise own_tasks.OwnTaskError(f"level 0: {skipped[0].reason}")
+    return build_scale(task, steps, skipped)

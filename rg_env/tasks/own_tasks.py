@@ -269,9 +269,10 @@ def _checked_classes(factory: Any, task: str) -> tuple[type, ...]:
 
 def _modules(named: Sequence[str]) -> list[ModuleType]:
     """Return the modules that were named, and those of the classes; each once."""
-    classes = [cls.__module__ for of_task in _tasks.values() for cls in of_task]
+    classes = (cls.__module__ for of_task in _tasks.values() for cls in of_task)
     own = [name for name in classes if name.partition(".")[0] != PACKAGE]
-    found = [_imported(module) for module in named] + [sys.modules[n] for n in own]
+    of_classes = (sys.modules[name] for name in own if name in sys.modules)
+    found = [*map(_imported, named), *of_classes]
     return list({id(module): module for module in found}.values())
 
 
@@ -279,8 +280,8 @@ def _digests_of(modules: Sequence[ModuleType]) -> dict[str, str]:
     found: dict[str, Any] = {}
     for module in modules:
         digest = found.setdefault(_shown(module.__name__), hashlib.sha256())
-        file = getattr(module, "__file__", None)
-        digest.update(Path(file).read_bytes() if file else b"")
+        with contextlib.suppress(OSError):  # a module may be of no file
+            digest.update(Path(module.__file__ or "").read_bytes())
     return {name: digest.hexdigest()[:12] for name, digest in sorted(found.items())}
 
 

@@ -16,6 +16,7 @@ from rg_env.cli import failures
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
 from rg_env.inference.inference import InferenceFailed
+from rg_env.tasks.own_tasks import OwnTaskError
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from tests.support.parts import ENTRY
 
@@ -70,6 +71,11 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
         JobFailed("KeyError", "'a'", TRACEBACK + IN_OURS + IN_LIBRARY),
         1,
         "error: reasoning-gym failed (KeyError: 'a', at reasoning_gym/games/maze.py:3)",
+    ),
+    "a user's own task in a worker": (
+        JobFailed(OwnTaskError.__name__, "KeyError: 'a', at mine.py:3", IN_OURS),
+        1,
+        "error: a task of your own failed (KeyError: 'a', at mine.py:3)",
     ),
     "memory of a worker": (
         JobFailed("MemoryError", "", TRACEBACK + IN_OURS),

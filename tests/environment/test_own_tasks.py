@@ -129,11 +129,11 @@ def test_rows_have_own_tasks_beside_the_librarys_and_right_answers(doubling, tmp
 
 
 def test_a_trainer_gets_groups_of_them(doubling, api_url):
-    given = {"task_modules": [FILE], "tasks": ["double"], "rollout_server_url": api_url}
-    env = build_env(doubling.url, total_steps=2, **given)
+    given = {"task_modules": [FILE], "tasks": ["double", "gcd"], "total_steps": 2}
+    env = build_env(doubling.url, rollout_server_url=api_url, **given)
     counts = asyncio.run(serve(env, trainer_config(api_url, 2), 2))
     assert counts.groups >= 8 and counts.invalid_groups == 0
-    assert set(env.metrics.tasks) == {"double"}
+    assert set(env.metrics.tasks) == {"double", "gcd"}
 
 
 def test_a_changed_module_begins_another_file_of_rows(
@@ -197,8 +197,16 @@ def test_levels_come_from_the_curriculum_that_is_registered():
     async def handles(env):
         return [handle for _, _, handle in await next_items(env, 12)]
 
-    made = with_env(handles, tasks=["double"], complexity_mode=1.0)
-    assert {(handle.level, handle.params["highest"]) for handle in made} == {(1.0, 999)}
+    made = with_env(handles, tasks=["double"], complexity_mode=0.5)
+    assert {(handle.level, handle.params["highest"]) for handle in made} == {(0.5, 99)}
+
+
+def test_a_curriculum_of_which_no_level_can_be_used_stops_the_start():
+    with pytest.raises(SettingError) as caught:
+        with_env(lambda env: None, tasks=["broken_levels"])
+    said = str(caught.value)
+    assert said.startswith("task 'broken_levels' of your own: its curriculum fails (")
+    assert "level 0: its config refuses it: KeyError: 'nothing', at own_tasks" in said
 
 
 def test_parameters_are_those_of_the_config_and_checked_by_it():
@@ -311,9 +319,10 @@ def said_by(capsys, *argv, status=0):
 def test_tasks_lists_them_and_shows_one_in_full(capsys):
     whole = said_by(capsys, "tasks", "double", *OPTION)
     assert "double (own)" in whole and "Twice a number." in whole
-    assert "level 3: its config refuses it: highest must be below 10000" in whole
-    found = json.loads(said_by(capsys, "tasks", "--category", "own", "--json", *OPTION))
-    assert {"double", "raises"} <= {task["task"] for task in found["tasks"]}
+    assert "level 3: its config refuses it: AssertionError: highest must" in whole
+    chosen = ("double", "raises", "gcd", "--category", "own", "--json")
+    found = json.loads(said_by(capsys, "tasks", *chosen, *OPTION))
+    assert {task["task"] for task in found["tasks"]} == {"double", "raises"}
     assert "unknown task 'double'" in said_by(capsys, "tasks", "double", status=2)
 
 

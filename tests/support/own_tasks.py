@@ -13,7 +13,7 @@ from rg_env.task_rules.rules import Guard, ItemCheck, TaskRules
 
 @dataclasses.dataclass
 class DoubleConfig:
-    highest: int = 9
+    highest: int = 999
     seed: int | None = None
     size: int = 500
 
@@ -91,6 +91,13 @@ class ScorerHangsDataset(DoubleDataset):
             pass
         return float(answer == entry["answer"])
 
+
+class BrokenCurriculum(DoubleCurriculum):
+    def generate_configuration(self, defaults=None, context=None):
+        return defaults["nothing"]
+
+
+register_dataset("broken_levels", DoubleDataset, DoubleConfig, BrokenCurriculum)
 
 BAD = {
     "raises": RaisesDataset,

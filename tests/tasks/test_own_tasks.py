@@ -189,8 +189,8 @@ def test_they_are_described_beside_the_librarys(own):
     library = called(own, worker_jobs.describe_library)
     info = library.tasks["double"]
     assert (info.category, info.asks) == ("own", "Twice a number.")
-    assert info.parameters == {"highest": "9"}
-    assert "double" in library.own_tasks and "gcd" not in library.own_tasks
+    assert info.parameters == {"highest": "999"}
+    assert "double" in library.own_names and "gcd" not in library.own_names
     assert library.versions.keys() == {"reasoning_gym", "own_tasks"}
     assert not library.has_framework
 
@@ -224,11 +224,12 @@ def test_what_a_data_set_raises_is_blamed_on_its_line(own, task, expected):
 
 def test_the_scale_is_every_level_that_the_config_accepts(own):
     scale = called(own, worker_jobs.own_scale, "double")
-    highest = [step.params.get("highest", 9) for step in scale.steps]
-    assert highest == [9, 99, 999] and scale.default_level == 0.0
+    highest = [step.params.get("highest", 999) for step in scale.steps]
+    assert highest == [9, 99, 999] and scale.default_level == 1.0
     assert [skip.level for skip in scale.skipped] == [3]
     assert (
-        "its config refuses it: highest must be below 10000" in scale.skipped[0].reason
+        "its config refuses it: AssertionError: highest must be below 10000, at own_"
+        in scale.skipped[0].reason
     )
     no_scale = called(own, worker_jobs.own_scale, "raises")
     assert no_scale == "no curriculum is registered with it"
