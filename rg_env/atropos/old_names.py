@@ -174,7 +174,7 @@ class OldNames:
             return list(self._items.library.tasks)
         try:
             if not self._settings.task_modules:
-                return list(library.describe().tasks)
+                return sorted({*library.describe().tasks, *registered_here()})
             job = worker_jobs.describe_library
             return list(self._workers.call(job, deadline_s=DEADLINE_S).tasks)
         except (LibraryError, PoolError) as error:

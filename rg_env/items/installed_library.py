@@ -57,11 +57,11 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
                 " requirements.txt` installs what they need"
             ) from error
         if not error.kind:
-            modules = ["reasoning_gym.factory", *modules_of(pool.preload)]
+            modules = ["reasoning-gym", *modules_of(pool.preload)]
             raise LibraryError(
                 f"the process that imports {' and '.join(modules)} {error.message};"
-                f" `python -c 'import {modules[0]}'` shows whether the library is the"
-                " cause, and the machine's memory may be too small for it"
+                " `python -c 'import reasoning_gym.factory'` shows whether the library"
+                " is the cause, and the machine's memory may be too small for it"
             ) from error
         raise
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from rg_env.errors import SettingError, shown
 from rg_env.task_rules import composite
-from rg_env.tasks import own_tasks
+from rg_env.tasks import own_task_loading
 from rg_env.tasks.library_import import PACKAGE, TASKS
 
 KNOWN = {*TASKS, composite.RULES.task}
-LOAD = f"{own_tasks.__name__}:{own_tasks.load.__name__}:"
+LOAD = f"{own_task_loading.__name__}:{own_task_loading.load.__name__}:"
 
 
 def checked(module: str) -> str:
@@ -41,7 +41,7 @@ def checked(module: str) -> str:
     return module
 
 
-def registered_here() -> dict[str, list[own_tasks.Place | None]]:
+def registered_here() -> dict[str, list[own_task_loading.Place | None]]:
     """Return the tasks that this process has registered beyond the library's own.
 
     Returns:
@@ -64,7 +64,7 @@ def _is_of_library(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == PACKAGE
 
 
-def _place(task: str, cls: type) -> own_tasks.Place:
+def _place(task: str, cls: type) -> own_task_loading.Place:
     module: str | None = cls.__module__
     if module == "__main__":  # a worker imports it by another name, as no program
         main: Any = sys.modules[module]

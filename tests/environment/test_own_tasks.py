@@ -343,8 +343,8 @@ def test_show_says_what_is_wrong_with_a_task_in_one_sentence(capsys):
 
 
 def test_doctor_checks_them(capsys):
-    said = said_by(capsys, "doctor", "double", "--items", "2", *OPTION)
-    assert "1 of 1 tasks are well" in said and "own_tasks " in said
+    said = said_by(capsys, "doctor", "double", "any_even", "--items", "2", *OPTION)
+    assert "2 of 2 tasks are well" in said and "own_tasks " in said
     assert run_main(["doctor", "raises", *OPTION]) == 1
     assert "division by zero" in " ".join(capsys.readouterr().out.split())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from reasoning_gym.coaching import BaseCurriculum, ScalarAttributeDefinition
 from reasoning_gym.factory import ProceduralDataset, register_dataset
 
-from rg_env.task_rules.rules import Guard, ItemCheck, TaskRules
+from rg_env.task_rules.rules import Guard, ItemCheck, ScorerFix, TaskRules
 
 
 @dataclasses.dataclass
@@ -99,6 +99,23 @@ class BrokenCurriculum(DoubleCurriculum):
 
 register_dataset("broken_levels", DoubleDataset, DoubleConfig, BrokenCurriculum)
 
+
+class AnyEvenDataset(DoubleDataset):
+    def __getitem__(self, idx):
+        return {"question": f"An even number above {self.offset}?", "answer": None}
+
+    def score_answer(self, answer, entry):
+        return float(answer.isdigit() and int(answer) > 9 and int(answer) % 2 == 0)
+
+
+class OverpaysDataset(DoubleDataset):
+    def score_answer(self, answer, entry):
+        return float(answer in ("please", entry["answer"]))
+
+
+register_dataset("any_even", AnyEvenDataset, DoubleConfig)
+register_dataset("overpays", OverpaysDataset, DoubleConfig)
+
 BAD = {
     "raises": RaisesDataset,
     "hangs": HangsDataset,
@@ -124,5 +141,15 @@ RULES = [
                 "number is odd", lambda entry: int(entry["answer"]) // 2 % 2 == 1
             ),
         ),
-    )
+    ),
+    TaskRules("any_even", solution=lambda entry: "100"),
+    TaskRules(
+        "overpays",
+        fix=ScorerFix(
+            scorer_sha256="not that of the scorer",
+            fault="Pays whoever says please.",
+            proof=lambda entry: "please",
+            score=lambda answer, entry, own: own(answer) if answer != "please" else 0.0,
+        ),
+    ),
 ]
