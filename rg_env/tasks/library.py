@@ -375,11 +375,14 @@ def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
     return CACHE.dataset(task, params)
 
 
-@functools.cache
 def scorer_digest(task: str) -> str:
     """Return the digest of the source of a task's scorer."""
-    source = inspect.getsource(load_factory().DATASETS[task][0].score_answer)
-    return hashlib.sha256(source.encode()).hexdigest()
+    return _source_digest(load_factory().DATASETS[task][0].score_answer)
+
+
+@functools.cache  # no worker can read a user's file
+def _source_digest(scorer: Any) -> str:
+    return hashlib.sha256(inspect.getsource(scorer).encode()).hexdigest()
 
 
 def has_base_scorer(task: str) -> bool:

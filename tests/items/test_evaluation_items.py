@@ -22,6 +22,7 @@ CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
 class Settings:
     """Those that making evaluation items reads."""
 
+    task_modules = ()
     item_deadline_s = 60.0
     scoring_deadline_s = 3.5
     scoring_rules = ScoringRules(max_answer_chars=77)
