@@ -253,6 +253,16 @@ def test_a_task_that_does_not_work_is_left_out_with_its_line(task, reason, logge
     assert f"task {task} is left out: " in said and reason in said
 
 
+def test_a_scorer_that_hangs_costs_the_answer_that_made_it():
+    async def outcomes(env):
+        ((_, entry, handle),) = await next_items(env, 1)
+        scorer, answers = env._scoring.scorer(), [entry["answer"], "loop"]
+        return [s.outcome for s in await scorer.score_group(handle, entry, answers)]
+
+    given = {"tasks": ["scorer_hangs"], "scoring_deadline_s": 2.0}
+    assert with_env(outcomes, **given) == ["right", "timeout"]
+
+
 def test_a_handle_scores_its_answers_also_where_it_was_sent_to():
     async def first(env):
         return (await next_items(env, 1))[0]
