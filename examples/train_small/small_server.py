@@ -34,7 +34,7 @@ from transformers import AutoTokenizer
 from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.sampler import Sample, Sampler
 from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.inference_server import (
+from rg_env.demo.http_app import (
     MAX_BODY_BYTES,
     explain_bad_requests,
     read_body,

@@ -42,11 +42,8 @@ from rg_env.demo.answer_key import (
     sampled_entries,
 )
 from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.inference_server import (
-    InferenceServer,
-    build_app,
-    serve_app,
-)
+from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import InferenceServer, build_app
 from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError

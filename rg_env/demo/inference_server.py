@@ -13,12 +13,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import json
-import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -27,7 +24,13 @@ from aiohttp import web
 
 from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.chat_tokenizer import ChatTokenizer
-from rg_env.demo.child_process import announce, end_with_parent
+from rg_env.demo.child_process import end_with_parent
+from rg_env.demo.http_app import (
+    MAX_BODY_BYTES,
+    explain_bad_requests,
+    read_body,
+    serve_as_child,
+)
 from rg_env.demo.model import PROBE_TOKENS, Model, PolicyModel
 from rg_env.demo.policy import KeyEntry
 from rg_env.demo.protocols import (
@@ -41,14 +44,11 @@ from rg_env.demo.protocols import (
     choose_native,
 )
 
-MAX_BODY_BYTES = 64 * 1024**2
 DEFAULT_MAX_TOKENS = 1024
 MODEL_NAME = "simulated-policy"
 VERSION = "0.0.0+simulated"
 TELL = "/simulation/tell"
 """Takes what the simulated policy has to know of a question, before that is queried."""
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class InferenceServer:
@@ -127,29 +127,6 @@ class InferenceServer:
         return Answer(text, ids, made)
 
 
-async def read_body(request: web.Request) -> Body:
-    """Read a request's JSON object; raises `BadRequest` if it is none."""
-    try:
-        body: Any = orjson.loads(await request.read())
-    except json.JSONDecodeError as error:
-        raise BadRequest(f"the body is not JSON: {error}") from error
-    if not isinstance(body, dict):
-        raise BadRequest("the body is not a JSON object")
-    return body
-
-
-@web.middleware
-async def explain_bad_requests(
-    request: web.Request, handler: Handler
-) -> web.StreamResponse:
-    """Answer a bad request with status 400 and what was expected."""
-    try:
-        return await handler(request)
-    except BadRequest as error:
-        details = {"message": str(error), "type": "invalid_request_error"}
-        return web.json_response({"error": details}, status=400)
-
-
 def build_app(server: InferenceServer) -> web.Application:
     """Build the application of a simulated inference server."""
     app = web.Application(
@@ -167,54 +144,6 @@ def build_app(server: InferenceServer) -> web.Application:
         ]
     )
     return app
-
-
-@contextlib.asynccontextmanager
-async def serve_app(
-    app: web.Application,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    *,
-    notices_departures: bool = False,
-) -> AsyncIterator[str]:
-    """Serve an application while the context lasts; yields the base URL.
-
-    Args:
-        app: What to serve.
-        host: Address to listen on.
-        port: Port to listen on; 0 for a free one.
-        notices_departures: Whether a handler is cancelled when its client goes away.
-
-    Raises:
-        OSError: The address cannot be listened on.
-    """
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        shutdown_timeout=1.0,  # a waiting answer must not hold up the end
-        handler_cancellation=notices_departures,
-    )
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-        name = f"[{host}]" if ":" in host else host
-        yield f"http://{name}:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
-
-
-async def serve_as_child(
-    app: web.Application, port: int, what: str, *, notices_departures: bool = True
-) -> None:
-    """Serve an application, announced to the parent, until SIGINT or SIGTERM."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    serving = serve_app(app, port=port, notices_departures=notices_departures)
-    async with serving as url:
-        announce(url, what)
-        await stopped.wait()
 
 
 async def _serve(options: argparse.Namespace) -> None:

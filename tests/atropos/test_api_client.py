@@ -7,7 +7,7 @@ from aiohttp import web
 
 from rg_env import patience
 from rg_env.atropos.api_client import ApiClient, ApiFaulted, ApiRefused, ApiUnreachable
-from rg_env.demo.inference_server import serve_app
+from rg_env.demo.http_app import serve_app
 
 pytestmark = pytest.mark.slow
 

@@ -24,7 +24,8 @@ from rg_env.demo.chat_tokenizer import (
     load_tokenizer,
 )
 from rg_env.demo.child_process import running_program
-from rg_env.demo.inference_server import TELL, InferenceServer, build_app, serve_app
+from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import TELL, InferenceServer, build_app
 from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.probe import PROBE_TOKENS

@@ -12,7 +12,7 @@ import yaml
 from aiohttp import web
 
 from rg_env.demo.chat_tokenizer import load_tokenizer
-from rg_env.demo.inference_server import serve_app
+from rg_env.demo.http_app import serve_app
 from rg_env.evaluation.samples import read_rows, sample_of
 from rg_env.evaluation.statistics import grouped
 from rg_env.evaluation.summary import summarise

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.demo.inference_server import serve_app
+from rg_env.demo.http_app import serve_app
 from rg_env.demo.stand_in_trainer import find_faults
 from rg_env.inference import connection as connection_module
 from rg_env.inference.completions import Sampling

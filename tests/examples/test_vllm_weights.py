@@ -9,7 +9,7 @@ from aiohttp import web
 from examples.trainer import vllm_weights
 from examples.trainer.policy import TrainingFailed
 from examples.trainer.vllm_weights import VllmWeights
-from rg_env.demo.inference_server import serve_app
+from rg_env.demo.http_app import serve_app
 from tests.examples.unigram_policy import policy_of
 
 HAND_OVER = [

@@ -15,7 +15,7 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.demo.inference_server import serve_app
+from rg_env.demo.http_app import serve_app
 from rg_env.inference import client as client_module
 from rg_env.inference import prompts as prompts_module
 from rg_env.inference import replies

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from rg_env.atropos.api_client import ApiClient, ApiUnreachable
-from rg_env.demo.inference_server import serve_app
+from rg_env.demo.http_app import serve_app
 from rg_env.inference import connection as connection_module
 from rg_env.inference.connection import BodyTooLongError, Connection, most_bytes
 from tests.support.odd_servers import Odd, models, serving

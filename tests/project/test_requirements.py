@@ -16,6 +16,11 @@ from rg_env.pages.report import LIBRARIES
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 LISTS = ["requirements.txt", "requirements-dev.txt", "constraints.txt"]
+PROGRAMS = {
+    "examples/train_small": ["train_small.py", "small_server.py"],
+    "examples/trainer": ["train.py", "prepare.py"],
+}
+"""Programs that run in an environment of their own, by the folder that has its list."""
 
 
 def read_requirements(path: Path) -> list[Requirement]:
@@ -31,6 +36,35 @@ def imported_modules(path: Path) -> set[str]:
             names.update(alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module.split(".")[0])
+    return names
+
+
+def modules_of(program: Path, root: Path) -> set[str]:
+    """Top-level names of what a program imports, through our own modules too.
+
+    Those inside functions count, and those for type checkers alone do not.
+    """
+    names: set[str] = set()
+    files, seen = [program], {program}
+    while files:
+        nodes: list[ast.AST] = [ast.parse(files.pop().read_text())]
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                continue
+            nodes += ast.iter_child_nodes(node)
+            dotted = []
+            if isinstance(node, ast.Import):
+                dotted = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                dotted = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in dotted:
+                names.add(name.split(".")[0])
+                path = root.joinpath(*name.split("."))
+                for file in (path.with_suffix(".py"), path.parent.with_suffix(".py")):
+                    if file.is_file() and file not in seen:
+                        seen.add(file)
+                        files.append(file)
     return names
 
 
@@ -50,6 +84,22 @@ def test_the_requirements_are_what_the_code_imports(repo_root: Path) -> None:
     imported.add("reasoning_gym")  # by its name as text, in one place
     imported |= {package for package, _ in LIBRARIES.values()}  # their files are copied
     assert [r.name for r in declared if not provided_modules(r) & imported] == []
+
+
+@pytest.mark.parametrize("folder", PROGRAMS)
+def test_the_requirements_of_an_example_are_what_its_programs_import(
+    repo_root: Path, folder: str
+) -> None:
+    listed = {
+        r.name for r in read_requirements(repo_root / folder / "requirements.txt")
+    }
+    programs = [repo_root / folder / name for name in PROGRAMS[folder]]
+    imported = set().union(*(modules_of(program, repo_root) for program in programs))
+    ours = {"rg_env", "examples"}
+    # Torch is not installed here, so modules are told by the names of packages.
+    packages = {"yaml": "pyyaml"}
+    wanted = imported - ours - sys.stdlib_module_names
+    assert {packages.get(name, name) for name in wanted} == listed
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -24,12 +24,8 @@ import orjson
 from aiohttp import web
 
 from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.inference_server import (
-    InferenceServer,
-    build_app,
-    serve_app,
-    serve_as_child,
-)
+from rg_env.demo.http_app import serve_app, serve_as_child
+from rg_env.demo.inference_server import InferenceServer, build_app
 from rg_env.demo.model import PROBE_TOKENS, Generation, Model
 from rg_env.demo.protocols import Body, InferenceProtocol, Query
 from tests.support import faults

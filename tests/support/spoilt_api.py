@@ -19,7 +19,7 @@ import aiohttp
 from aiohttp import web
 
 from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.inference_server import serve_app, serve_as_child
+from rg_env.demo.http_app import serve_app, serve_as_child
 from tests.support import faults
 
 MAX_BODY_BYTES = 64 * 1024**2

@@ -5,7 +5,7 @@ import contextlib
 
 import aiohttp
 
-from rg_env.demo.inference_server import serve_app
+from rg_env.demo.http_app import serve_app
 from tests.support import inference_server
 from tests.support.faults import listed
 from tests.support.inference_server import HOLD, FaultyServer, RequestCounts
