@@ -53,8 +53,6 @@ if __name__ == "__main__":
 
     # Imported once a command needs it, which takes seconds.
     run_and_exit(_by_its_name, sys.argv[1:])
-from rg_env.atropos import wandb_run  # before all that import W&B
-
 # transformers would advise to install PyTorch, which nothing here needs.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
@@ -72,6 +70,7 @@ from rg_env.atropos import (
     settings,
     start_checks,
     tokenizer_checks,
+    wandb_run,
 )
 from rg_env.atropos.api_client import ApiClient
 from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
@@ -180,7 +179,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._server_types = [server.server_type for server in servers]
         start_checks.check_texts_do(given, self._server_types, trains=False)
         start_checks.check_paths(config)
-        start_checks.check_network_variables()
         if has_our_clients:
             self.server_cls = client_of
         loaded = {

@@ -149,12 +149,10 @@ SEND_TRIES_IF_REFUSED = 3
 SEND_GIVE_UP_AFTER_S = 120.0
 """For a group at which an API fails that answers everything else."""
 
-# -- W&B and the Hugging Face hub ------------------------------------------------------
+# -- W&B -------------------------------------------------------------------------------
 
 WANDB_STARTS_WITHIN_S = 30.0
 """Where there is no network; W&B itself would try for a minute and a half."""
-
-HUB_ANSWERS_WITHIN_S = 5.0
 
 # -- the end ---------------------------------------------------------------------------
 

@@ -1,24 +1,20 @@
-"""The checks that come before any work: paths, server type, proxies, W&B.
+"""The checks that come before any work: paths, server type, W&B.
 
 Each raises SettingError: the setting, what was found and what is allowed.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import logging
 import os
-import ssl
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import wandb
 from atroposlib.envs.base import BaseEnv
-from pydantic import AnyUrl, TypeAdapter, UrlConstraints, ValidationError
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.setting_types import check_file, check_folder, check_url
+from rg_env.atropos.setting_types import check_file, check_folder
 from rg_env.errors import SettingError, not_allowed
 from rg_env.inference.inference import TOKEN_TYPES
 from rg_env.items.chosen_tasks import read_mixture
@@ -30,15 +26,6 @@ NO_TOKENIZER = "none"
 """What `env.tokenizer_name` is where only texts are wanted."""
 
 REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
-
-_PROXY = TypeAdapter(
-    Annotated[
-        AnyUrl,
-        UrlConstraints(
-            allowed_schemes=["http", "https", "socks5", "socks5h"], host_required=True
-        ),
-    ]
-)
 
 
 def check_paths(config: ReasoningGymEnvConfig) -> None:
@@ -160,48 +147,14 @@ def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
         )
 
 
-# -- environment variables -------------------------------------------------------------
+# -- W&B -------------------------------------------------------------------------------
 
 
-def _check_proxy(address: str) -> None:
-    url = _PROXY.validate_python(address if "://" in address else f"http://{address}")
-    if url.scheme.startswith("socks") and not importlib.util.find_spec("socksio"):
-        raise ValueError("a SOCKS proxy needs the package httpx[socks]")
-
-
-def check_network_variables(environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse variables that no client of a server can be built with."""
-    checks: dict[str, Callable[[str], object]] = {
-        "SSL_CERT_FILE": lambda file: ssl.create_default_context(cafile=file),
-        # Of the framework's own proxy, which keeps the tokens of other people's clients
-        "ATROPOS_PROXY_URL": check_url,
-    }
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        checks |= {name: _check_proxy, name.lower(): _check_proxy}
-    for name, check in checks.items():
-        with _refusing(name):
-            if environ.get(name):
-                check(environ[name])
-
-
-def has_wandb_login(environ: Mapping[str, str] = os.environ) -> bool:
+def has_wandb_login() -> bool:
     """Say whether W&B can be used without asking a person."""
-    for name in sorted(name for name in environ if name.startswith("WANDB_")):
-        with _refusing(name):
-            wandb.Settings().update_from_env_vars({name: environ[name]})
-    if environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
+    if os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
         return True
-    with _refusing("WANDB_API_KEY"):
-        return bool(wandb.login(prompt=False, verify=False))
-
-
-@contextlib.contextmanager
-def _refusing(name: str) -> Iterator[None]:
-    """Name a variable that cannot be used, without its value, which may be a key."""
     try:
-        yield
-    except (OSError, ValueError, TypeError, wandb.errors.Error) as error:
-        said = str(error).strip().split("\n", 1)[0].rstrip(".")
-        if isinstance(error, ValidationError):
-            said = str(error.errors(include_url=False)[0]["msg"])
-        raise SettingError(f"{name}: {said}; correct or unset it") from error
+        return bool(wandb.login(prompt=False, verify=False))
+    except (ValueError, TypeError, wandb.errors.Error) as error:  # of its variables
+        raise SettingError(f"W&B: {' '.join(str(error).split())}") from error

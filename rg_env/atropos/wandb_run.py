@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import random
 import string
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
-from unittest import mock
+
+import wandb
 
 from rg_env import patience
 from rg_env.errors import RunFailed
-
-
-class _MadeWhenNamed:
-    """A `tempfile.TemporaryDirectory` that is there once its name is asked for.
-
-    W&B makes two at its import, whether it is used or not, and a process that is killed
-    leaves them.
-    """
-
-    def __init__(self, suffix: str | None = None) -> None:
-        self._suffix = suffix
-
-    @functools.cached_property
-    def _folder(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(self._suffix)
-
-    @property
-    def name(self) -> str:
-        return self._folder.name
-
-    def cleanup(self) -> None:
-        if "_folder" in vars(self):
-            self._folder.cleanup()
-
-
-with mock.patch("tempfile.TemporaryDirectory", _MadeWhenNamed):
-    import wandb
 
 
 class WandbFailed(RunFailed):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -88,67 +87,16 @@ def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
         check(config, ["openai"], has_our_clients=False)
 
 
+@pytest.mark.processes  # W&B asks git where it is
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("WANDB_MODE", "bogus"),
-        ("WANDB_MODE", ""),
-        ("WANDB_BASE_URL", "nope"),
-        ("WANDB_CONSOLE", "x"),
-        ("WANDB_SILENT", "perhaps"),
-        ("WANDB_PROJECT", "a/b"),
-        ("WANDB_RUN_ID", "a/b"),
-        ("WANDB_TAGS", ",,"),
-        ("WANDB_HTTP_TIMEOUT", "soon"),
-    ],
+    [("WANDB_API_KEY", "short"), ("WANDB_MODE", "bogus"), ("WANDB_CONSOLE", "x")],
 )
-def test_a_variable_that_wandb_refuses_is_named(name: str, value: str) -> None:
-    with pytest.raises(SettingError, match=f"^{name}: ") as refused:
-        start_checks.has_wandb_login({name: value})
-    assert "\n" not in str(refused.value)
-
-
-def test_variables_that_wandb_takes_are_taken() -> None:
-    taken = {"WANDB_MODE": "offline", "WANDB_PROJECT": "p", "WANDB_TAGS": "a,b"}
-    assert start_checks.has_wandb_login(taken)
-
-
-@pytest.mark.processes  # W&B asks git where it is
-def test_a_key_that_wandb_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WANDB_MODE")
-    monkeypatch.setenv("WANDB_API_KEY", "short")
-    with pytest.raises(SettingError, match=r"^WANDB_API_KEY: "):
-        start_checks.has_wandb_login()
-
-
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {},
-        {"HTTP_PROXY": "", "SSL_CERT_FILE": ""},
-        {"HTTP_PROXY": "http://me:secret@proxy:3128", "https_proxy": "proxy:3128"},
-        {"ATROPOS_PROXY_URL": "http://localhost:9100"},
-    ],
-)
-def test_usual_variables_are_taken(environ: dict[str, str]) -> None:
-    start_checks.check_network_variables(environ)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
-        ("HTTP_PROXY", "ftp://proxy", "URL scheme should be"),
-        ("https_proxy", "http://me:secret@proxy:99999", "invalid port"),
-        ("ALL_PROXY", "http://", "empty host"),
-        ("SSL_CERT_FILE", "/nowhere.pem", "No such file"),
-        ("SSL_CERT_FILE", str(Path(__file__)), "no certificate"),
-        ("ATROPOS_PROXY_URL", "localhost:9100", "allowed is an address"),
-    ],
-)
-def test_a_variable_that_cannot_be_used_is_named(
-    name: str, value: str, reason: str
+def test_a_variable_that_wandb_refuses_ends_the_start_in_its_words(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SettingError, match=f"^{name}: ") as refused:
-        start_checks.check_network_variables({name: value})
-    assert reason in str(refused.value)
-    assert "secret" not in str(refused.value)
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingError, match=r"^W&B: ") as refused:
+        start_checks.has_wandb_login()
+    assert "\n" not in str(refused.value)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.server
 import json
 import logging
 import shutil
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
 from transformers import AutoTokenizer
 
-from rg_env import patience
 from rg_env.atropos import tokenizer_checks
 from rg_env.errors import SettingError
 from tests.support.parts import TOKENIZER, run_main
 
 FIELD = "env.tokenizer_name"
 NAME = "owner/model"
-NOBODY = "http://127.0.0.1:9"
 
 
 def refusal(name: str) -> str:
@@ -102,105 +96,6 @@ def test_a_name_that_is_not_in_the_cache_is_refused_where_the_hub_is_not_asked(
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     assert "couldn't find them in the cached files" in refusal(NAME)
-
-
-# -- what a hub answers ----------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def hub(status: int, headers: dict[str, str]) -> Iterator[str]:
-    """Serve one answer to everything, as a hub; with status 0 none."""
-    ended = threading.Event()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            if status == 0:
-                ended.wait(60)
-                return
-            self.send_response(status)
-            for header in headers.items():
-                self.send_header(*header)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        do_GET = do_HEAD  # noqa: N815 - as the base class wants it
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            ended.set()
-            server.shutdown()
-
-
-@pytest.fixture
-def use_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Have the library ask a hub at a URL, with an empty cache."""
-
-    def use(url: str) -> None:
-        template = url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "ENDPOINT", url)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(patience, "HUB_ANSWERS_WITHIN_S", 0.5)
-
-    return use
-
-
-ANSWERS: dict[str, tuple[int, dict[str, str], str]] = {
-    "no such model": (404, {"X-Error-Code": "RepoNotFound"}, "is not a valid model"),
-    "no such model, and no login": (
-        401,
-        {"X-Error-Message": "Invalid username or password."},
-        "connection error when trying to load owner/model",
-    ),
-    "a gated model": (403, {"X-Error-Code": "GatedRepo"}, "gated repo"),
-    "a failure": (503, {}, "couldn't find them in the cached files"),
-    "silence": (0, {}, "couldn't find them in the cached files"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ANSWERS)
-def test_what_a_hub_answers_is_the_reason_and_is_told_soon(
-    case: str, use_hub: Callable[[str], None]
-) -> None:
-    status, headers, expected = ANSWERS[case]
-    began = time.monotonic()
-    with hub(status, headers) as url:
-        use_hub(url)
-        assert expected in refusal(NAME)
-    assert time.monotonic() - began < 10
-
-
-@pytest.mark.slow
-def test_a_hub_that_is_not_there_is_the_reason(
-    use_hub: Callable[[str], None], caplog: pytest.LogCaptureFixture
-) -> None:
-    use_hub(NOBODY)
-    assert "couldn't find them in the cached files" in refusal(NAME)
-    assert f"hub ({NOBODY}) cannot be reached" in caplog.text
-
-
-@pytest.mark.slow
-def test_without_a_hub_a_tokenizer_of_the_cache_is_used(
-    use_hub: Callable[[str], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    use_hub(NOBODY)
-    model = tmp_path / "cache" / "models--owner--model"
-    files = Path(shutil.copytree(TOKENIZER, model / "snapshots" / ("a" * 40)))
-    (files / "config.json").write_text("{}")
-    (model / "refs").mkdir()
-    (model / "refs" / "main").write_text("a" * 40)
-    with tokenizer_checks.refusing_bad_tokenizer({NAME: FIELD}):
-        assert len(AutoTokenizer.from_pretrained(NAME)) > 0
-    assert "only what its cache has is read" in caplog.text
-    assert not constants.HF_HUB_OFFLINE
 
 
 # -- what is blamed --------------------------------------------------------------------
