@@ -4,6 +4,8 @@ Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) are heard where there is
 something to undo: in the event loop of a command, where they cancel its work, and in
 `undoing`. Everywhere else, as while libraries are imported, they have their default
 action and end this process where it stands: what it has started sees that and ends too.
+
+A forked child hears none of this: what is sent to it is its own.
 """
 
 from __future__ import annotations
@@ -78,6 +80,21 @@ def _let_go_of_terminal() -> None:
             os.close(nowhere)
 
 
+_heard: list[dict[signal.Signals, Any]] = []
+"""What is heard in the event loop, and the handlers from before."""
+
+
+def _hear_nothing_in_child() -> None:
+    """Before Python 3.12, the parent's loop would get the signals of its child."""
+    for before in _heard:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_hear_nothing_in_child)
+
+
 @contextlib.contextmanager
 def signals_cancel(
     task: asyncio.Task[Any], note: Callable[[signal.Signals], None]
@@ -108,9 +125,11 @@ def signals_cancel(
     for number in signals:
         loop.add_signal_handler(number, stop, number)
     outer = _is_heard.set(True)
+    _heard.append(before)
     try:
         yield
     finally:
+        _heard.remove(before)
         _is_heard.reset(outer)
         for number in signals:
             loop.remove_signal_handler(number)

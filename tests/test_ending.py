@@ -111,3 +111,22 @@ def test_work_without_a_loop_is_undone(number, handlers):
     undone = [file.closed for file in undone]
     assert (end.value.status, undone) == (128 + number, [True])
     assert handlers_now() == handlers
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", ending.SIGNALS)
+def test_a_signal_to_a_forked_child_ends_the_child_alone(number):
+    async def work():
+        child = os.fork()
+        if not child:
+            default = signal.signal(number, lambda *_: None)
+            send(number)
+            signal.signal(number, default)
+            send(number)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]  # noqa: ASYNC222 - it ends at once
+        await asyncio.sleep(0.01)  # what a signal of the child would end
+        return os.waitstatus_to_exitcode(status)
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    assert ending.run(work()) == -number

@@ -2,6 +2,9 @@
 
 One that dies is replaced at the next fork; its workers die with it. It is started with
 an environment of a few harmless variables, so that no key of the run reaches a worker.
+
+A forked child of this process inherits its ends of the sockets, and closes them: with
+them open, the fork server would outlive this process for as long as the child lives.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
@@ -47,6 +51,42 @@ _SET_VARIABLES = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
+
+_opening = threading.RLock()
+"""Held while a fork would give a child an end that is not in `_ours`."""
+_ours: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    for end in tuple(_ours):
+        end.close()
+    _opening.release()
+
+
+os.register_at_fork(
+    before=_opening.acquire,
+    after_in_parent=_opening.release,
+    after_in_child=_close_in_child,
+)
+
+
+@contextlib.contextmanager
+def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Yield our end of a socket, closed after an exception, and theirs, closed after.
+
+    Raises:
+        WorkerDied: This process has no handle left.
+    """
+    with _opening:
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise WorkerDied(f"no worker could be started: {error}") from None
+        _ours.add(ours)
+        with theirs, contextlib.ExitStack() as undo:
+            undo.callback(ours.close)
+            yield ours, theirs
+            undo.pop_all()
 
 
 class ForkServer:
@@ -139,9 +179,7 @@ class _ServerProcess:
         self._report = b""
         self._lock = threading.Lock()
         self._numbers = itertools.count()
-        self._control, theirs = socket.socketpair()
-        with contextlib.ExitStack() as undo, theirs:
-            undo.callback(self._control.close)
+        with _new_ends() as (self._control, theirs), contextlib.ExitStack() as undo:
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             undo.callback(scratch_folder.remove, self._scratch)
             order = Order(
@@ -161,16 +199,12 @@ class _ServerProcess:
             OSError, EOFError: The process is gone or, for START_LIMIT_S, stuck.
             WorkerDied: The process lives and the worker does not.
         """
-        try:
-            ours, theirs = socket.socketpair()
-        except OSError as error:
-            raise WorkerDied(f"no worker could be started: {error}") from None
         number = next(self._numbers)
+        with _new_ends() as (ours, theirs), self._lock:
+            command = COMMAND.pack(FORK, number)
+            socket.send_fds(self._control, [command], [theirs.fileno()])
         worker = WorkerProcess(Channel(ours), functools.partial(self._kill, number))
         try:
-            with theirs, self._lock:
-                command = COMMAND.pack(FORK, number)
-                socket.send_fds(self._control, [command], [theirs.fileno()])
             worker.wait_until_ready()
         except (OSError, EOFError, WorkerDied):
             worker.close()

@@ -7,7 +7,7 @@ fork_server_program.py).
 
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
 memory, output, cancelled callers, results that run code, hang or grow when they are
-read, a killed owner.
+read, a killed owner, a forked one.
 What a job can reach outside its process is hardening.py's, what it leaves changed for
 the next call of the same worker is process_state.py's; both say what they do not cover.
 Linux only. A library does not do this: see docs/measurements.md.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -31,11 +32,23 @@ from rg_env.workers.worker_thread import BELIEVED, Call, Trust, WorkerThread
 T = TypeVar("T")
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
 
+_open_pools: set[WorkerPool] = set()
+
+
+def _begin_in_child() -> None:
+    for pool in tuple(_open_pools):
+        pool._begin()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
+
 
 class WorkerPool:
     """A fixed number of worker processes; calls beyond it wait, first come first.
 
     Nothing is started before the first call, which therefore waits for the preloading.
+    So it is in a forked child too, whose calls get workers of the child's own. Calls
+    from before the fork are answered in the parent alone.
 
     Args:
         num_workers: How many calls run at once; positive.
@@ -54,17 +67,25 @@ class WorkerPool:
         preload: Sequence[str] = (),
     ) -> None:
         self.preload = tuple(preload)
-        self._fork_server = ForkServer(preload, memory_limit_bytes)
-        self._close_lock = threading.RLock()  # a refused call's callback may close too
-        self._lock = threading.Lock()  # guards all below
+        self._num_workers = num_workers
+        self._memory_limit_bytes = memory_limit_bytes
         self._closed = False
+        self._begin()
+        _open_pools.add(self)
+        atexit.register(self.close)
+
+    def _begin(self) -> None:
+        """Have no worker and no call; nothing of a parent's may be waited for."""
+        self._fork_server = ForkServer(self.preload, self._memory_limit_bytes)
+        self._close_lock = threading.RLock()  # a refused call's callback may close too
+        self._lock = threading.Lock()  # guards all below, and _closed
         self._waiting: OrderedDict[Future[Any], Call] = OrderedDict()
         self._threads = [
-            WorkerThread(self._fork_server, self._next_call) for _ in range(num_workers)
+            WorkerThread(self._fork_server, self._next_call)
+            for _ in range(self._num_workers)
         ]
         # Last in, first out: the worker that ran last has the warmest caches.
         self._idle = list(self._threads)
-        atexit.register(self.close)
 
     @property
     def deaths(self) -> int:
@@ -151,6 +172,7 @@ class WorkerPool:
             self._fork_server.close()
             for thread in self._threads:
                 thread.close()
+            _open_pools.discard(self)
 
     def _enqueue(self, call: Call) -> Call:
         """Hand the call to an idle worker or let it wait, behind those that do."""

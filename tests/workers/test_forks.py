@@ -1,0 +1,106 @@
+"""A process with a pool may fork: parent and child have nothing in common."""
+
+import os
+import signal
+
+import pytest
+
+from tests.support.worker_attacks import (
+    find_descendants,
+    run_script,
+    start_script,
+    wait_until_gone,
+)
+
+pytestmark = pytest.mark.processes
+
+BEGIN = """\
+import os, sys, threading, time
+from rg_env.workers import fork_server
+from rg_env.workers.worker_pool import WorkerPool
+
+pool = WorkerPool(1)
+
+def ask():
+    return pool.call(os.getpid, deadline_s=60), pool.call(os.getppid, deadline_s=60)
+
+def find_sockets():
+    targets = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    return [t for t in targets if os.path.exists(t) and "socket" in os.readlink(t)]
+"""
+
+
+def test_child_has_workers_of_its_own_and_ends_none_of_its_parents(tmp_path):
+    source = f"""{BEGIN}
+before = ask()
+if os.fork() == 0:
+    print(*ask(), flush=True)
+    sys.exit()
+os.wait()
+assert ask() == before
+print(*before)
+"""
+    of_child, of_parent = map(str.split, run_script(tmp_path, source).splitlines())
+    assert len({*of_child, *of_parent}) == 4
+
+
+def test_child_that_is_forked_under_a_call_has_workers_of_its_own(tmp_path):
+    source = f"""{BEGIN}
+ask()
+calls = [pool.submit(time.sleep, 0.5, deadline_s=60) for _ in range(2)]
+with pool._lock, pool._fork_server._lock:
+    if os.fork() == 0:
+        ask()
+        sys.exit()
+assert os.wait()[1] == 0
+print([call.result() for call in calls])
+"""
+    assert run_script(tmp_path, source) == "[None, None]\n"
+
+
+def test_killed_owner_leaves_nothing_though_a_forked_child_lives(tmp_path):
+    source = f"""{BEGIN}
+ask()
+child = os.fork()
+if child:
+    print(child, flush=True)
+time.sleep(60)
+"""
+    with start_script(tmp_path, source) as script:
+        assert script.stdout
+        child = int(script.stdout.readline())
+        started = find_descendants(script.pid) - {child}
+        script.kill()
+        try:
+            assert len(started) == 2
+            wait_until_gone(started)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("name", ["_start", "COMMAND"])
+def test_child_keeps_no_end_of_a_socket_that_is_being_opened(tmp_path, name):
+    source = f"""{BEGIN}
+is_open = threading.Event()
+
+class Slow:
+    def __init__(self, real):
+        self.real = real
+    def __getattr__(self, name):
+        self()
+        return getattr(self.real, name)
+    def __call__(self, *args):
+        is_open.set()
+        time.sleep(0.3)
+        return args and self.real(*args)
+
+fork_server.{name} = Slow(fork_server.{name})
+call = threading.Thread(target=ask)
+call.start()
+is_open.wait()
+if os.fork() == 0:
+    os._exit(len(find_sockets()))
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+call.join()
+"""
+    assert run_script(tmp_path, source) == "0\n"
