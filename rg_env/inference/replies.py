@@ -11,26 +11,21 @@
 Of the first, `tokens` is read where `token_ids` is not there, as of vLLM before 0.10.2.
 
 Those of `/generate` have an object or a list for every token, megabytes in all, and
-reading it holds the interpreter's lock. So the outer JSON is read without these lists,
-and each list, which nearly always is one shape repeated, is read as one flat list of
-numbers. The shape is what is left of the text without the characters of numbers; a list
-of any other shape is read in full. Others are read choice by choice.
+reading it holds the interpreter's lock. So all are read choice by choice.
 
 Mends B23 of docs/host_defects.md.
 
 Source: atroposlib 0.4.0, VLLMServer and SGLangServer; differs: none in the result of
-`/generate`.
+`/generate`, in a reply whose ids and log-probabilities are numbers.
 """
 
 from __future__ import annotations
 
-import array
 import json
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
-import orjson
 from openai.types.chat import ChatCompletion
 
 from rg_env.inference.request_failures import LONGEST_READ, said_in
@@ -115,18 +110,12 @@ async def read_reply(read: Callable[[bytes, Breathe], T], blocks: list[bytes]) -
         ) from error
 
 
-_NUMBER_CHARS = b"0123456789+-.eE \t\n\r"
-_COMMA_FOR_COLON = bytes.maketrans(b":", b",")
-
 TOKEN_ID = "token_id:"  # noqa: S105 - what a token is written as, no secret
 LONGEST_ID = 10
 """Digits of a token id."""
 
-Scored = tuple[list[int], list[float]]
-"""Token ids of a completion and the log-probability of each."""
-
 Part = tuple[list[int], list[float], Any]
-"""Those of a completion, and its finish reason."""
+"""Token ids of a completion, the log-probability of each, and its finish reason."""
 
 
 def _collected(parts: Iterable[Part], breathe: Breathe) -> Generated:
@@ -203,65 +192,40 @@ class _SglangResult(msgspec.Struct):
     meta_info: _SglangMeta
 
 
+class _SglangToken(msgspec.Struct, array_like=True):
+    logprob: float | None
+    id: int
+
+
 _ATROPOS = msgspec.json.Decoder(_AtroposReply)
+_ATROPOS_TOKENS = msgspec.json.Decoder(list[list[dict[int, float | None]]])
 _SGLANG = msgspec.json.Decoder(list[_SglangResult] | _SglangResult)
+_SGLANG_TOKENS = msgspec.json.Decoder(list[_SglangToken])
 
 
-def _flat(raw: bytes, unit: bytes, drop: bytes) -> list[Any] | None:
-    """Return the numbers of a list of one repeated shape; None of any other."""
-    shape = raw.translate(None, _NUMBER_CHARS)
-    count = (len(shape) - 1) // (len(unit) + 1)
-    if shape != b"[%s]" % b",".join([unit] * count):
-        return None
-    try:
-        flat: list[Any] = orjson.loads(b"[%s]" % raw.translate(_COMMA_FOR_COLON, drop))
-    except orjson.JSONDecodeError:
-        return None
-    return flat
+def _atropos_part(raw: msgspec.Raw, end: Any) -> Part:
+    firsts = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
+    logprobs = [logprob for _, logprob in firsts]
+    return [token for token, _ in firsts], cast(list[float], logprobs), end
 
 
-def _pair(ids: list[Any], logprobs: list[Any]) -> Scored | None:
-    """Return both, None where an id is no whole number."""
-    if type(sum(ids)) is not int:  # a sum is a float as soon as one of its parts is
-        return None
-    return ids, array.array("d", logprobs).tolist()
-
-
-def _scored_by_atropos(raw: bytes) -> Scored:
-    flat = _flat(raw, b'[{"":}]', b'[]{}"')
-    pair = None if flat is None else _pair(flat[0::2], flat[1::2])
-    if pair is not None:
-        return pair
-    firsts = [next(iter(position[0].items())) for position in json.loads(raw)]
-    return [int(key) for key, _ in firsts], [value for _, value in firsts]
-
-
-def _scored_by_sglang(raw: bytes) -> Scored:
-    flat = _flat(raw, b"[,,null]", b"[]")
-    pair = None if flat is None else _pair(flat[1::3], flat[0::3])
-    if pair is not None:
-        return pair
-    positions = json.loads(raw)
-    return [p[1] for p in positions], [p[0] for p in positions]
+def _sglang_part(meta: _SglangMeta) -> Part:
+    read = _SGLANG_TOKENS.decode(meta.output_token_logprobs)
+    logprobs = [token.logprob for token in read]
+    return [token.id for token in read], cast(list[float], logprobs), meta.finish_reason
 
 
 def read_atropos(body: bytes, breathe: Breathe = no_breath) -> Generated:
     """Read a reply of Atropos' vLLM server; raises one of `NO_SUCH_FORM`."""
     reply = _ATROPOS.decode(body)
-    both = zip(reply.logprobs, reply.finish_reasons, strict=False)
-    parts = ((*_scored_by_atropos(bytes(raw)), end) for raw, end in both)
-    return _collected(parts, breathe)
+    return _collected(map(_atropos_part, reply.logprobs, reply.finish_reasons), breathe)
 
 
 def read_sglang(body: bytes, breathe: Breathe = no_breath) -> Generated:
     """Read a reply of SGLang; raises one of `NO_SUCH_FORM`."""
     reply = _SGLANG.decode(body)
-    metas = [each.meta_info for each in (reply if isinstance(reply, list) else [reply])]
-    parts = (
-        (*_scored_by_sglang(bytes(meta.output_token_logprobs)), meta.finish_reason)
-        for meta in metas
-    )
-    return _collected(parts, breathe)
+    results = reply if isinstance(reply, list) else [reply]
+    return _collected((_sglang_part(each.meta_info) for each in results), breathe)
 
 
 # -- a chat ----------------------------------------------------------------------------
