@@ -66,8 +66,6 @@ from rg_env import logs
 from rg_env.atropos import (
     evaluation_run,
     process_run,
-    server_settings,
-    settings,
     start_checks,
     tokenizer_checks,
     wandb_run,
@@ -85,7 +83,6 @@ from rg_env.atropos.left_rows import continue_left
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
-from rg_env.atropos.run_settings import settings_text
 from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.atropos.server_list import server_list
@@ -105,6 +102,8 @@ from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
+from rg_env.settings import environment_settings, server_settings
+from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -243,7 +242,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return what the command line starts from."""
-        config = ReasoningGymEnvConfig(**settings.START)
+        config = ReasoningGymEnvConfig(**environment_settings.START)
         return config, [APIServerConfig(**server_settings.START)]
 
     @classmethod

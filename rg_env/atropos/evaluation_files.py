@@ -19,23 +19,18 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from rg_env.atropos import run_settings
-from rg_env.atropos.settings import EvaluationSettings
 from rg_env.evaluation.samples import Row, read_rows
 from rg_env.off_loop import off_loop
 from rg_env.rollouts.line_file import LineFile, continued
 from rg_env.rollouts.row_writer import RowWriter
+from rg_env.settings import kept_settings
+from rg_env.settings.environment_settings import OF_EVALUATION, deciding
 
 logger = logging.getLogger(__name__)
 
 METRICS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
 
-_DECIDE_NOTHING = {
-    *("data_dir_to_save_evals", "max_eval_workers", "steps_per_eval"),
-    *("eval_handling", "eval_limit_ratio"),
-}
-DECIDING = run_settings.DECIDING | EvaluationSettings.model_fields.keys()
-DECIDING -= _DECIDE_NOTHING
+DECIDING = deciding(*OF_EVALUATION)
 """Settings of the environment that decide an evaluation, or might."""
 
 
@@ -121,7 +116,7 @@ class EvaluationFiles:
         if (folder / METRICS).exists():
             return False
         beside = folder / SETTINGS
-        return not run_settings.why_not(beside, self._settings, DECIDING)
+        return not kept_settings.why_not(beside, self._settings, DECIDING)
 
     async def keep(self, sample: Row) -> None:
         """Write a sample; while the disk takes none they wait in memory."""

@@ -17,19 +17,20 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from rg_env.atropos import run_settings
-from rg_env.atropos.config import STREAM_FIELDS
 from rg_env.off_loop import breathe
 from rg_env.rollouts.line_file import LineFile, continued
 from rg_env.rollouts.row_writer import RowWriter, settings_path
 from rg_env.rollouts.shaping import has_variance
+from rg_env.settings import kept_settings
+from rg_env.settings.environment_settings import deciding
+from rg_env.settings.setting_types import Decides
 from rg_env.tasks.feedback import Result
 from rg_env.tasks.recent_questions import digest
 from rg_env.tasks.task_history import Count, Share
 
 logger = logging.getLogger(__name__)
 
-DECIDING = run_settings.DECIDING | {*STREAM_FIELDS, "include_messages"}
+DECIDING = deciding(*set(Decides) - {Decides.NOTHING, Decides.EVAL_COMPLETIONS})
 """Settings of the environment that decide rows."""
 
 SAID_FROM_MB = 500
@@ -141,7 +142,7 @@ def _opened(path: Path, settings: str, most: float) -> tuple[LineFile, LeftRows]
         FileExistsError: It is of another run, or complete.
         OSError: It cannot be read or written, or another process writes it.
     """
-    why = run_settings.why_not(settings_path(path), settings, DECIDING)
+    why = kept_settings.why_not(settings_path(path), settings, DECIDING)
     if why and path.stat().st_size:
         raise FileExistsError(f"{path} {why}")
     file = continued(path)

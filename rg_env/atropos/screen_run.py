@@ -18,6 +18,8 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError, not_allowed
 from rg_env.evaluation.screening import Bounds, TaskScreen
 from rg_env.items.run_items import RunItems
+from rg_env.settings.environment_settings import choosing_tasks
+from rg_env.settings.setting_types import ChoosesTasks
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +31,6 @@ LEAST_GROUPS = 5
 
 HEAD = b"# Written by `screen`"
 """Of a file of settings that a screen may replace."""
-
-CHOICE_FIELDS = (
-    *("tasks", "categories", "exclude_tasks", "mixture"),
-    *("task_weights", "task_params", "task_levels"),
-)
-"""Settings that name tasks: the settings that are found have their own."""
 
 
 def _ranged(setting: Any) -> Any:
@@ -138,7 +134,8 @@ class ScreenRun:
             "task_levels": dict(filter(None, map(self._level_setting, kept))),
             "task_params": {t.task: params[t.task] for t in kept if params[t.task]},
         }
-        env = {n: v for n, v in given["env"].items() if n not in CHOICE_FIELDS}
+        own = choosing_tasks(*ChoosesTasks)
+        env = {n: v for n, v in given["env"].items() if n not in own}
         return {**given, "env": env | {n: v for n, v in chosen.items() if v}}
 
     def _level_setting(self, task: TaskScreen) -> tuple[str, Any] | None:

@@ -16,10 +16,10 @@ from atroposlib.envs.server_handling.server_manager import (
     ServerBaseline,
 )
 
-from rg_env.atropos import setting_types
-from rg_env.atropos.server_settings import CheckedServer
 from rg_env.errors import SettingError
 from rg_env.inference.request_settings import extra_body_of
+from rg_env.settings import setting_types
+from rg_env.settings.server_settings import CheckedServer
 
 PLACEHOLDER_KEY = "x"
 GPUS_PER_NODE = 8

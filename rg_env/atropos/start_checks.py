@@ -14,10 +14,10 @@ import wandb
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.setting_types import check_file, check_folder
 from rg_env.errors import SettingError, not_allowed
 from rg_env.inference.inference import TOKEN_TYPES
 from rg_env.items.chosen_tasks import read_mixture
+from rg_env.settings.writable_paths import check_file, check_folder
 from rg_env.tasks.library import MIXTURE
 
 logger = logging.getLogger(__name__)

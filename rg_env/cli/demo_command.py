@@ -22,7 +22,6 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.atropos.setting_types import check_folder
 from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,
@@ -33,6 +32,7 @@ from rg_env.cli.demo_report import (
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
+from rg_env.settings.writable_paths import check_folder
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer

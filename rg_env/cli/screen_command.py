@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from rg_env.atropos.setting_types import SECRET
 from rg_env.cli.command import START, FilePath, Number, shown
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
@@ -18,6 +17,7 @@ from rg_env.errors import RunFailed, SettingError
 from rg_env.errors import shown as quoted
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
+from rg_env.settings.setting_types import SECRET
 
 SUMMARY = (
     "Sample a few groups of each task with the settings of a run of serve, and write"

@@ -23,12 +23,12 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from rg_env import yaml_text
-from rg_env.atropos import server_settings, settings
-from rg_env.atropos.server_settings import CheckedServer
-from rg_env.atropos.setting_types import SECRET, kinds
-from rg_env.atropos.settings import CheckedSettings
 from rg_env.cli.command import Command
 from rg_env.errors import SettingError, shown
+from rg_env.settings import environment_settings, server_settings
+from rg_env.settings.environment_settings import GROUPS, CheckedSettings
+from rg_env.settings.server_settings import CheckedServer
+from rg_env.settings.setting_types import SECRET, kinds
 from rg_env.yaml_text import YamlFault
 
 ENV, OPENAI = "env", "openai"
@@ -59,7 +59,7 @@ class Start:
 
     env: type[BaseModel] = CheckedSettings
     env_values: Mapping[str, Any] = dataclasses.field(
-        default_factory=lambda: settings.START
+        default_factory=lambda: environment_settings.START
     )
     server: type[BaseModel] = CheckedServer
     servers: Sequence[Mapping[str, Any]] = (server_settings.START,)
@@ -134,11 +134,9 @@ def _shown(default: object) -> str:
 def _options(
     section: str, model: type[BaseModel], starts: Mapping[str, Any]
 ) -> Iterator[SettingOption]:
-    groups: Sequence[Any] = (CheckedServer,)
-    if section == ENV:
-        groups = CheckedSettings.__bases__
+    groups: Sequence[Any] = GROUPS if section == ENV else (CheckedServer,)
     title_of = {
-        name: (group.__doc__ or "").rstrip(".")
+        name: (group.__doc__ or "").partition("\n")[0].rstrip(".")
         for group in groups
         for name in group.model_fields
     }

@@ -15,10 +15,12 @@ from atroposlib.utils.cli import merge_dicts
 from pydantic import TypeAdapter, ValidationError
 
 from rg_env import yaml_text
-from rg_env.atropos import setting_types
 from rg_env.cli.command import loaded
 from rg_env.cli.setting_options import ENV, IGNORED, OPENAI, SettingsCommand, Start
 from rg_env.errors import SettingError, nearest, not_allowed, shown, unknown_name
+from rg_env.settings import setting_types
+from rg_env.settings.environment_settings import choosing_tasks
+from rg_env.settings.setting_types import ChoosesTasks
 from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
 from rg_env.yaml_text import YamlFault
@@ -230,7 +232,8 @@ def checked(command: SettingsCommand, values: Mapping[str, Any], env_cls: Any) -
     settings = given.build_env(command.start)
     others = isinstance(env_cls, type) or settings.task_modules
     if not others and is_release_of_list():
-        refuse_unlisted(settings.model_dump())
+        fields = choosing_tasks(ChoosesTasks.BY_NAME)
+        refuse_unlisted({name: getattr(settings, name) or () for name in fields})
     given.build_servers(command.start)
     return given
 

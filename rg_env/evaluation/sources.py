@@ -24,6 +24,12 @@ from rg_env import yaml_text
 from rg_env.errors import SettingError, printable, shown
 from rg_env.evaluation.samples import TRUNCATED, Sample
 from rg_env.scoring.score import outcome_of
+from rg_env.settings import kept_settings
+from rg_env.settings.environment_settings import (
+    OF_EVALUATION,
+    CheckedSettings,
+    deciding,
+)
 from rg_env.yaml_text import YamlFault
 
 PART = ".part"
@@ -40,11 +46,15 @@ METRICS = "metrics.jsonl"
 
 NO_SAMPLES = ("ledger.json", METRICS)
 
-SETTINGS = ["model_name", "server_type", "extra_body", "eval_temperature"]
-SETTINGS += ["eval_completions", "eval_preset", "eval_level", "eval_seed", "tasks"]
-SETTINGS += ["num_eval_samples_per_task", "max_token_length", "eval_system_prompt"]
-SETTINGS += ["system_prompt", "scorer_fixes", "normalize_answers"]
-"""Of an evaluation, that are shown with its samples."""
+SETTINGS = (
+    *kept_settings.OF_SERVERS,
+    *(
+        name
+        for name in CheckedSettings.model_fields
+        if name in deciding(*OF_EVALUATION)
+    ),
+)
+"""What decides an evaluation, which is shown with its samples."""
 
 KB = 1024
 MAX_BYTES = 2**28
@@ -234,10 +244,13 @@ def settings_of(samples: Path) -> tuple[str, dict[str, Any]] | None:
     try:
         found = yaml_text.read(str(path))
         values = {**found["openai"][0], **found["env"]}
-        shown = {name: values.get(name) for name in SETTINGS}
+        known = {
+            name: values[name]
+            for name in SETTINGS
+            if values.get(name) not in (None, [], {})
+        }
     except (YamlFault, OSError, TypeError, LookupError):
         return None  # damaged; the samples tell the rest
-    known = {name: value for name, value in shown.items() if value is not None}
     return samples.parent.name, {**known, "versions": found.get("versions")}
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rg_env.settings.server_settings import TEMPLATE_KWARGS
+
 CHAT = "/v1/chat/completions"
 V1 = "/v1"
 """What paths of the OpenAI kind begin with, and the settings' URL ends with."""
-
-TEMPLATE_KWARGS = "chat_template_kwargs"
-"""What is no sampling: a server renders a chat with it, and we do in its place."""
 
 _OVERLONG = re.compile(r"(/(chat/)?completions)?/*$")
 _VERSIONS = re.compile(rf"({V1})+$")

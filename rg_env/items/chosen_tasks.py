@@ -6,58 +6,21 @@ The file of a mixture has the format of the library's `composite`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rg_env import yaml_text
 from rg_env.errors import SettingError, shown
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S
-from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.baselines import RewardBaseline
-from rg_env.tasks.difficulty import LevelSetting
-from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.library import MIXTURE, LibraryDescription
-from rg_env.tasks.selection import TaskChoice, TaskChoosing, build_selection
+from rg_env.tasks.selection import TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlFault
 
+if TYPE_CHECKING:  # what makes items must not need pydantic
+    from rg_env.settings.environment_settings import CheckedSettings
+
 MIXTURE_FIELD = "env.mixture"
-
-
-class ItemSettings(Protocol):
-    """What `ReasoningGymEnvConfig` says of items; its fields explain each."""
-
-    seed: int
-    task_modules: list[str]
-    tasks: list[str] | None
-    categories: list[str] | None
-    exclude_tasks: list[str]
-    task_weights: dict[str, float]
-    task_params: dict[str, dict[str, Any]]
-    mixture: str | None
-    task_choice: TaskChoosing
-    adaptive_floor: float
-    shard_index: int
-    num_shards: int
-    complexity_mode: LevelSetting
-    task_levels: dict[str, LevelSetting]
-    eval_seed: int
-    num_eval_samples_per_task: int
-    num_eval_tasks: int | None
-    eval_level: float | None
-    eval_preset: PresetName | None
-    item_deadline_s: float
-    scoring_deadline_s: float
-    scorer_fixes: bool
-    reward_baseline: RewardBaseline
-
-    @property
-    def worker_count(self) -> int:
-        """Processes that make and score items."""
-
-    @property
-    def scoring_rules(self) -> ScoringRules:
-        """The settings of scoring that travel to the workers."""
 
 
 def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -81,7 +44,7 @@ def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, A
 
 
 async def choose_tasks(
-    pool: WorkerPool, library: LibraryDescription, settings: ItemSettings
+    pool: WorkerPool, library: LibraryDescription, settings: CheckedSettings
 ) -> tuple[TaskChoice, ...]:
     """Return the choices of a run; see `build_selection`.
 

@@ -13,10 +13,10 @@ import asyncio
 import logging
 import random
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import ItemSettings
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import ItemSource, MadeItem
@@ -25,6 +25,9 @@ from rg_env.tasks.evaluation_specs import EvalSpec
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError
 from rg_env.workers.worker_pool import WorkerPool
+
+if TYPE_CHECKING:  # what makes items must not need pydantic
+    from rg_env.settings.environment_settings import CheckedSettings
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +46,7 @@ def evaluated_choices(
 
 
 async def make_eval_items(
-    pool: WorkerPool, specs: Sequence[EvalSpec], settings: ItemSettings
+    pool: WorkerPool, specs: Sequence[EvalSpec], settings: CheckedSettings
 ) -> tuple[list[MadeItem], list[tuple[EvalSpec, str]]]:
     """Make evaluation items, one after the other.
 
@@ -64,7 +67,7 @@ async def make_eval_items(
 
 
 async def _made_or_reason(
-    pool: WorkerPool, wanted: EvalSpec, settings: ItemSettings
+    pool: WorkerPool, wanted: EvalSpec, settings: CheckedSettings
 ) -> MadeItem | str:
     reason = ""
     for spec in (wanted, *wanted.others):
@@ -114,7 +117,7 @@ class EvaluationItems:
     def __init__(
         self,
         pool: WorkerPool,
-        settings: ItemSettings,
+        settings: CheckedSettings,
         specs: Mapping[str, Sequence[EvalSpec]],
         evaluated: Collection[str],
         items: ItemSource,

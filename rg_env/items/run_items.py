@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import ItemSettings, check_params, choose_tasks
+from rg_env.items.chosen_tasks import check_params, choose_tasks
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
 from rg_env.items.installed_library import (
@@ -37,6 +37,9 @@ from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
+
+if TYPE_CHECKING:  # what makes items must not need pydantic
+    from rg_env.settings.environment_settings import CheckedSettings
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +104,7 @@ async def _say_fixes(pool: WorkerPool) -> None:
 
 
 async def prepare_items(
-    pool: WorkerPool, settings: ItemSettings, feedback: Feedback
+    pool: WorkerPool, settings: CheckedSettings, feedback: Feedback
 ) -> RunItems:
     """Read the library, choose the tasks, begin to check them; attach the feedback.
 
@@ -139,7 +142,7 @@ async def prepare_items(
 
 
 async def _item_source(
-    pool: WorkerPool, settings: ItemSettings, stream: ItemStream
+    pool: WorkerPool, settings: CheckedSettings, stream: ItemStream
 ) -> ItemSource:
     maker = EntryMaker(
         pool,
@@ -176,7 +179,7 @@ def _params_at_every_step(
 
 def _evaluation(
     pool: WorkerPool,
-    settings: ItemSettings,
+    settings: CheckedSettings,
     selection: Sequence[TaskChoice],
     difficulty: Difficulty,
     items: ItemSource,

@@ -219,19 +219,15 @@ def build_selection(
 TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
 """How a run draws among its choices."""
 
-NAMING_FIELDS = ("tasks", "exclude_tasks", "task_weights", "task_params", "task_levels")
-"""Settings that hold names of tasks, as a list or as keys."""
 
-
-def refuse_unlisted(settings: Mapping[str, Any]) -> None:
+def refuse_unlisted(names_by_field: Mapping[str, Iterable[str]]) -> None:
     """Reject a name or pattern in settings that no task of `task_list.json` has.
 
     The library's import takes seconds, for which nobody wants to wait who has mistyped
     a task. Only where `is_release_of_list` does this say anything.
     """
     known = [*TASKS, MIXTURE]
-    for field in NAMING_FIELDS:
-        names: Iterable[str] = settings.get(field) or ()
+    for field, names in names_by_field.items():
         for name in names:
             if not fnmatch.filter(known, name):
                 raise unknown_name(f"env.{field}", name, known, "task")

@@ -12,12 +12,12 @@ from atroposlib.envs.base import BaseEnvConfig
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env import installation
-from rg_env.atropos import settings
 from rg_env.atropos.server_list import ServerSettings
-from rg_env.atropos.server_settings import CheckedServer
-from rg_env.atropos.settings import CheckedSettings
 from rg_env.cli.main import COMMANDS, NAME
 from rg_env.cli.setting_options import FIRST
+from rg_env.settings import environment_settings
+from rg_env.settings.environment_settings import GROUPS, CheckedSettings
+from rg_env.settings.server_settings import CheckedServer
 from tests.support.parts import ENTRY, run_main
 
 
@@ -62,8 +62,8 @@ def test_help_all_of_serve_lists_every_field_in_groups_with_the_server_first(cap
     fields = [f"--env.{name} " for name in ReasoningGymEnvConfig.model_fields]
     fields += [f"--openai.{name} " for name in ServerSettings.model_fields]
     assert [field for field in fields if field not in shown] == []
-    titles = [group.__doc__ for group in (CheckedServer, *CheckedSettings.__bases__)]
-    places = [shown.index(str(title).rstrip(".")) for title in titles]
+    titles = [str(group.__doc__).split("\n")[0] for group in (CheckedServer, *GROUPS)]
+    places = [shown.index(f"\n{title.rstrip('.')}:\n") for title in titles]
     assert places == sorted(places)
 
 
@@ -81,7 +81,7 @@ def test_help_of_a_subclass_shows_its_own_options(capsys):
         @classmethod
         def config_init(cls):
             _, servers = super().config_init()
-            return MoreConfig(**settings.START), servers
+            return MoreConfig(**environment_settings.START), servers
 
     assert run_main(["serve", "--help-all"], More) == 0
     shown = capsys.readouterr().out

@@ -11,13 +11,13 @@ import yaml
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
-from rg_env.atropos.settings import DATA_DUMPS, CheckedSettings
 from rg_env.cli import settings_command
 from rg_env.cli.setting_options import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.inference.server_types import CLIENTS
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture
+from rg_env.settings.environment_settings import DATA_DUMPS
 from rg_env.task_rules.table import TABLE, no_scale_reason
 from rg_env.tasks.difficulty import build_rules
 from rg_env.tasks.scales import load_shipped
@@ -57,30 +57,6 @@ def shown(value):
 
 
 # -- tables ----------------------------------------------------------------------------
-
-
-def test_the_tables_have_exactly_our_fields():
-    rows = [codes(row[0])[0] for row in table("Field")]
-    assert sorted(rows) == sorted(CheckedSettings.model_fields)
-
-
-def test_the_tables_have_the_defaults_of_the_class():
-    fields = ReasoningGymEnvConfig.model_fields
-    wrong = {
-        name: default
-        for (name,), (default,) in ((codes(r[0]), codes(r[1])) for r in table("Field"))
-        if default != shown(fields[name].get_default(call_default_factory=True))
-    }
-    assert wrong == {}
-
-
-def test_the_tables_have_what_config_init_changes():
-    start, default = START, ReasoningGymEnvConfig()
-    for row in table("Field"):
-        name = codes(row[0])[0]
-        value = getattr(start, name)
-        changed = [] if value == getattr(default, name) else [shown(value)]
-        assert codes(row[2]) == changed, name
 
 
 def test_what_config_init_sets_of_the_fields_of_atropos_is_named():

@@ -33,19 +33,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks": {"errors", "task_rules"},
     "scoring": {"errors", "task_rules"},
     "rollouts": {"off_loop"},
+    "settings": {"errors", "installation", "scoring", "tasks"},
     "workers": {"errors"},
-    "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"},
-    "inference": {"scoring", "errors", "off_loop", "patience"},
+    "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"}
+    | {"settings"},
+    "inference": {"scoring", "errors", "off_loop", "patience", "settings"},
     "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
-    "evaluation": LEAVES | PURE | {"workers", "items", "reports"},
+    "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
     "pages": {"ending", "errors", "evaluation", "reports"},
     "atropos": LEAVES
     | PURE
-    | {"workers", "items", "inference", "reports", "evaluation"},
+    | {"settings", "workers", "items", "inference", "reports", "evaluation"},
     "cli": LEAVES
     | PURE
-    | {"workers", "items", "reports", "evaluation", "pages", "demo", "atropos"},
+    | {"workers", "items", "reports", "evaluation", "pages", "demo", "atropos"}
+    | {"settings"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 

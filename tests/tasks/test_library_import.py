@@ -3,9 +3,11 @@
 import pytest
 
 from rg_env.errors import SettingError
+from rg_env.settings.environment_settings import choosing_tasks
+from rg_env.settings.setting_types import ChoosesTasks
 from rg_env.tasks import library_import
 from rg_env.tasks.library_import import TASKS, is_release_of_list
-from rg_env.tasks.selection import NAMING_FIELDS, refuse_unlisted
+from rg_env.tasks.selection import refuse_unlisted
 
 
 def test_the_installed_release_is_that_of_the_list():
@@ -32,7 +34,7 @@ def test_a_checkout_in_the_submodule_has_the_last_word(tmp_path, monkeypatch):
     assert not is_release_of_list()
 
 
-@pytest.mark.parametrize("field", NAMING_FIELDS)
+@pytest.mark.parametrize("field", choosing_tasks(ChoosesTasks.BY_NAME))
 def test_an_unknown_task_is_refused_with_the_nearest(field):
     value = {"gdc": 1} if field.startswith("task_") else ["gdc"]
     with pytest.raises(SettingError, match=f"env.{field}: .*'gdc'; did you mean 'gcd'"):
@@ -42,4 +44,3 @@ def test_an_unknown_task_is_refused_with_the_nearest(field):
 def test_every_task_a_pattern_and_the_mixture_are_let_pass():
     names = [*TASKS, "*_sorting", "composite"]
     refuse_unlisted({"tasks": names, "task_levels": dict.fromkeys(names)})
-    refuse_unlisted({"tasks": None})

@@ -6,10 +6,16 @@ import pytest
 
 from rg_env.tasks import library
 from rg_env.tasks.library_import import TASK_LIST
-from tools import make_scoring_page, make_strategies_page, make_task_list
+from tools import (
+    make_scoring_page,
+    make_settings_page,
+    make_strategies_page,
+    make_task_list,
+)
 
 MADE = {
     "make_scoring_page": (make_scoring_page.PAGE, make_scoring_page.page),
+    "make_settings_page": (make_settings_page.PAGE, make_settings_page.page),
     "make_strategies_page": (make_strategies_page.PAGE, make_strategies_page.page),
     "make_task_list": (
         Path(TASK_LIST),

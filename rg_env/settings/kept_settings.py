@@ -13,21 +13,7 @@ from typing import Any
 
 import yaml
 
-from rg_env.atropos.settings import (
-    ItemSettings,
-    LevelSettings,
-    RewardSettings,
-    SamplingSettings,
-)
 from rg_env.installation import VERSION
-
-DECIDING = {
-    name
-    for group in (ItemSettings, LevelSettings, SamplingSettings, RewardSettings)
-    for name in group.model_fields
-} - {"task_modules"}
-"""Settings of the environment that decide items, completions or scores, or might. Of a
-user's own modules the digests do, beside the versions, and not where they lie."""
 
 OF_SERVERS = ("model_name", "server_type", "extra_body")
 """The same of a server: where it is and how it is queried changes nothing."""

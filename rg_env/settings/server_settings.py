@@ -12,10 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rg_env.atropos.setting_types import CheckedModel, Line, check_url
-from rg_env.atropos.settings import START_MODEL
 from rg_env.errors import shown
-from rg_env.inference.request_settings import TEMPLATE_KWARGS
+from rg_env.settings.environment_settings import START_MODEL
+from rg_env.settings.setting_types import CheckedModel, Line, check_url
+
+TEMPLATE_KWARGS = "chat_template_kwargs"
+"""What is no sampling: a server renders a chat with it, and we do in its place."""
 
 OWN_FIELDS = {
     **dict.fromkeys(
@@ -96,40 +98,40 @@ def _key(key: str) -> str:
 
 
 class CheckedServer(CheckedModel):
-    """The inference server: where completions come from."""
+    """The inference server."""
 
     base_url: (
         Annotated[str, AfterValidator(lambda url: url and check_url(url))] | None
     ) = ""
-    """Where it is"""
+    """URL of the server"""
     server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
-    """What it is; openai is any server of that protocol"""
+    """Kind of server; openai is any server with that protocol"""
     model_name: Line = "default"
-    """The model that is asked for"""
+    """Name of the model at the server"""
     api_key: Annotated[str, AfterValidator(_key)] | None = ""
-    """Its key"""
+    """API key of the server"""
     tokenizer_name: Line = "none"
-    """Its tokenizer; none is env.tokenizer_name's"""
+    """Tokenizer of the model; none means env.tokenizer_name"""
     timeout: int = Field(1200, ge=1, le=7 * 24 * 3600)
     """Seconds that a request may take"""
     num_max_requests_at_once: int = Field(512, ge=1, le=1_000_000)
-    """Requests in flight, of training"""
+    """Training requests that are in flight at once"""
     num_requests_for_eval: int = Field(64, ge=1, le=1_000_000)
-    """Requests in flight, of evaluation"""
+    """Evaluation requests that are in flight at once"""
     health_check: bool = True
-    """Ask now and then whether it is well"""
+    """Check regularly that the server answers"""
     n_kwarg_is_ignored: bool = False
-    """It gives one completion, whatever `n` says"""
+    """The server ignores `n` and gives one completion"""
     rolling_buffer_length: int = Field(1000, ge=0, le=10_000_000)
-    """Requests whose times W&B shows"""
+    """Requests whose times are averaged for W&B"""
     headers: Annotated[dict[str, str], BeforeValidator(check_headers)] = Field(
         default_factory=dict
     )
-    """Headers of every request, beside the key"""
+    """Headers of every request, in addition to the key"""
     extra_body: Annotated[dict[str, Any], BeforeValidator(check_extra_body)] = Field(
         default_factory=dict
     )
-    """Fields of every request's body, as top_k, stop, seed"""
+    """Fields of the body of every request, such as top_k, stop, seed"""
 
 
 START: dict[str, Any] = {

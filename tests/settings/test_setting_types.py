@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.atropos.setting_types import check_file, check_folder, check_url
 from rg_env.errors import SettingError
+from rg_env.settings.setting_types import check_url
+from rg_env.settings.writable_paths import check_file, check_folder
 
 Check = Callable[[str, str], None]
 

@@ -6,15 +6,13 @@ value of a key or header is repeated.
 
 from __future__ import annotations
 
-import contextlib
+import enum
 import os
 import re
-import tempfile
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +30,40 @@ from pydantic import (
 from rg_env.errors import LONGEST_SHOWN, SettingError, shown, unknown_name
 
 SECRET = ("api_key", "headers")
+
+
+class Decides(enum.Enum):
+    """What of a result a field decides: results that differ in it are other results.
+
+    A group of fields says it once for all, as its `decides`; a field that differs says
+    it in its annotation.
+    """
+
+    NOTHING = enum.auto()
+    """How fast, where, and what is said"""
+    ITEMS = enum.auto()
+    """Which training items are sampled"""
+    FEEDBACK = enum.auto()
+    """How results move levels and weights, from which the next items follow"""
+    COMPLETIONS = enum.auto()
+    """What a server is asked for a training item"""
+    SCORES = enum.auto()
+    """Scores and rewards"""
+    ROWS = enum.auto()
+    """What a row holds beside these"""
+    EVAL_ITEMS = enum.auto()
+    """Which evaluation items are sampled"""
+    EVAL_COMPLETIONS = enum.auto()
+    """What a server is asked for an evaluation item"""
+
+
+class ChoosesTasks(enum.Enum):
+    """How a field says which tasks there are."""
+
+    BY_NAME = enum.auto()
+    """With names or patterns of tasks, as a list or as keys"""
+    OTHERWISE = enum.auto()
+
 
 _URL = TypeAdapter(AnyHttpUrl)
 _URL_FORM = re.compile(
@@ -119,7 +151,13 @@ Weight = Annotated[float, BeforeValidator(_no_flag), Field(gt=0.0, le=1e9)]
 
 
 class CheckedModel(BaseModel):
-    """Settings that are checked when they are set, whose names are all known."""
+    """Settings that are checked when they are set, whose names are all known.
+
+    Attributes:
+        decides: What its fields decide that do not say otherwise.
+    """
+
+    decides: ClassVar[Decides] = Decides.NOTHING
 
     model_config = ConfigDict(
         extra="forbid",
@@ -164,51 +202,3 @@ def _sentence(prefix: str, error: ValidationError) -> str:
     is_secret = fault["loc"] and fault["loc"][0] in SECRET
     found = "a value that is not shown" if is_secret else shown(fault["input"])
     return f"{name}: found {found}; {fault['msg'][:1].lower()}{fault['msg'][1:]}"
-
-
-# -- whether a path can be written, tried before there is anything to write -----------
-
-LONGEST_ADDITION = "_9999.html"
-"""What is put behind the name of a file that exists, and of a page beside it."""
-
-
-def check_folder(field: str, path: str) -> None:
-    """Refuse a folder into which no file can be written; nothing is left of the try."""
-    with _made(field, path, Path(path)):
-        pass
-
-
-def check_file(field: str, path: str) -> None:
-    """Refuse a file that is none, or beside which none can be written."""
-    file = Path(path)
-    with _made(field, path, file.parent):
-        # "." and "data/" are folders, whether they are there or not.
-        is_folder = not file.name or path.endswith(("/", "/.", "/..")) or file.is_dir()
-        if is_folder or (file.exists() and not file.is_file()):
-            raise OSError("it is no ordinary file")
-        longest = file.parent / f"{file.name}{LONGEST_ADDITION}"
-        longest.touch()
-        longest.unlink()
-
-
-@contextlib.contextmanager
-def _made(field: str, path: str, folder: Path) -> Iterator[None]:
-    """Make a folder with those above it for a while, and try it."""
-    missing: list[Path] = []
-    try:
-        for each in (folder, *folder.parents):
-            if os.path.lexists(each):
-                break
-            missing.append(each)
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
-            yield
-    except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        sentence = f"{field}: {shown(path)} cannot be written ({said})"
-        raise SettingError(sentence) from error
-    finally:
-        for each in missing:
-            # It is gone, or another process has written to it in the meantime.
-            with contextlib.suppress(OSError, ValueError):
-                each.rmdir()

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import run_settings, setting_types
 from rg_env.atropos.server_list import ServerSettings, server_list
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.prompts import render_prompt
+from rg_env.settings import kept_settings, setting_types
 from tests.support.odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
 from tests.support.parts import (
     NOWHERE,
@@ -170,7 +170,7 @@ def test_the_trainer_is_told_what_is_sampled_with():
 
 def test_results_of_an_evaluation_hold_no_header():
     env = ReasoningGymEnv(env_config(), [settings_of(headers={"X-Key": SECRET})])
-    written = run_settings.settings_text(env.config, env.server.servers)
+    written = kept_settings.settings_text(env.config, env.server.servers)
     asyncio.run(env.close())
     assert "X-Key" in written and SECRET not in written
 

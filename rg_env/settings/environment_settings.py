@@ -1,0 +1,474 @@
+"""The settings of the environment, as they are checked and as `--help` shows them.
+
+Every field is checked when it is set: its range here, names of tasks and parameters
+against the installed library when the environment sets up. The framework's own fields
+are declared again, with the ranges that it leaves out; so nothing here needs its
+import, which takes seconds. Who has mistyped a value is told before.
+
+Each base of `CheckedSettings` is a group of `--help`, its docstring the title. What is
+above a range can only be a mistake, and most of it breaks something far from here: a
+protocol, a timer, the memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic.fields import FieldInfo
+
+from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, ScoringRules
+from rg_env.settings.setting_types import (
+    CheckedModel,
+    ChoosesTasks,
+    Decides,
+    FilePath,
+    Line,
+    MinusOneOrMore,
+    Text,
+    Weight,
+    check_url,
+    only,
+)
+from rg_env.tasks.adaptive import FLOOR
+from rg_env.tasks.baselines import RewardBaseline
+from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
+from rg_env.tasks.evaluation_specs import PresetName
+from rg_env.tasks.selection import TaskChoosing
+from rg_env.tasks.shards import from_launcher
+from rg_env.tasks.task_modules import checked
+
+DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
+
+MAX_SEED = 2**63 - 1
+"""What the JSON of dump files and checkpoints holds."""
+
+MAX_GROUP_SIZE = 4096
+"""Rollouts that are held in memory at once."""
+
+MANY = 1_000_000_000
+SHORTEST_S = 0.001
+"""Below, nothing is ever ready in time."""
+
+A_DAY_S = 24 * 3600.0
+
+FEWEST_WORKERS, MOST_WORKERS = 2, 8
+"""Bounds of the default number of workers; one is kept free for scoring."""
+
+
+def _level(setting: object) -> object:
+    parsed = parse_setting(setting)
+    check_setting(parsed)
+    return parsed
+
+
+def _levels(settings: object) -> object:
+    for name, setting in settings.items() if isinstance(settings, Mapping) else ():
+        try:
+            check_setting(setting)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    return settings
+
+
+_Mark = TypeVar("_Mark", Decides, ChoosesTasks)
+Level = Annotated[LevelSetting, BeforeValidator(_level)]
+ARE_NAMES = only(
+    lambda names: all(name.strip() and name.isprintable() for name in names),
+    "names, each on one line",
+)
+Names = Annotated[list[str], ARE_NAMES]
+Modules = Annotated[list[Annotated[str, AfterValidator(checked)]], ARE_NAMES]
+SomeNames = Annotated[
+    Names | None, only(lambda names: names != [], "a name, or None for all")
+]
+
+
+class ItemSettings(CheckedModel):
+    """Which items.
+
+    The same settings sample the same items.
+    """
+
+    decides = Decides.ITEMS
+
+    # What decides is what these modules hold, which is compared by digest.
+    task_modules: Annotated[Modules, Decides.NOTHING] = Field(default_factory=list)
+    """Modules that register your own tasks: import names, or paths of .py files"""
+    tasks: Annotated[SomeNames, ChoosesTasks.BY_NAME] = None
+    """Names or patterns of tasks, such as `*_sorting`; None means all"""
+    categories: Annotated[SomeNames, ChoosesTasks.OTHERWISE] = None
+    """Categories, whose tasks are used in addition to `tasks`"""
+    exclude_tasks: Annotated[Names, ChoosesTasks.BY_NAME] = Field(default_factory=list)
+    """Names or patterns of tasks to leave out"""
+    task_weights: Annotated[dict[str, Weight], ARE_NAMES, ChoosesTasks.BY_NAME] = Field(
+        default_factory=dict
+    )
+    """Map of a task to its weight, above 0; the default weight is 1.0"""
+    task_params: Annotated[
+        dict[str, dict[str, Any]], ARE_NAMES, ChoosesTasks.BY_NAME
+    ] = Field(default_factory=dict)
+    """Map of a task to dataset parameters of the library"""
+    mixture: Annotated[FilePath | None, ChoosesTasks.OTHERWISE] = None
+    """YAML file that describes a mixture in the format of the library's `composite`"""
+    task_choice: TaskChoosing = "weighted"
+    """weighted: drawn by task_weights; adaptive: tasks with more reward variance are
+    drawn more often; in_turn: one task after the other, with levels spread evenly"""
+    adaptive_floor: Annotated[float, Decides.FEEDBACK] = Field(FLOOR, gt=0.0, le=1.0)
+    """With adaptive, the share of its weight that a task keeps that has no reward
+    variance"""
+    seed: int = Field(42, ge=0, le=MAX_SEED)
+    """Decides every training item"""
+    shard_index: int = Field(
+        default_factory=lambda: from_launcher().index, ge=0, le=1_000_000
+    )
+    """Number of this instance, from 0; Slurm or torchrun may set it"""
+    num_shards: int = Field(
+        default_factory=lambda: from_launcher().count, ge=1, le=1_000_000
+    )
+    """Number of instances that share one stream of items; Slurm or torchrun may set
+    it"""
+
+
+class LevelSettings(CheckedModel):
+    """How hard.
+
+    A level is a number from 0 to 1; the command `tasks` shows what each level of a task
+    means.
+    """
+
+    decides = Decides.ITEMS
+
+    complexity_mode: Level = None
+    """None (the library's default parameters), random, curriculum, a level, or a range
+    of levels `[low, high]`"""
+    task_levels: Annotated[
+        dict[str, LevelSetting],
+        BeforeValidator(_levels),
+        ARE_NAMES,
+        ChoosesTasks.BY_NAME,
+    ] = Field(default_factory=dict)
+    """Map of a task or pattern to a complexity_mode of its own"""
+    curriculum_target_accuracy: Annotated[float, Decides.FEEDBACK] = Field(
+        0.7, ge=0.0, le=1.0
+    )
+    """Mean score that complexity_mode curriculum aims at"""
+
+
+class SamplingSettings(CheckedModel):
+    """Prompt and sampling."""
+
+    decides = Decides.COMPLETIONS
+
+    system_prompt: Text | None = None
+    """System prompt; None means the built-in one"""
+    group_size: int = Field(4, ge=1, le=MAX_GROUP_SIZE)
+    """Rollouts of one item; training needs at least 2"""
+    max_token_length: int = Field(2048, ge=2, le=100_000_000)
+    """Longest prompt plus completion, in tokens"""
+    temperature: float = Field(1.0, ge=0.0, le=10.0)
+    """Sampling temperature of training rollouts; the trainer is told, too"""
+    top_p: float = Field(1.0, gt=0.0, le=1.0)
+    """Nucleus sampling (top-p) of training rollouts"""
+    tokenizer_name: Line = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
+    """The model's tokenizer: a name on the Hugging Face hub, or a folder"""
+    thinking_mode: bool = False
+    """Ask an openai server for reasoning"""
+    reasoning_effort: (
+        Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None
+    ) = None
+    """Reasoning effort that an openai server is asked for; None sends nothing"""
+    max_reasoning_tokens: int | None = Field(None, ge=1024, le=32_000)
+    """Reasoning tokens that an openai server may use; None sends nothing"""
+    custom_thinking_prompt: Text | None = None
+    """Text that is put before the system prompt"""
+
+
+class RewardSettings(CheckedModel):
+    """Scores and rewards."""
+
+    decides = Decides.SCORES
+
+    scorer_fixes: bool = True
+    """Correct the known faults of the library's scorers and skip items whose reference
+    answer is incorrect; false gives the library's own scores and items"""
+    normalize_answers: bool = True
+    """Score each answer also without its formatting, and take the higher score"""
+    max_answer_chars: int = Field(MAX_ANSWER_CHARS, ge=1, le=100_000_000)
+    """A longer answer is rejected, unless it is less than four times as long as the
+    right one"""
+    reward_baseline: RewardBaseline = "none"
+    """chance subtracts what the best trivial baseline scores from the rewards"""
+    mask_too_long_completions: bool = True
+    """Give truncated rollouts advantage zero in the trainer"""
+    length_penalty_counts: Literal["prompt_and_completion", "completion"] = (
+        "prompt_and_completion"
+    )
+    """What the length penalty counts as the length of a rollout"""
+    ensure_scores_are_not_same: bool = True
+    """Do not send a group whose scores are all equal"""
+
+
+class EvaluationSettings(CheckedModel):
+    """Evaluation.
+
+    `evaluate`, and `serve` every `steps_per_eval` steps, use fixed evaluation items.
+    """
+
+    decides = Decides.EVAL_ITEMS
+
+    num_eval_samples_per_task: int = Field(5, ge=1, le=10_000)
+    """Evaluation items of each task; all of them are made at the start"""
+    num_eval_tasks: int | None = Field(None, ge=1, le=100_000)
+    """Number of tasks to evaluate, chosen by eval_seed; None means all"""
+    eval_seed: int = Field(123, ge=0, le=MAX_SEED)
+    """Decides every evaluation item"""
+    eval_level: float | None = Field(None, ge=0.0, le=1.0)
+    """Level of the evaluation items, 0 to 1; None means the library's default
+    parameters"""
+    eval_preset: PresetName | None = None
+    """rg-easy or rg-hard: evaluate on the items of the library's published
+    evaluation"""
+    eval_completions: Annotated[int, Decides.EVAL_COMPLETIONS] = Field(
+        1, ge=1, le=MAX_GROUP_SIZE
+    )
+    """Completions of each evaluation item"""
+    eval_system_prompt: Annotated[Text | None, Decides.EVAL_COMPLETIONS] = None
+    """System prompt of evaluation; `published` means the one of the library's published
+    evaluation, None the one of training"""
+    eval_temperature: Annotated[float, Decides.EVAL_COMPLETIONS] = Field(
+        0.0, ge=0.0, le=10.0
+    )
+    """Sampling temperature of evaluation"""
+    eval_max_token_length: Annotated[int | None, Decides.EVAL_COMPLETIONS] = Field(
+        None, ge=2, le=100_000_000
+    )
+    """Longest prompt plus completion in an evaluation, in tokens; None means
+    max_token_length"""
+    steps_per_eval: Annotated[int, Decides.NOTHING] = Field(100, ge=-1, le=MANY)
+    """Steps between evaluations; 0 or -1 means none"""
+    eval_handling: Annotated[
+        Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"], Decides.NOTHING
+    ] = "STOP_TRAIN"
+    """What training does during an evaluation: STOP_TRAIN, LIMIT_TRAIN or NONE"""
+    eval_limit_ratio: Annotated[float, Decides.NOTHING] = Field(0.5, ge=0.0, le=1.0)
+    """With LIMIT_TRAIN, the share of the groups in flight that go on"""
+    max_eval_workers: Annotated[int, Decides.NOTHING] = Field(16, ge=1, le=100_000)
+    """Completions of an evaluation that are in flight at once"""
+    data_dir_to_save_evals: Annotated[FilePath | None, Decides.NOTHING] = None
+    """Folder for the results of an evaluation"""
+
+
+class FileSettings(CheckedModel):
+    """Files, log and W&B."""
+
+    dump_rollouts: bool = False
+    """Save groups in which a rollout scores above rollout_save_score_threshold"""
+    dump_failed_rollouts: bool = False
+    """Save groups in which every score is 0.0"""
+    dump_metrics: bool = True
+    """Save the metrics of every step in a file, as W&B gets them"""
+    rollout_save_score_threshold: float = Field(0.7, ge=0.0, le=1.0)
+    """Score that a rollout must exceed for dump_rollouts; 1.0 means a perfect score"""
+    data_dumps_dir: FilePath = str(DATA_DUMPS)
+    """Folder of the dump files; the default lies beside the code"""
+    data_path_to_save_groups: FilePath | None = None
+    """File for the groups, one row for each"""
+    debug_logging: bool = False
+    """Log how each rollout was extracted and scored, as -v does"""
+    suppress_base_env_logs: bool = True
+    """Hide the INFO and DEBUG lines of Atropos"""
+    use_wandb: bool = True
+    """Send metrics to W&B"""
+    wandb_name: (
+        Annotated[
+            Line,
+            Field(max_length=100),
+            # It names the folder of the checkpoints.
+            only(lambda name: "/" not in name and name not in (".", ".."), "no path"),
+        ]
+        | None
+    ) = None
+    """First part of the names of the W&B run and of the registration"""
+    num_rollouts_to_keep: int = Field(32, ge=0, le=10_000)
+    """Number of groups in the W&B table"""
+    num_rollouts_per_group_for_logging: int = Field(1, ge=-1, le=MAX_GROUP_SIZE)
+    """Rollouts of each group in the W&B table; -1 means all"""
+    min_items_sent_before_logging: int = Field(2, ge=-MANY, le=MANY)
+    """Groups that must be sent before a step is logged to W&B; with 0 or less, every
+    step is logged"""
+
+
+class WorkSettings(CheckedModel):
+    """Workers and time limits."""
+
+    num_workers: int | None = Field(None, ge=1, le=1024)
+    """Worker processes, which make and score items; None means half the cores, at least
+    2 and at most 8"""
+    worker_memory_mb: int | None = Field(2048, ge=512, le=2**24)
+    """Address space of each worker process, in MiB; None means no limit"""
+    scoring_deadline_s: float = Field(5.0, ge=SHORTEST_S, le=A_DAY_S)
+    """Seconds that scoring one answer may take"""
+    item_deadline_s: float = Field(20.0, ge=SHORTEST_S, le=A_DAY_S)
+    """Seconds that making one item may take"""
+    give_up_after_s: float = Field(300.0, ge=SHORTEST_S, le=365 * A_DAY_S)
+    """Seconds without a server after which process and evaluate end with status 1"""
+    max_num_workers: MinusOneOrMore = Field(-1, le=100_000)
+    """Groups in flight; -1 means max_num_workers_per_node for each server"""
+    max_num_workers_per_node: int = Field(8, ge=1, le=100_000)
+    """Groups in flight for each server"""
+    worker_timeout: Annotated[
+        float, only(lambda value: not -1 < value < 0, "a number above 0, 0 or -1")
+    ] = Field(600, ge=-1, le=365 * A_DAY_S)
+    """Seconds that a group may take; 0 or -1 means no limit"""
+
+
+class RunSettings(CheckedModel):
+    """The trainer and its API."""
+
+    rollout_server_url: Annotated[str, AfterValidator(check_url)] = (
+        "http://localhost:8000"
+    )
+    """URL of the Atropos API (`run-api`)"""
+    total_steps: MinusOneOrMore = Field(1000, le=MANY)
+    """Steps of serve, or groups of process; -1 means the number of the trainer"""
+    batch_size: MinusOneOrMore = Field(-1, le=2**20)
+    """Rollouts of a batch; the trainer's number wins, and -1 waits for it"""
+    max_batches_offpolicy: int = Field(3, ge=0, le=1_000_000)
+    """Batches that may wait for the trainer; 0 means no limit"""
+    min_batch_allocation: float | None = Field(None, ge=0.0, le=1.0)
+    """Least share of each batch that comes from this environment, or None"""
+    # The API divides by the sum of the weights and answers every later status request
+    # with 500 if it is 0; the framework's documented -1 is such a weight.
+    inference_weight: Weight = 1.0
+    """This environment's share of the inference servers; above 0"""
+    include_messages: Annotated[bool, Decides.ROWS] = False
+    """Send the messages to the trainer as well"""
+
+
+class CheckedSettings(
+    ItemSettings,
+    LevelSettings,
+    SamplingSettings,
+    RewardSettings,
+    EvaluationSettings,
+    FileSettings,
+    WorkSettings,
+    RunSettings,
+):
+    """All of them; `ReasoningGymEnvConfig` is these in the framework's own class."""
+
+    @property
+    def worker_count(self) -> int:
+        """Processes that make and score items."""
+        if self.num_workers is not None:
+            return self.num_workers
+        return max(FEWEST_WORKERS, min(MOST_WORKERS, (os.cpu_count() or 1) // 2))
+
+    @property
+    def worker_memory_bytes(self) -> int | None:
+        """Address space of a worker, None for no limit."""
+        megabytes = self.worker_memory_mb
+        return None if megabytes is None else megabytes * 1024**2
+
+    @property
+    def scoring_rules(self) -> ScoringRules:
+        """The settings of scoring that travel to the workers."""
+        return ScoringRules(
+            self.scorer_fixes, self.max_answer_chars, self.normalize_answers
+        )
+
+    @property
+    def stream_settings(self) -> dict[str, Any]:
+        """What a resumed run must share with the run it continues, as plain values."""
+        names = deciding(Decides.ITEMS, Decides.EVAL_ITEMS)
+        settings: dict[str, Any] = self.model_dump(mode="json", include=set(names))
+        return settings
+
+    @model_validator(mode="after")
+    def _shard_exists(self) -> CheckedSettings:
+        if self.shard_index >= self.num_shards:
+            raise ValueError(
+                f"shard_index: found {self.shard_index}; allowed is a number below"
+                f" num_shards, which is {self.num_shards}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _evaluates_one_way(self) -> CheckedSettings:
+        if self.eval_preset is not None and self.eval_level is not None:
+            raise ValueError(
+                "eval_level: found beside eval_preset, which has parameters of its own;"
+                " keep one of them"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _reasons_one_way(self) -> CheckedSettings:
+        if self.reasoning_effort is not None and self.max_reasoning_tokens is not None:
+            raise ValueError(
+                "max_reasoning_tokens: found beside reasoning_effort, which would win;"
+                " keep one of them"
+            )
+        return self
+
+
+GROUPS = cast(tuple[type[CheckedModel], ...], CheckedSettings.__bases__)
+"""The groups of fields, in the order of `--help`."""
+
+
+def deciding(*what: Decides) -> frozenset[str]:
+    """Return the fields of the environment that decide any of what is given."""
+    return frozenset(
+        name
+        for group in GROUPS
+        for name, info in group.model_fields.items()
+        if _mark(info, Decides, group.decides) in what
+    )
+
+
+OF_EVALUATION = frozenset(Decides) - {Decides.NOTHING, Decides.ROWS}
+"""What decides the results of an evaluation, or might."""
+
+
+def choosing_tasks(*how: ChoosesTasks) -> list[str]:
+    """Return the fields that say which tasks there are, in their order."""
+    fields = ItemSettings.model_fields | LevelSettings.model_fields
+    return [n for n, info in fields.items() if _mark(info, ChoosesTasks, None) in how]
+
+
+def _mark(info: FieldInfo, kind: type[_Mark], otherwise: _Mark | None) -> _Mark | None:
+    """Return the last mark of a kind that a field has."""
+    found = [mark for mark in info.metadata if isinstance(mark, kind)]
+    return found[-1] if found else otherwise
+
+
+START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
+
+START: dict[str, Any] = {
+    "tokenizer_name": START_MODEL,
+    "group_size": 8,
+    "use_wandb": True,
+    "rollout_server_url": "http://localhost:8000",
+    "total_steps": 250,
+    "seed": 1918,
+    "batch_size": 1024,
+    "steps_per_eval": 25,
+    "max_token_length": 1024 * 8,
+    "inference_weight": 4.0,
+    "wandb_name": "reasoning_gym_think",
+    "eval_handling": "NONE",
+    "eval_limit_ratio": 0.1,
+    "num_rollouts_per_group_for_logging": 4,
+    "num_rollouts_to_keep": 50,
+    "rollout_save_score_threshold": 0.51,
+    "complexity_mode": "random",
+    "min_batch_allocation": 0.1,
+}
+"""What the commands start from, where it differs.
+
+Source: atropos 296a0bc, config_init(); differs: none.
+"""

@@ -1,0 +1,56 @@
+"""What fields decide, which resumed runs and reports go by."""
+
+from __future__ import annotations
+
+import pytest
+
+from rg_env.settings.environment_settings import (
+    GROUPS,
+    CheckedSettings,
+    choosing_tasks,
+    deciding,
+)
+from rg_env.settings.setting_types import ChoosesTasks, Decides
+
+
+@pytest.mark.parametrize(
+    ("field", "decided"),
+    [
+        ("seed", Decides.ITEMS),
+        ("complexity_mode", Decides.ITEMS),
+        ("task_modules", Decides.NOTHING),
+        ("adaptive_floor", Decides.FEEDBACK),
+        ("temperature", Decides.COMPLETIONS),
+        ("scorer_fixes", Decides.SCORES),
+        ("eval_seed", Decides.EVAL_ITEMS),
+        ("eval_temperature", Decides.EVAL_COMPLETIONS),
+        ("eval_handling", Decides.NOTHING),
+        ("include_messages", Decides.ROWS),
+        ("num_workers", Decides.NOTHING),
+    ],
+)
+def test_a_field_decides_what_its_group_does_or_what_it_says(
+    field: str, decided: Decides
+) -> None:
+    assert [what for what in Decides if field in deciding(what)] == [decided]
+
+
+def test_every_field_decides_one_thing() -> None:
+    fields = [name for what in Decides for name in deciding(what)]
+    assert sorted(fields) == sorted(CheckedSettings.model_fields)
+    assert sorted(fields) == sorted(n for group in GROUPS for n in group.model_fields)
+
+
+def test_a_resumed_run_shares_what_decides_items_and_nothing_else() -> None:
+    settings = CheckedSettings(tasks=["gcd"], temperature=0.5).stream_settings
+    assert settings["tasks"] == ["gcd"] and settings["eval_seed"] == 123
+    assert settings.keys().isdisjoint(["temperature", "adaptive_floor", "use_wandb"])
+
+
+def test_the_fields_that_say_which_tasks_there_are_are_known() -> None:
+    by_name = choosing_tasks(ChoosesTasks.BY_NAME)
+    assert by_name == [
+        *("tasks", "exclude_tasks", "task_weights", "task_params", "task_levels")
+    ]
+    others = set(choosing_tasks(*ChoosesTasks)) - {*by_name}
+    assert others == {"categories", "mixture"}

@@ -1,0 +1,116 @@
+"""Writes docs/settings.md: `python -m tools.make_settings_page`.
+
+The tables are made of the fields of `rg_env/settings/environment_settings.py`. A test
+compares the two, so run this when a field changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from enum import Enum
+from pathlib import Path
+
+from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
+from rg_env.settings.setting_types import CheckedModel
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "settings.md"
+
+LINKS = {
+    "task_modules": "own_tasks.md",
+    "tasks": "tasks_and_levels.md#choosing-tasks",
+    "mixture": "tasks_and_levels.md#mixtures",
+    "complexity_mode": "tasks_and_levels.md#difficulty",
+    "num_shards": "long_runs.md#several-instances",
+    "scorer_fixes": "scoring.md",
+    "normalize_answers": "answers_and_rewards.md#normalization",
+    "reward_baseline": "answers_and_rewards.md#from-scores-to-rewards",
+    "eval_preset": "commands.md#beside-the-published-table",
+    "dump_metrics": "metrics_and_logs.md#without-wb",
+    "data_dumps_dir": "output_files.md",
+    "debug_logging": "metrics_and_logs.md#the-log",
+}
+"""Field to the section that explains it."""
+
+TEXT = """\
+# Settings
+
+A setting on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`) wins over
+the YAML file (`--config FILE`), and the YAML file wins over the defaults. `None` is
+`null` in YAML, and `~` in a path is your home folder.
+
+Every field is checked before anything is started. An unknown name is refused with the
+nearest valid one, and so is a key that stands twice in a YAML file. If an option is
+given twice, the last one counts.
+
+## The YAML file
+
+The file has the sections `env` and `openai`. `openai` may be a [list of
+servers](servers.md#several-servers). The file may also hold maps of other programs,
+such as a trainer. A field outside of its section is refused, and so is a file without
+either section.
+
+```yaml
+env:
+  tokenizer_name: NousResearch/DeepHermes-3-Llama-3-8B-Preview
+  group_size: 16
+  max_token_length: 16384
+  dump_rollouts: true
+  dump_failed_rollouts: true
+  rollout_save_score_threshold: 0.7
+  debug_logging: true
+openai:
+  base_url: http://localhost:9004/v1
+  server_type: vllm
+```
+
+## What the commands start from
+
+The commands start from `config_init()`. Where it differs from the class, the tables
+below have its value in a column. The fields of the one server that it sets are in
+[servers](servers.md#fields).
+
+`process` starts from `ensure_scores_are_not_same` false, `include_messages` true and
+`data_path_to_save_groups` data/reasoning_gym.jsonl; `evaluate` starts from
+`data_dir_to_save_evals` data/evaluate_DATE_TIME.
+
+{tables}
+"""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Enum):
+        value = value.value
+    return f"`{Path(str(value)).name if value == str(DATA_DUMPS) else value}`"
+
+
+def _row(group: type[CheckedModel], name: str) -> str:
+    info = group.model_fields[name]
+    # Those of a launcher are found in its variables; without one they are these.
+    default = {"shard_index": 0, "num_shards": 1}.get(
+        name, info.get_default(call_default_factory=True)
+    )
+    start = START.get(name, default)
+    field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
+    meaning = " ".join((info.description or "").split())
+    changed = "" if start == default else _shown(start)
+    return f"| {field} | {_shown(default)} | {changed} | {meaning} |"
+
+
+def _table(group: type[CheckedModel]) -> str:
+    title, _, about = (inspect.getdoc(group) or "").partition("\n\n")
+    about = f"{about}\n\n" if about else ""
+    rows = "\n".join(_row(group, name) for name in group.model_fields)
+    head = "| Field | Class default | `config_init()` | Meaning |\n|---|---|---|---|"
+    return f"## {title.rstrip('.')}\n\n{about}{head}\n{rows}"
+
+
+def page() -> str:
+    """Return the text of the page."""
+    return TEXT.format(tables="\n\n".join(map(_table, GROUPS)))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"wrote {PAGE.name}\n")
