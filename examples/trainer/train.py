@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import logging
 import signal
 import sys
@@ -22,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.trainer.batches import BatchShape, BatchSource
 from examples.trainer.checkpoints import Checkpoints
+from examples.trainer.model_folder import ModelFolder, taken
 from examples.trainer.policy import Policy, TrainingFailed
 from examples.trainer.training_loop import Ended, Plan, Step, train
 from examples.trainer.vllm_weights import VllmWeights
@@ -96,11 +96,7 @@ def run(options: argparse.Namespace, make_policy: MakePolicy) -> None:
     """
     folder = options.checkpoints
     folder.mkdir(parents=True, exist_ok=True)
-    with ended_between_steps() as check, (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise TrainingFailed(f"another trainer has {folder}; end it") from error
+    with ended_between_steps() as check, taken(options.model, folder):
         shape = BatchShape(
             group_size=options.group_size,
             groups=options.groups,
@@ -116,6 +112,7 @@ def run(options: argparse.Namespace, make_policy: MakePolicy) -> None:
             checkpoint_every=options.checkpoint_every,
         )
         checkpoints = Checkpoints(folder)
+        model = ModelFolder(options.model, checkpoints, folder)
         if checkpoints.step is not None:
             logger.info("going on after step %d", checkpoints.step)
 
@@ -125,7 +122,7 @@ def run(options: argparse.Namespace, make_policy: MakePolicy) -> None:
         train(
             make_policy(options.model, options.device),
             BatchSource(options.api.rstrip("/"), shape, check=check),
-            VllmWeights(options.server, options.model, check=check),
+            VllmWeights(options.server, options.model, check, model.claim),
             plan,
             checkpoints,
             tell=tell,

@@ -2,10 +2,12 @@
 
     VLLM_SERVER_DEV_MODE=1 vllm serve FOLDER ...
 
-New weights are written there file by file, each whole, and vLLM is told to read them
-(`reload_weights` of its development mode). It is paused for that, and what it has begun
-is finished first: else completions would be of two versions, and its prefix cache of
-the old one, which it does not empty while there are requests.
+New weights are written beside it. Then vLLM is paused, they take the place of the old
+ones, each file whole, and vLLM is told to read them (`reload_weights` of its
+development mode). What it has begun is finished first: else completions would be of two
+versions, and its prefix cache of the old one, which it does not empty while there are
+requests. The folder changes only while vLLM is paused: whoever ends the training while
+it waits for vLLM finds both at the same step.
 
 With vLLM on another machine the folder is on a file system that both see.
 """
@@ -47,12 +49,19 @@ class VllmWeights:
         url: Its root, without `/v1`.
         folder: Of the model that it serves.
         check: Called while it is waited for; raises what ends the waiting.
+        claim: Called before the folder changes, with the folder of the new weights;
+            raises what forbids it.
     """
 
     def __init__(
-        self, url: str, folder: Path, check: Callable[[], None] = lambda: None
+        self,
+        url: str,
+        folder: Path,
+        check: Callable[[], None] = lambda: None,
+        claim: Callable[[Path], None] = lambda new: None,
     ) -> None:
         self.url, self._folder, self.check = url.rstrip("/"), folder, check
+        self._claim = claim
         self._is_known = False
         """Whether the server that runs now was looked at."""
 
@@ -65,25 +74,39 @@ class VllmWeights:
         Raises:
             TrainingFailed: It has not taken them, or cannot; the text says what to do.
         """
-        save_whole(policy.save_weights, self._folder)
+        new = save_beside(policy.save_weights, self._folder)
         remind_at = 0.0
-        while True:
-            self.check()
-            try:
-                if not self._is_known:
-                    self._look()
-                with self._paused():
-                    self._reload()
-                return
-            except (_NotThereError, TimeoutError) as error:
-                self._is_known = False
+        try:
+            while (missed := self._take(new)) is not None:
+                self.check()
                 if time.monotonic() > remind_at:
                     remind_at = time.monotonic() + REMIND_EVERY_S
                     logger.warning(
                         "waiting for vLLM at %s (%s); %s",
-                        *(self.url, error, self._how_to_start()),
+                        *(self.url, missed, self._how_to_start()),
                     )
-            time.sleep(POLL_S)
+                time.sleep(POLL_S)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+    def _take(self, new: Path) -> Exception | None:
+        """Have vLLM take the weights in a folder, which goes as they take their place.
+
+        Returns:
+            None, or why vLLM is not there.
+        """
+        try:
+            if not self._is_known:
+                self._look()
+            with self._paused():
+                if new.is_dir():  # else vLLM has ended since, and is back
+                    self._claim(new)
+                    put_in_place(new, self._folder)
+                self._reload()
+        except (_NotThereError, TimeoutError) as error:
+            self._is_known = False
+            return error
+        return None
 
     def _look(self) -> None:
         """Refuse a server to which weights cannot be handed over."""
@@ -178,9 +201,19 @@ def save_whole(save: Callable[[Path], None], folder: Path) -> None:
         save: Writes into the folder that it is given.
         folder: Made where it is not there; what else is in it stays.
     """
+    put_in_place(save_beside(save, folder), folder)
+
+
+def save_beside(save: Callable[[Path], None], folder: Path) -> Path:
+    """Save into a new folder beside another one, and return it."""
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)  # of a start that was killed
     save(new)
+    return new
+
+
+def put_in_place(new: Path, folder: Path) -> None:
+    """Move the files of a new folder over those of another one, each at once."""
     folder.mkdir(exist_ok=True)
     for file in sorted(new.iterdir()):
         file.replace(folder / file.name)

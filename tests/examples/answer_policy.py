@@ -9,6 +9,7 @@ certain. `python -m` serves it by the program of the small server.
 import sys
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from examples.train_small import small_server
 from rg_env.demo.chat_tokenizer import ChatTokenizer
@@ -16,7 +17,7 @@ from rg_env.demo.chat_tokenizer import ChatTokenizer
 TOKENIZER = ChatTokenizer()
 BEFORE, AFTER = TOKENIZER.encode("<answer>"), TOKENIZER.encode("</answer><|im_end|>")
 DIGITS = [TOKENIZER.encode(str(digit))[0] for digit in range(1, 10)]
-WEIGHTS = "weights.npy"
+WEIGHTS = "model.safetensors"
 
 
 class AnswerPolicy:
@@ -69,12 +70,12 @@ class AnswerPolicy:
 
     def save_weights(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / WEIGHTS, self._logits)
+        save_file({"logits": self._logits}, folder / WEIGHTS)
 
     save = save_weights
 
     def load(self, folder):
-        self._logits = np.load(folder / WEIGHTS)
+        self._logits = load_file(folder / WEIGHTS)["logits"]
 
     def _told(self):
         return self._logits - np.log(np.exp(self._logits).sum())

@@ -1,7 +1,6 @@
 """The trainer as a program, beside the three others that the README starts."""
 
 import contextlib
-import fcntl
 import json
 import shutil
 import signal
@@ -9,12 +8,21 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from examples.train_small.servers import start_small
 from examples.trainer import train
+from examples.trainer.checkpoints import Checkpoints
+from examples.trainer.model_folder import ModelFolder, taken
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from tests.examples.answer_policy import AnswerPolicy, load_policy
+from tests.examples.answer_policy import (
+    DIGITS,
+    WEIGHTS,
+    AnswerPolicy,
+    load_policy,
+)
 from tests.support.documents import ROOT
 from tests.support.parts import ENTRY, free_port
 
@@ -167,14 +175,40 @@ def test_an_option_that_cannot_be_is_refused_at_once(
     assert said in capsys.readouterr().err
 
 
-def test_a_second_trainer_of_a_folder_is_refused(model, capsys):
+def trained(model, *argv):
+    """Start the trainer in this process, where no API is."""
+    argv = ["--model", str(model), "--server", "http://127.0.0.1:9", *argv]
+    return train.main(argv, lambda folder, device: load_policy(folder))
+
+
+@pytest.mark.parametrize("checkpoints", ["policy-checkpoints", "another"])
+def test_a_second_trainer_of_a_model_is_refused_wherever_its_checkpoints_are(
+    model, checkpoints, capsys
+):
+    with taken(model):
+        assert trained(model, "--checkpoints", str(model.with_name(checkpoints))) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"error: another trainer has {model}; end it"
+
+
+def test_a_second_trainer_of_the_same_checkpoints_is_refused(model, capsys):
     folder = model.with_name("policy-checkpoints")
     folder.mkdir()
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        status = train.main(
-            ["--model", str(model)], lambda folder, device: AnswerPolicy()
-        )
-    assert status == 1
+    with taken(folder):
+        assert trained(model) == 1
+    assert f"another trainer has {folder}" in capsys.readouterr().err
+
+
+def test_a_model_that_is_made_anew_is_not_overwritten_by_the_last_training(
+    model, capsys
+):
+    folder = model.with_name("policy-checkpoints")
+    folder.mkdir()
+    ModelFolder(model, checkpoints := Checkpoints(folder), folder)
+    checkpoints.save(AnswerPolicy(), 7)
+    save_file({"logits": np.ones(len(DIGITS))}, model / WEIGHTS)
+    before = (model / WEIGHTS).read_bytes()
+    assert trained(model) == 1
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said == f"error: another trainer has {folder}; end it"
+    assert said.startswith(f"error: {folder} has checkpoints of another model than")
+    assert (model / WEIGHTS).read_bytes() == before

@@ -1,6 +1,7 @@
 """Weights that are handed over to a vLLM in its development mode."""
 
 import asyncio
+import contextlib
 import http.client
 
 import pytest
@@ -49,16 +50,14 @@ class VllmCalls:
         return app
 
 
-def told(vllm, folder, match=None):
+def told(vllm, folder, match=None, fails=None, **how):
     """Hand weights over to a vLLM, in a thread; with a match it has to fail so."""
+    fails = TrainingFailed if match else fails
 
     def hand_over(url):
-        weights = VllmWeights(url, folder)
-        if match is None:
-            weights.hand_over(policy_of(a=0.0))
-            return
-        with pytest.raises(TrainingFailed, match=match):
-            weights.hand_over(policy_of(a=0.0))
+        may = pytest.raises(fails, match=match) if fails else contextlib.nullcontext()
+        with may:
+            VllmWeights(url, folder, **how).hand_over(policy_of(a=0.0))
 
     async def run():
         async with serve_app(vllm.app()) as url:
@@ -136,9 +135,6 @@ def test_a_vllm_that_is_not_there_is_waited_for_and_named_once(
     monkeypatch.setattr(vllm_weights, "POLL_S", 0)
     waits = iter(range(3))
 
-    class Ended(Exception):
-        pass
-
     def check():
         if next(waits, None) is None:
             raise Ended
@@ -147,6 +143,51 @@ def test_a_vllm_that_is_not_there_is_waited_for_and_named_once(
         VllmWeights("http://127.0.0.1:9", folder, check).hand_over(policy_of(a=0.0))
     (said,) = [record.getMessage() for record in caplog.records]
     assert "waiting for vLLM at http://127.0.0.1:9" in said
+
+
+class Ended(Exception):
+    pass
+
+
+def end():
+    raise Ended
+
+
+def test_who_ends_the_training_while_vllm_is_waited_for_finds_the_folder_as_it_was(
+    folder,
+):
+    with pytest.raises(Ended):
+        VllmWeights("http://127.0.0.1:9", folder, end).hand_over(policy_of(a=0.0))
+    assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
+    assert [path.name for path in folder.parent.iterdir()] == ["weights"]
+
+
+@pytest.mark.slow
+def test_who_ends_the_training_while_vllm_generates_finds_the_folder_as_it_was(
+    folder, monkeypatch
+):
+    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, 0.2))
+
+    class Generating(VllmCalls):
+        async def answer(self, request):
+            if request.path == "/pause":
+                await asyncio.sleep(0.5)
+            return await super().answer(request)
+
+    told(vllm := Generating(folder), folder, check=end, fails=Ended)
+    assert "/collective_rpc" not in vllm.seen
+    assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
+
+
+def test_a_vllm_that_is_there_takes_the_weights_of_the_last_step_of_an_end(folder):
+    told(vllm := VllmCalls(folder), folder, check=end)
+    assert vllm.files == ["tokenizer.json", "weights.npy"]
+
+
+def test_weights_that_may_not_be_written_leave_the_folder_and_vllm_as_they_were(folder):
+    told(vllm := VllmCalls(folder), folder, claim=lambda new: end(), fails=Ended)
+    assert vllm.seen == ["/pause?mode=wait", "/resume"]
+    assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
 
 
 @pytest.mark.slow
