@@ -1,24 +1,21 @@
 """YAML as people write it into a file or an option, and why it cannot be used.
 
-Read with care for what is easily written by mistake, and what a file from elsewhere may
-hold: a key that is given twice, aliases that multiply, more than fits into memory.
+A key that is given twice is refused: it is easily written by mistake, and only one of
+the two would count.
 """
 
 from __future__ import annotations
 
 import os
-import select
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from rg_env.errors import shown
 
-MAX_BYTES = 2**20
-"""Longer than any settings are."""
-
-MAX_VALUES = 100_000
-"""Values of a text, each alias counted for all that it stands for."""
+MAX_CHARS = 2**20
+"""Longer than any settings are; of a file that was meant for something else."""
 
 UNREADABLE = (
     yaml.YAMLError,
@@ -29,8 +26,6 @@ UNREADABLE = (
     LookupError,
     TypeError,
 )
-
-PIPE_PATIENCE_S = 5.0
 
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -60,39 +55,20 @@ def _why(error: Exception) -> str:
     return str(error).split("\n", 1)[0].split(";", 1)[0]
 
 
-def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
-    seen = set()
-    for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
-            continue
-        if key.value in seen:
-            raise YamlFault(
-                f"{_place(key.start_mark)}: {shown(key.value)} is given twice"
-            )
-        seen.add(key.value)
+class _Loader(yaml.SafeLoader):
+    """Reads plain values, and refuses a key that is given twice."""
 
-
-def _count(node: yaml.Node, counted: dict[int, int], around: frozenset[int]) -> int:
-    """Return how many values a node stands for, aliases written out.
-
-    Raises:
-        YamlFault: There are too many, a node holds itself or a key twice.
-    """
-    own = id(node)
-    if own in around:
-        raise YamlFault(f"{_place(node.start_mark)}: it holds itself")
-    if own not in counted:
-        parts: list[yaml.Node] = []
-        if isinstance(node, yaml.MappingNode):
-            _refuse_repeated_keys(node)
-            parts = [part for pair in node.value for part in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            parts = node.value
-        inside = around | {own} if parts else around
-        counted[own] = 1 + sum(_count(part, counted, inside) for part in parts)
-        if counted[own] > MAX_VALUES:
-            raise YamlFault(f"it holds more than {MAX_VALUES} values")
-    return counted[own]
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
+                continue
+            if key.value in seen:
+                raise YamlFault(
+                    f"{_place(key.start_mark)}: {shown(key.value)} is given twice"
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def load(text: str) -> Any:
@@ -101,44 +77,15 @@ def load(text: str) -> Any:
     Raises:
         YamlFault: It is no YAML, or none that settings are written in.
     """
-    if len(text) > MAX_BYTES:
-        raise YamlFault(f"it is longer than {MAX_BYTES} characters")
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
         node = loader.get_single_node()
-        if node is None:
-            return None
-        _count(node, {}, frozenset())
-        return loader.construct_document(node)
+        # Deep: what holds itself is refused.
+        return None if node is None else loader.construct_object(node, deep=True)
     except YamlFault:
         raise
     except UNREADABLE as error:
         raise YamlFault(_why(error)) from error
-
-
-def _bytes_of(path: str) -> bytes:
-    """Return the beginning of a file, a byte more than may be.
-
-    What comes through a pipe, as from <(...), is waited for a while.
-
-    Raises:
-        YamlFault: Nothing comes.
-    """
-    raw = b""
-    # Not blocking: to open a pipe that nobody writes to would take for ever.
-    path = os.path.expanduser(path)  # noqa: PTH111 - Path raises where there is no user
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        while len(raw) <= MAX_BYTES:
-            if not select.select([file], [], [], PIPE_PATIENCE_S)[0]:
-                raise YamlFault(f"nothing came through it in {PIPE_PATIENCE_S:g} s")
-            part = os.read(file, MAX_BYTES + 1 - len(raw))
-            if not part:
-                break
-            raw += part
-    finally:
-        os.close(file)
-    return raw
 
 
 def read(path: str) -> Any:
@@ -150,12 +97,16 @@ def read(path: str) -> Any:
     if not path.strip():
         raise YamlFault("the name of a file is needed")
     try:
-        return load(_bytes_of(path).decode("utf-8-sig"))
+        # Path.expanduser raises where there is no such user.
+        path = os.path.expanduser(path)  # noqa: PTH111
+        with Path(path).open(encoding="utf-8-sig") as file:
+            text = file.read(MAX_CHARS + 1)
     except OSError as error:
         raise YamlFault(error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise YamlFault("it is no text in UTF-8") from error
-    except YamlFault:
-        raise
     except ValueError as error:  # a NUL in the name
         raise YamlFault(str(error)) from error
+    if len(text) > MAX_CHARS:
+        raise YamlFault(f"it is longer than {MAX_CHARS} characters")
+    return load(text)

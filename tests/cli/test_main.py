@@ -143,15 +143,6 @@ def test_a_file_of_something_else_is_no_file_of_settings(capsys):
     assert "none of the sections" in said
 
 
-def test_a_pipe_that_nobody_writes_to_does_not_hold_the_start_up(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr("rg_env.yaml_text.PIPE_PATIENCE_S", 0.05)
-    os.mkfifo(tmp_path / "pipe")
-    said = refusal(capsys, "serve", "--config", str(tmp_path / "pipe"))
-    assert "nothing came through it" in said
-
-
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
