@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -12,10 +11,9 @@ from rg_env import ending
 from rg_env.cli.command import Command, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
-from rg_env.items import task_check, worker_jobs
+from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_list
-from rg_env.reports.progress_bar import WorkProgress
 from rg_env.reports.task_list import TaskFacts
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.scales import load_shipped
@@ -45,40 +43,19 @@ def _chosen(
 
 
 async def _facts(
-    names: Sequence[str],
-    categories: Sequence[str],
-    pool: WorkerPool,
-    places: int,
+    names: Sequence[str], categories: Sequence[str], pool: WorkerPool
 ) -> tuple[LibraryDescription, list[TaskFacts]]:
     library = await read_library(pool)
     chosen = _chosen(library, names, categories)
-    found, reasons = await read_scales(pool, chosen)
-    scales = {name: found.get(name) for name in chosen}
-    measured: Mapping[str, Mapping[int, float | str]] = {}
-    if places:
-        steps = task_check.steps_to_measure(scales)
-        with WorkProgress("measuring", len(steps), "steps") as progress:
-            measured = await task_check.measured(
-                pool, places, scales, steps, progress.advance
-            )
+    scales, reasons = await read_scales(pool, chosen)
     return library, [
-        TaskFacts(
-            info=library.tasks[name],
-            scale=scale,
-            no_scale_reason=reasons.get(name, ""),
-            measured=measured.get(name, {}),
-        )
-        for name, scale in scales.items()
+        TaskFacts(library.tasks[name], scales.get(name), reasons.get(name, ""))
+        for name in chosen
     ]
 
 
-def _text(library: LibraryDescription, facts: Sequence[TaskFacts], here: bool) -> str:
-    cost_from = (
-        "measured here"
-        if here
-        else f"as measured with reasoning-gym {load_shipped().library_version};"
-        " --measure measures here"
-    )
+def _text(library: LibraryDescription, facts: Sequence[TaskFacts]) -> str:
+    cost_from = f"as measured with reasoning-gym {load_shipped().library_version}"
     if len(facts) == 1:
         parts = task_list.details(facts[0], library.version, cost_from)
         return rendered(*parts, width=task_list.WIDTH)
@@ -93,30 +70,25 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts], here: bool) -
     "--category", multiple=True, help="Only tasks of this category; again for more"
 )
 @task_modules_option()
-@click.option("--measure", is_flag=True, help="Measure the cost on this machine")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def tasks(
     names: Sequence[str],
     category: Sequence[str],
     task_modules: Sequence[str] | None,
-    measure: bool,
     as_json: bool,
 ) -> int:
     """List the tasks with what they ask, their scale and what making an item costs.
 
     The scale of difficulty goes from 0 to 1; one task is shown with every step of it.
     """
-    # One processor is left to this process, or it would be in the figures.
-    workers = max(1, (os.cpu_count() or 2) - 1) if measure else 1
-    pool = WorkerPool(workers, preload=worker_jobs.preload_of(task_modules))
+    pool = WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
     try:
-        work = _facts(names, category, pool, workers if measure else 0)
-        library, facts = ending.run(work)
+        library, facts = ending.run(_facts(names, category, pool))
     finally:
         pool.close()
     if as_json:
         found = task_list.as_json(facts, library.version)
         print_text(json.dumps(found, indent=2, default=str))
     else:
-        print_text(_text(library, facts, measure))
+        print_text(_text(library, facts))
     return 0

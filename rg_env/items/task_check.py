@@ -1,16 +1,14 @@
 """Whether a task works on this installation: items, gold answers, controls, transport.
 
 `TaskCheck` is the whole check, of `doctor`; `gold_fault` the quick part of it, which
-`serve` makes of every task before it starts; `measured` what items cost, step by step.
+`serve` makes of every task before it starts.
 """
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
@@ -21,8 +19,7 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
-from rg_env.tasks.scales import Scale
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
+from rg_env.workers.pool_errors import JobFailed, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 DEADLINE_S = 30.0
@@ -31,10 +28,6 @@ CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
 
 MOST_FOR_NOTHING = 0.5
 """What a wrong constant may score on average at most."""
-
-MEASURED_ITEMS = 6
-MEASURED_MS = 2_000.0
-"""Time after which a step gets no further item."""
 
 Entry = Mapping[str, Any]
 
@@ -56,12 +49,10 @@ async def make_items(
     stream: str,
     count: int,
     checked: bool = True,
-    enough_ms: float = math.inf,
 ) -> list[tuple[float, dict[str, Any]]]:
     """Make up to `count` items with their milliseconds; faulty ones are passed over.
 
-    `stream` names the seeds, `checked` is that of `library.make_entry`, and after
-    `enough_ms` no further item is made.
+    `stream` names the seeds, `checked` is that of `library.make_entry`.
 
     Raises:
         PoolError: An item cannot be made, or none of those made can be used.
@@ -76,7 +67,7 @@ async def make_items(
         except JobFailed as error:
             if not is_unusable(error) or (number + 1 == tries and not made):
                 raise
-        if len(made) == count or sum(took_ms for took_ms, _ in made) > enough_ms:
+        if len(made) == count:
             break
     return made
 
@@ -229,51 +220,3 @@ class TaskCheck:
             for control, values in scored.items()
             if values and statistics.fmean(values) > MOST_FOR_NOTHING
         ]
-
-
-async def _item_ms(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> float:
-    """Return the median time to make an item; the first has the dataset to build."""
-    made = await make_items(
-        pool, task, params, "tasks", MEASURED_ITEMS, enough_ms=MEASURED_MS
-    )
-    times_ms = [took_ms for took_ms, _ in made]
-    return statistics.median(times_ms[1:] or times_ms)
-
-
-def steps_to_measure(scales: Mapping[str, Scale | None]) -> list[tuple[str, int]]:
-    """Return (task, number) of every step of one task, of both ends of several."""
-    found = []
-    for task, scale in scales.items():
-        last = 0 if scale is None else len(scale.steps) - 1
-        numbers = range(last + 1) if len(scales) == 1 else sorted({0, last})
-        found += [(task, number) for number in numbers]
-    return found
-
-
-async def measured(
-    pool: WorkerPool,
-    places: int,
-    scales: Mapping[str, Scale | None],
-    steps: Iterable[tuple[str, int]],
-    advance: Callable[[str], object] = lambda task: None,
-) -> dict[str, dict[int, float | str]]:
-    """Measure steps, as `steps_to_measure` returns them, so many at once as `places`.
-
-    Returns:
-        Task to the number of a step to its milliseconds, or to why it has none.
-    """
-    found: dict[str, dict[int, float | str]] = {task: {} for task in scales}
-    free = asyncio.Semaphore(places)
-
-    async def measure(task: str, number: int) -> None:
-        scale = scales[task]
-        params = {} if scale is None else scale.steps[number].params
-        async with free:
-            try:
-                found[task][number] = await _item_ms(pool, task, params)
-            except (DeadlineExceeded, JobFailed) as error:
-                found[task][number] = f"step {number + 1}: {error}"
-        advance(task)
-
-    await asyncio.gather(*(measure(*each) for each in steps))
-    return found

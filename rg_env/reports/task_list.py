@@ -46,25 +46,14 @@ class TaskFacts:
     Attributes:
         scale: Its scale of difficulty, None where it has none.
         no_scale_reason: Why it has none, "" where it has one.
-        measured: Number of a step, from 0, to the time to make an item in
-            milliseconds, or to the reason why none was made. Without a scale 0 stands
-            for the library's defaults. Empty where nothing was measured.
     """
 
     info: TaskInfo
     scale: Scale | None
     no_scale_reason: str = ""
-    measured: Mapping[int, float | str] = dataclasses.field(default_factory=dict)
 
-    @property
-    def failures(self) -> list[str]:
-        """Why nothing could be measured, for each step that this is true of."""
-        return [cost for cost in self.measured.values() if isinstance(cost, str)]
-
-    def cost_ms(self, number: int) -> float | str | None:
-        """Return the cost of a step's items: as measured here, or as in the table."""
-        if number in self.measured:
-            return self.measured[number]
+    def cost_ms(self, number: int) -> float | None:
+        """Return the milliseconds that an item of a step takes, None if not known."""
         return None if self.scale is None else self.scale.steps[number].item_ms
 
 
@@ -77,11 +66,9 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ",".join(parts)
 
 
-def _cost(cost: float | str | None) -> str:
+def _cost(cost: float | None) -> str:
     if cost is None:
         return ""
-    if isinstance(cost, str):
-        return "failed"
     digits = 2 if cost < 1 else 1 if cost < 100 else 0
     return f"{cost:.{digits}f}"
 
@@ -158,16 +145,9 @@ def legend(tasks: Sequence[TaskFacts], cost_from: str) -> list[str]:
     """Return what stands under the table; `cost_from` says where costs are from."""
     scales = [facts.scale for facts in tasks if facts.scale is not None]
     lines = [*COLUMNS, f"         {cost_from}"]
-    if any(facts.scale is None and facts.measured for facts in tasks):
-        lines.append("Without a scale it is the time at the library's defaults.")
     dead = [scale.task for scale in scales if scale.is_dead]
     if dead:
         lines.append(f"* The items do not change with the level: {', '.join(dead)}.")
-    lines += [
-        f"Failed: {facts.info.name}, {reason}."
-        for facts in tasks
-        for reason in facts.failures
-    ]
     lacking = [facts.info.name for facts in tasks if facts.scale is None]
     if lacking:
         lines.append(f"Without a scale: {', '.join(lacking)}.")
@@ -233,12 +213,9 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
         ("curriculum", "yes" if info.has_curriculum else "no"),
         ("scale", _scale_text(facts)),
     ]
-    if scale is None and facts.measured:
-        rows.append(("ms", f"{_cost(facts.cost_ms(0))}, {cost_from}"))
     if scale is not None:
         rows += [("note", scale.note)] if scale.note else []
         rows += [("skipped", text) for text in _skipped_texts(scale)]
-    rows += [("failed", reason) for reason in facts.failures]
     head = Table.grid(padding=(0, 2, 0, 0))
     for label, text in rows:
         head.add_row(label, Text(text))
@@ -252,13 +229,7 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
     return [*parts, "", Text(title), *shown]
 
 
-def _measured_json(cost: float | str | None) -> dict[str, Any]:
-    if isinstance(cost, str):
-        return {"measured_ms": None, "measure_failure": cost}
-    return {} if cost is None else {"measured_ms": cost}
-
-
-def _scale_json(facts: TaskFacts, scale: Scale) -> dict[str, Any]:
+def _scale_json(scale: Scale) -> dict[str, Any]:
     return {
         "default_level": scale.default_level,
         "items_change": not scale.is_dead,
@@ -269,7 +240,6 @@ def _scale_json(facts: TaskFacts, scale: Scale) -> dict[str, Any]:
                 "rg_levels": list(step.levels),
                 "params": dict(step.params),
                 "item_ms": step.item_ms,
-                **_measured_json(facts.measured.get(number)),
             }
             for number, step in enumerate(scale.steps)
         ],
@@ -289,10 +259,8 @@ def _task_json(facts: TaskFacts) -> dict[str, Any]:
         "parameters": dict(info.parameters),
     }
     if scale is None:
-        at_defaults = _measured_json(facts.measured.get(0))
-        reason = facts.no_scale_reason
-        return {**found, "scale": None, "no_scale_reason": reason, **at_defaults}
-    return {**found, "scale": _scale_json(facts, scale)}
+        return {**found, "scale": None, "no_scale_reason": facts.no_scale_reason}
+    return {**found, "scale": _scale_json(scale)}
 
 
 def as_json(tasks: Sequence[TaskFacts], version: str) -> dict[str, Any]:

@@ -68,12 +68,12 @@ def listing():
 
 @pytest.fixture(scope="module")
 def document(pool):
-    library, facts = asyncio.run(command._facts([], [], pool, 0))
+    library, facts = asyncio.run(command._facts([], [], pool))
     return json.loads(json.dumps(task_list.as_json(facts, library.version)))
 
 
 def details(facts=FACTS):
-    parts = task_list.details(facts, "0.1.25", "measured here")
+    parts = task_list.details(facts, "0.1.25", "as measured")
     return rendered(*parts, width=80)
 
 
@@ -263,32 +263,6 @@ def test_names_may_stand_behind_options(capsys):
     assert run_main(["tasks", "--category", "arithmetic", "gcd", "--json"]) == 0
     (task,) = json.loads(capsys.readouterr().out)["tasks"]
     assert task["task"] == "gcd"
-
-
-# -- measuring -------------------------------------------------------------------------
-
-
-def test_what_could_not_be_measured_is_named_below_the_list():
-    facts = TaskFacts(INFO, SCALE, measured={0: "step 1: too late", 2: 3.0})
-    assert "Failed: towers, step 1: too late." in task_list.legend([facts], "")
-
-
-def test_measured_costs_stand_in_the_place_of_the_shipped_ones():
-    facts = TaskFacts(INFO, SCALE, measured={0: 77.7, 2: "step 3: too late"})
-    rows = [line.split() for line in details(facts).splitlines()]
-    assert ["1", "0.00", "0-1", "77.7"] in [row[:4] for row in rows]
-    assert ["3", "1.00", "4-5", "failed"] in [row[:4] for row in rows]
-    assert "failed step 3: too late" in words(details(facts))
-
-
-def test_json_keeps_shipped_and_measured_costs_apart():
-    facts = TaskFacts(INFO, SCALE, measured={0: 77.7, 2: "step 3: too late"})
-    (task,) = task_list.as_json([facts], "")["tasks"]
-    first, second, third = task["scale"]["steps"]
-    assert (first["item_ms"], first["measured_ms"]) == (0.25, 77.7)
-    assert "measured_ms" not in second
-    assert third["measured_ms"] is None
-    assert third["measure_failure"] == "step 3: too late"
 
 
 # -- printing --------------------------------------------------------------------------
