@@ -465,8 +465,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 "env.total_steps: -1 takes the trainer's number of steps, which has"
                 " none either; set one of the two"
             )
-        if self.checkpoint_interval > 0:
-            await self._checkpoints.end_killed_instances(self._session)
         kept = self.checkpoint_interval > 0 or has_checkpoints(self.checkpoint_dir)
         if is_first and self.curr_step > 0 and kept:
             self.load_checkpoint()

@@ -1,7 +1,8 @@
 """The environment's talk with the Atropos API: register, read the status, leave.
 
-Mends B6 and B17 of docs/host_defects.md: three tries and then death, an API that was
-restarted is fatal, and a registration without a name fails.
+Mends B6, B17 and B26 of docs/host_defects.md: three tries and then death, an API that
+was restarted is fatal, a registration without a name fails, and one whose process was
+killed holds up every batch.
 """
 
 from __future__ import annotations
@@ -24,13 +25,20 @@ from rg_env.atropos.api_client import (
     ApiRefused,
     ApiUnreachable,
 )
+from rg_env.atropos.registrations import RegistrationNote, of_killed_processes
 from rg_env.errors import RunFailed, SettingError
 from rg_env.inference.request_failures import LONGEST_READ, may_pass, said_in, why_never
 
 logger = logging.getLogger(__name__)
 
-FINGERPRINT = 1e-6
+FINGERPRINT = 1e-5
 """By up to this share our weight is more than the one that is set."""
+
+SAME_SHARE = 1e-14
+"""How far the quotient of two shares that the API tells is from the exact one."""
+
+LOOKS_AT_A_SHARE = 20
+"""At most, as long as others come and go and change all shares."""
 
 LEAST_WEIGHT = 0.01
 """The API's floor of a share: environments there cannot be told apart."""
@@ -93,6 +101,8 @@ class ApiSession:
     def __init__(self, client: ApiClient) -> None:
         self.client = client
         self._fingerprint = 1.0 + random.random() * FINGERPRINT
+        self._share = 0.0
+        self._note: RegistrationNote | None = None
         self._status_s = -math.inf
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
@@ -156,13 +166,17 @@ class ApiSession:
         Raises:
             SettingError: Whatever answers there is no Atropos API.
         """
-        payload = {
+        payload: dict[str, Any] = {
             "max_token_length": max_token_length,
             "desired_name": name,
             "weight": weight * self._fingerprint,
             "min_batch_allocation": min_batch_allocation,
             "group_size": group_size,
         }
+        self._share = max_token_length * payload["weight"]
+        self._keep_note()
+        # The API took it before, if it is one that only seems to have been restarted.
+        may_be_there, tries = self.env_id is not None, self.client.retries
         reply = await self._register_once(payload)
         if reply["status"] != "success":
             logger.info("waiting for the trainer: the API says %r", reply["status"])
@@ -175,35 +189,89 @@ class ApiSession:
         logger.info(
             "registered as environment %s (%s)", self.env_id, reply["wandb_name"]
         )
+        await self._end_dead_registrations(
+            [self._share] if may_be_there or self.client.retries > tries else []
+        )
         return reply
 
     async def _register_once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        tries = self.client.retries
-        reply = await self.client.patiently(
+        return await self.client.patiently(
             lambda: self._request_first(
                 "POST", "/register-env", payload, needs=("status",)
             )
         )
-        if reply["status"] == "success" and self.client.retries > tries:
-            await self._end_lost_registrations(reply["env_id"])
-        return reply
 
-    async def _end_lost_registrations(self, env_id: int) -> None:
-        """End registrations that the API took and whose replies were lost.
+    # -- registrations without a process -----------------------------------------------
 
-        With a minimum allocation they would block every batch. The last digits of our
-        weight tell them from those of others.
+    def _keep_note(self) -> None:
+        """Note what our registrations are known by, should this process be killed."""
+        if self._note is not None:
+            return
+        try:
+            self._note = RegistrationNote(self._share)
+        except OSError as error:
+            logger.warning(
+                "no note of the registration can be kept (%s), so that the next start"
+                " will not end it should this process be killed; set XDG_STATE_HOME to"
+                " a folder that can be written",
+                error,
+            )
+
+    async def _end_dead_registrations(self, ours: Sequence[float]) -> None:
+        """End registrations that no process stands behind any more.
+
+        The API would count them in for ever, and wait for their part of every batch.
+        They are those of processes that were killed, and our own whose replies were
+        lost. The last digits of a weight tell them from those of others, also at an API
+        that was restarted and gives the same numbers anew.
+
+        Args:
+            ours: Our own share, if we may be registered more than once.
         """
-        for other_id in range(env_id):
+        notes = of_killed_processes()
+        dead = {*ours, *notes.values()}
+        ended: dict[int, float] = {}
+        for env_id in range(self.env_id or 0) if dead else ():
+            share = await self._share_of(env_id)
+            same = [s for s in dead if math.isclose(s, share, rel_tol=SAME_SHARE)]
+            if same and await self.disconnect(env_id):
+                ended[env_id] = same[0]
+        for note, share in notes.items():
+            if share in ended.values():
+                note.unlink(missing_ok=True)
+        if ended:
+            logger.warning(
+                "the API is told that these environments are gone, whose processes were"
+                " killed or whose replies were lost: %s",
+                ", ".join(map(str, ended)),
+            )
+
+    async def _share_of(self, env_id: int) -> float:
+        """Return the share of an environment as notes have it, NaN if it is unknown."""
+        for _ in range(LOOKS_AT_A_SHARE):
             try:
-                ours = await self._request_status(env_id)
-                other = await self._request_status(other_id)
+                before = await self._patient_weight(self.env_id)
+                its = await self._patient_weight(env_id)
+                ours = await self._patient_weight(self.env_id)
             except (ApiDown, ApiRefused):
-                continue
-            weight = ours["env_weight"]
-            if LEAST_WEIGHT < weight == other["env_weight"]:
-                logger.warning("environment %d is us, its reply was lost", other_id)
-                await self.disconnect(other_id)
+                break
+            if min(its, ours) <= LEAST_WEIGHT:
+                break
+            if before == ours:  # or one came or went meanwhile
+                return its / ours * self._share
+        return math.nan
+
+    async def _patient_weight(self, env_id: int | None) -> float:
+        status = await patience.tried_again(
+            lambda: self._request_status(env_id),
+            lambda error: isinstance(error, (ApiDown, ApiRefused)),
+            lambda error: None,
+            tries=patience.FORGOTTEN_AFTER_TRIES,
+            first_pause_s=patience.API_POLL_S / 2,
+            longest_pause_s=patience.API_POLL_S,
+        )
+        weight: float = status["env_weight"]
+        return weight
 
     async def trainer_limits(self) -> tuple[int, int]:
         """Return the trainer's batch, in rollouts, and limit of length, in tokens.
@@ -274,11 +342,13 @@ class ApiSession:
 
     # -- ending ------------------------------------------------------------------------
 
-    async def disconnect(self, env_id: int) -> None:
+    async def disconnect(self, env_id: int) -> bool:
         """Tell the API that an environment is gone, if that can be done quickly.
 
-        Otherwise one with a minimum allocation blocks every batch of every other one
-        for ever.
+        Otherwise one with a minimum allocation blocks every batch of every other one.
+
+        Returns:
+            Whether the API was told.
         """
         me = {"env_id": env_id}
         leaving = self.client.patiently(
@@ -288,9 +358,12 @@ class ApiSession:
             await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
         except asyncio.TimeoutError:
             logger.warning("the API was not told that environment %d ends", env_id)
+            return False
+        return True
 
     async def leave(self) -> None:
         """Tell the API that this environment ends, and close the connections."""
-        if self.env_id is not None:
-            await self.disconnect(self.env_id)
+        is_told = self.env_id is not None and await self.disconnect(self.env_id)
+        if is_told and self._note is not None:
+            self._note.remove()
         await self.client.close()

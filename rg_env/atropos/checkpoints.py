@@ -36,8 +36,6 @@ from rg_env.rollouts.run_dumps import Dumps
 if TYPE_CHECKING:
     from atroposlib.envs.base import BaseEnv
 
-    from rg_env.atropos.api_session import ApiSession
-
 logger = logging.getLogger(__name__)
 
 MAX_NAMES = 100
@@ -77,8 +75,8 @@ class CheckpointFolder:
         stem = name.rpartition("_")[0]
         if shard is not None:
             name = f"{stem or name}_{shard}"
-        self._siblings = f"{stem}_*" if stem else ""
-        self._continued = self._siblings if shard is None else f"{name}.*"
+        siblings = f"{stem}_*" if stem else ""
+        self._continued = siblings if shard is None else f"{name}.*"
         self.name = name
         self._held: int | None = None
         self._ledger: int | None = None
@@ -112,14 +110,15 @@ class CheckpointFolder:
         """Return the checkpoint to continue, none of them after `step`, if any."""
         newest = [
             checkpoint_files.newest(self._root, name, step)
-            for name in self._left_names(self._continued)
+            for name in self._left_names()
         ]
         found = [path for path in newest if path is not None]
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
-    def _left_names(self, pattern: str) -> Iterator[str]:
-        """Yield our name and those of a pattern that no process holds."""
+    def _left_names(self) -> Iterator[str]:
+        """Yield our name and those like it that no process holds."""
         yield self.name
+        pattern = self._continued
         for folder in sorted(self._base.glob(pattern)) if pattern else []:
             if folder.name == self.name or not folder.is_dir():
                 continue
@@ -127,31 +126,6 @@ class CheckpointFolder:
             if lock is not None:
                 os.close(lock)
                 yield folder.name
-
-    def note_registration(self, url: str, env_id: int) -> None:
-        """Keep what tells the API, should this process be killed, that it is gone."""
-        if self._held is not None:
-            noted = json.dumps({"url": url, "env_id": env_id}).encode()
-            os.ftruncate(self._held, 0)
-            os.pwrite(self._held, noted, 0)
-
-    def killed_env_ids(self, url: str, before: int) -> list[int]:
-        """Return the ids below `before` of instances that an API was not told of.
-
-        Ids only grow while an API runs; one that is not below ours is of a former API.
-        """
-        ids = []
-        for name in self._left_names(self._siblings):
-            if name == self.name:
-                continue
-            try:
-                noted = json.loads(self._lock_path(name).read_bytes() or b"{}")
-            except (OSError, ValueError):
-                continue
-            if noted.get("url") == url and noted.get("env_id", before) < before:
-                ids.append(noted["env_id"])
-                self._lock_path(name).write_bytes(b"")
-        return ids
 
     def begin_ledger(self) -> None:
         """Keep a ledger from here on; a disk that refuses it is named."""
@@ -178,8 +152,6 @@ class CheckpointFolder:
 
     def release(self) -> None:
         """Let the next instance continue this one; may be called twice."""
-        if self._held is not None:
-            os.ftruncate(self._held, 0)
         for descriptor in (self._ledger, self._held):
             if descriptor is not None:
                 os.close(descriptor)
@@ -229,19 +201,6 @@ class Checkpoints:
             shard = None if count == 1 else f"shard{index}of{count}"
             self._folder = CheckpointFolder(self._env.checkpoint_dir, self._name, shard)
         return self._folder
-
-    async def end_killed_instances(self, session: ApiSession) -> None:
-        """Remember our registration, and end those of killed instances like us.
-
-        The API would count them in for ever, and wait for their part of every batch.
-        """
-        url, env_id = session.client.url, session.env_id
-        if env_id is None:
-            return
-        self.folder.note_registration(url, env_id)
-        for killed in self.folder.killed_env_ids(url, env_id):
-            logger.warning("the API is told that environment %d was killed", killed)
-            await session.disconnect(killed)
 
     def begin(self) -> None:
         """Keep the ledger on disk, and save at the end; the files are this run's."""

@@ -84,17 +84,18 @@ class World:
     Attributes:
         folder: Of checkpoints, dump files and what is said.
         api: The URL of the newest API.
+        trainer: The stand-in that takes its batches.
     """
 
     def __init__(self, folder):
-        self.folder, self.api = folder, NOWHERE
+        self.folder, self.api, self.trainer = folder, NOWHERE, None
         self.runs = []
 
     @contextlib.asynccontextmanager
     async def with_api(self, **trainer):
         """Have an API, with a trainer that takes all it gets."""
         config = trainer_config(steps=WITHOUT_END, **trainer)
-        async with trained_api(config) as (self.api, _):
+        async with trained_api(config) as (self.api, self.trainer):
             yield
 
     async def __aenter__(self):
