@@ -1,7 +1,8 @@
 """What is said, and which exit status it is, when an exception ends a command.
 
-No traceback reaches a user but for a defect of ours, and of that one it is said where
-to report it. With -v (`--env.debug_logging true`) the others show theirs as well.
+No traceback reaches a user but for a defect, ours or of a program that subclasses the
+environment, and it is said whose it is. With -v (`--env.debug_logging true`) the others
+show theirs as well.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import logging
 import re
 import signal
 import sys
+import sysconfig
 import threading
 import traceback
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rg_env import installation
@@ -26,9 +29,10 @@ EXIT_UNREAD = 128 + signal.SIGPIPE
 """Whoever read what was printed has gone."""
 
 DEFECT = (
-    "this is a defect of this environment ({kind}); please report it to its"
-    " maintainers, with the command and the lines above"
+    "this is a defect of this environment ({kind}); please report it where you have"
+    " {folder} from, with the command and the lines above"
 )
+OTHERS_DEFECT = "{place} has raised {kind}, and is no file of this environment"
 
 FOREIGN = {
     "aiohttp": "a connection failed",
@@ -40,6 +44,9 @@ FOREIGN = {
 OWN_TASK = "OwnTaskError: "
 """What begins an error of a user's own task; its module takes long to import."""
 
+_OURS = Path(__file__).resolve().parents[1]
+_ROOT = _OURS.parent
+_PYTHON = Path(sysconfig.get_path("stdlib"))
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -57,7 +64,29 @@ def end(error: BaseException) -> int:
     detail = getattr(error, "detail", "")
     sys.stderr.write(detail or "".join(traceback.format_exception(error)))
     kind = str(error) if detail else traceback.format_exception_only(error)[-1]
-    return refuse(DEFECT.format(kind=kind.strip().splitlines()[-1]), EXIT_FAILED)
+    kind, place = kind.strip().splitlines()[-1], "" if detail else _others_place(error)
+    if place:
+        return refuse(OTHERS_DEFECT.format(place=place, kind=kind), EXIT_FAILED)
+    return refuse(DEFECT.format(kind=kind, folder=_ROOT), EXIT_FAILED)
+
+
+def _others_place(error: BaseException) -> str:
+    """Return the line of a user's program that has raised an error; "" for ours.
+
+    What a library raises is laid to the program that has called it.
+    """
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if _OURS in path.parents or path == _ROOT / "reasoning_gym_environment.py":
+            return ""
+        if path.is_file() and not _is_of_library(path):
+            return f"{path}:{frame.lineno}"
+    return ""
+
+
+def _is_of_library(path: Path) -> bool:
+    installed = {"site-packages", "dist-packages"} & {*path.parts}
+    return bool(installed) or _PYTHON in path.parents
 
 
 def refuse(sentence: str, status: int = EXIT_REFUSED) -> int:

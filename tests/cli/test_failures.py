@@ -18,7 +18,7 @@ from rg_env.errors import LibraryError, SettingError
 from rg_env.inference.inference import InferenceFailed
 from rg_env.tasks.own_tasks import OwnTaskError
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
-from tests.support.parts import ENTRY
+from tests.support.parts import ENTRY, REPO_ROOT
 
 IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'
 IN_OURS = 'File "/x/rg_env/items/worker_jobs.py", line 3, in f\n'
@@ -95,11 +95,12 @@ def test_what_is_no_defect_is_one_sentence(case, capsys):
     assert said.err.count("\n") == 1
 
 
-def raised(error):
+def raised(error, file=failures.__file__):
     try:
-        raise error
+        exec(compile("raise error", file, "exec"), {"error": error})
     except type(error) as caught:
-        return caught
+        # Without the frame of this file, which is the caller in a test alone.
+        return caught.with_traceback(caught.__traceback__.tb_next)
 
 
 DEFECTS: dict[str, BaseException] = {
@@ -117,7 +118,21 @@ def test_a_defect_is_its_traceback_and_where_to_report_it(case, capsys):
     assert last.startswith(
         "error: this is a defect of this environment (KeyError: 'a')"
     )
-    assert "please report it" in last
+    assert f"please report it where you have {REPO_ROOT} from" in last
+
+
+def test_a_defect_of_a_users_program_is_laid_to_its_line(capsys, tmp_path):
+    (tmp_path / "mine.py").touch()
+    for called in ("raise", "json.loads('{')", "asyncio.run(None)"):
+        source = f"import asyncio, json\n\n{called}"
+        with pytest.raises((RuntimeError, ValueError)) as caught:
+            exec(compile(source, tmp_path / "mine.py", "exec"), {})
+        assert failures.end(caught.value) == 1
+        said = capsys.readouterr().err
+        assert said.startswith(TRACEBACK)
+        *_, last = said.splitlines()
+        assert last.startswith(f"error: {tmp_path}/mine.py:3 has raised ")
+        assert "defect of this" not in last
 
 
 def test_a_reader_that_has_gone_is_told_nothing(capsys):
