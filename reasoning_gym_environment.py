@@ -300,7 +300,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _live(
         self, work: Coroutine[Any, Any, None], *, evaluates: bool = False
     ) -> None:
-        request = partial(self._requests.probe_request, evaluates=evaluates)
+        request = partial(
+            self._requests.probe_request,
+            evaluates=evaluates,
+            writes_rows=self._kind == "process",
+        )
         probed = self._start_probe.unless_refused(work, request)
         await self._lifetime.run(probed, self.close, self._close_at_once)
 

@@ -164,12 +164,12 @@ class RolloutRequests:
             f" for an answer: the prompt of the shortest question takes {shortest}"
         )
 
-    def probe_request(self, *, evaluates: bool) -> ProbeRequest:
+    def probe_request(self, *, evaluates: bool, writes_rows: bool) -> ProbeRequest:
         """Return what servers are probed with: a short question."""
         sampling = self._sampling("eval" if evaluates else "train")
         sampling["n"] = min(2, sampling["n"])
         prompt = self._short_prompt(SHORT_QUESTION)
-        return ProbeRequest(prompt.messages, prompt.tokens, sampling)
+        return ProbeRequest(prompt.messages, prompt.tokens, sampling, writes_rows)
 
     def _sampling(self, split: str) -> dict[str, Any]:
         """Return how a split, train or eval, is sampled."""

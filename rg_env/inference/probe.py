@@ -6,7 +6,8 @@ trainer needs. Otherwise a server that gives none is queried as a chat; one of t
 could only hide it.
 
 vLLM returns log-probabilities of temperature 1 unless it was started otherwise; a
-trainer's ratios are wrong with them. A temperature divides the distance of any two, so
+trainer's ratios are wrong with them, so they are refused, and warned of where they only
+go into rows. A temperature divides the distance of any two, so
 the distance of the likeliest first tokens at two temperatures tells.
 """
 
@@ -55,11 +56,13 @@ class ProbeRequest(NamedTuple):
         messages: Of the prompt.
         tokens: The prompt rendered, shape (T,).
         sampling: What a run samples with, and `n`.
+        writes_rows: Whether log-probabilities are written, though no trainer gets them.
     """
 
     messages: Sequence[Mapping[str, Any]]
     tokens: Sequence[int]
     sampling: Mapping[str, Any]
+    writes_rows: bool = False
 
 
 def greeting(tokenizer: Any) -> ProbeRequest:
@@ -164,7 +167,8 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
     if len(generated.tokens) < sampling["n"]:
         client.connection.query_one_by_one()
     temperature = sampling.get("temperature", 1.0)
-    if client.needs_tokens and temperature not in (0.0, 1.0):
+    is_kept = client.needs_tokens or request.writes_rows
+    if is_kept and temperature not in (0.0, 1.0):
         await _check_temperature(client, route, prompt, temperature)
 
 
@@ -241,7 +245,10 @@ def _check_texts(client: Any, generated: Generated, told: Told) -> None:
 async def _check_temperature(
     client: Any, route: TokenRoute, prompt: list[int], temperature: float
 ) -> None:
-    """Refuse log-probabilities of temperature 1 where another is sampled with."""
+    """Refuse log-probabilities of temperature 1 where another is sampled with.
+
+    Those that go into rows alone are warned of.
+    """
     spans = []
     try:
         for each in (1.0, temperature):
@@ -258,12 +265,17 @@ async def _check_temperature(
         )
         return
     at_one, at_own = spans
-    if abs(at_own - at_one) < abs(at_own - at_one / temperature):
-        raise WrongSettingError(
-            "env.temperature",
-            f"{temperature:g} is sampled with, and it returns log-probabilities of 1;"
-            " start vLLM with --logprobs-mode processed_logprobs, or set 1.0",
-        )
+    if abs(at_own - at_one) >= abs(at_own - at_one / temperature):
+        return
+    field = "env.temperature"
+    fault = (
+        f"{temperature:g} is sampled with, and it returns log-probabilities of 1; start"
+        " vLLM with --logprobs-mode processed_logprobs, or set 1.0"
+    )
+    if client.needs_tokens:
+        raise WrongSettingError(field, fault)
+    url = client.config.base_url
+    logger.warning("%s: %s: %s; the rows have those of 1", field, url, fault)
 
 
 def _span_of(logprobs: Iterable[Any]) -> float:

@@ -47,6 +47,12 @@ def test_it_ends_with_status_0_and_as_many_rows_as_asked_for(done):
     assert (status, len(rows)) == (0, GROUPS)
 
 
+def test_log_probabilities_of_a_temperature_are_checked(simulated, tmp_path, logged):
+    status, rows = process(tmp_path, simulated.url, temperature=0.5, total_steps=1)
+    assert (status, len(rows)) == (0, 1)
+    assert "log-probabilities of env.temperature" in logged.text
+
+
 def test_a_row_holds_whole_conversations(done):
     for row in done[2]:
         assert len(row["messages"]) == 4

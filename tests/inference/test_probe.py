@@ -42,7 +42,7 @@ KINDS = ["vllm", "sglang", "openai", "trl"]
 
 
 @contextlib.asynccontextmanager
-async def client_at(odd, kind="openai", *, trains=True, **sampling):
+async def client_at(odd, kind="openai", *, trains=True, writes_rows=False, **sampling):
     """Yield a client of an odd server; it is probed with what is sampled."""
     async with serving(odd) as url:
         config = server_config(url, kind, model_name=MODEL, health_check=False)
@@ -50,7 +50,8 @@ async def client_at(odd, kind="openai", *, trains=True, **sampling):
         client.tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
         client.needs_tokens = trains
         messages = [{"role": "user", "content": "2 + 2?"}]
-        client.probe_request = ProbeRequest(messages, PROMPT, {"n": 2, **sampling})
+        sampling = {"n": 2, **sampling}
+        client.probe_request = ProbeRequest(messages, PROMPT, sampling, writes_rows)
         try:
             yield client
         finally:
@@ -71,11 +72,11 @@ def asked(odd, kind="openai", times=1):
     return asyncio.run(run())
 
 
-def probed(odd, kind="openai", *, trains=True, **sampling):
+def probed(odd, kind="openai", **how):
     """Probe a server; return the path of its route, "a chat", or the error."""
 
     async def run():
-        async with client_at(odd, kind, trains=trains, **sampling) as client:
+        async with client_at(odd, kind, **how) as client:
             try:
                 await client.probe()
             except Exception as error:  # noqa: BLE001 - compared by its words
@@ -313,6 +314,14 @@ def test_log_probabilities_of_another_temperature_are_refused(temperature):
     error = probed(raw, temperature=temperature)
     assert error.field == "env.temperature"
     assert "--logprobs-mode processed_logprobs" in str(error)
+
+
+def test_log_probabilities_of_another_temperature_are_warned_of_in_rows(logged):
+    how = {"kind": "vllm", "trains": False, "writes_rows": True, "temperature": 0.5}
+    assert probed(scaled(lambda body: body["temperature"]), **how) == "/v1/completions"
+    assert "log-probabilities" not in logged.text
+    assert probed(scaled(lambda body: 1.0), **how) == "/v1/completions"
+    assert "the rows have those of 1" in logged.text
 
 
 @pytest.mark.parametrize(

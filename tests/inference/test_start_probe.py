@@ -337,7 +337,9 @@ def test_an_outage_is_said_again_once_in_a_while(logged, monkeypatch):
 
 
 async def probe_only(env):
-    request = functools.partial(env._requests.probe_request, evaluates=False)
+    request = functools.partial(
+        env._requests.probe_request, evaluates=False, writes_rows=False
+    )
     await env._start_probe.unless_refused(asyncio.sleep(0.3), request)
     await env.close()
 
