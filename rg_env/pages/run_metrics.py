@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import statistics
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ MOST_POINTS, FEWEST_POINTS = 150, 12
 NO_METRICS = (
     "Curves and alarms are in a run's file of metrics; none is among these files."
 )
+
+SCORED = "train/rollouts_scored"
+WEIGHT = ""
+"""Of a line: its new rollouts, under a name that no number has."""
 
 FEWEST_ROLLOUTS = 32
 """Of a point: of `process` each line is of one group, which says little."""
@@ -58,9 +63,32 @@ def _finite(value: Any) -> float | None:
     return value if is_finite else None
 
 
-def _mean(values: Sequence[Any]) -> float | None:
-    known = [value for value in map(_finite, values) if value is not None]
-    return float(f"{statistics.fmean(known):.5g}") if known else None
+def _mean(key: str, lines: Sequence[Any]) -> float | None:
+    """Return the mean of a number over the rollouts of some lines, if any has it."""
+    known = [line for line in lines if _finite(line.get(key)) is not None]
+    if not known:
+        return None
+    weights = [line[WEIGHT] for line in known]
+    if not any(weights):  # as of an evaluation
+        weights = [1] * len(known)
+    total = math.fsum(w * line[key] for w, line in zip(weights, known, strict=True))
+    return float(f"{total / sum(weights):.5g}")
+
+
+def _by_step(lines: Sequence[Any]) -> list[list[Any]]:
+    """Return the lines of each step, with the rollouts that are new in each line.
+
+    The last step of a run has two, and one that went on after a kill has some again.
+    """
+    steps: dict[float, list[Any]] = {}
+    before = 0.0
+    for line in lines:
+        total = _finite(line.get(SCORED)) or 0
+        # A run that went on counts anew.
+        new = total - before if total >= before else total
+        before = total
+        steps.setdefault(line["step"], []).append({**line, WEIGHT: max(0, new)})
+    return [steps[step] for step in sorted(steps)]
 
 
 def _alarms(name: str, value: Any) -> Sequence[Any]:
@@ -93,11 +121,12 @@ def read_all_metrics(files: Iterable[Path]) -> list[RunMetrics]:
 
 
 def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
-    said = lines[-1].get("train/rollouts_scored")
+    said = lines[-1].get(SCORED)
     scored = said if isinstance(said, int) and said > 0 else None
-    groups = FEWEST_ROLLOUTS * len(lines) // scored if scored else 0
-    size = max(1, groups, -(-len(lines) // points))
-    parts = [lines[i : i + size] for i in range(0, len(lines), size)]
+    steps = _by_step(lines)
+    groups = FEWEST_ROLLOUTS * len(steps) // scored if scored else 0
+    size = max(1, groups, -(-len(steps) // points))
+    parts = [[*chain(*steps[i : i + size])] for i in range(0, len(steps), size)]
     names = {key for line in lines for key in line if _finite(line[key]) is not None}
     # A hundred tasks are the table, and not a hundred curves.
     names = {k for k in names - {"step", "time"} if "/task/" not in k}
@@ -106,7 +135,7 @@ def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
     return RunMetrics(
         name,
         [part[-1]["step"] for part in parts],
-        {key: [_mean([line.get(key) for line in p]) for p in parts] for key in names},
+        {key: [_mean(key, part) for part in parts] for key in names},
         _alarms(name, alarms[-1]) if alarms else [],
         scored,
     )

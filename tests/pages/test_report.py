@@ -198,6 +198,23 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     )
 
 
+def test_a_step_of_two_lines_is_one_point_of_all_their_rollouts(tmp_path: Path) -> None:
+    numbers = [(1, 400, 0.2), (2, 1000, 0.5), (2, 1040, 0.9), (2, 40, 0.1)]
+    lines = [
+        {"step": step, "train/rollouts_scored": total, "train/mean_score": mean}
+        for step, total, mean in numbers
+    ]
+    evaluation = {"step": 2, "train/rollouts_scored": 40, "eval/mean_score": 0.3}
+    metrics_of(tmp_path, *lines, evaluation)
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    mean = (600 * 0.5 + 40 * 0.9 + 40 * 0.1) / 680
+    assert metrics["steps"] == [1, 2]
+    assert metrics["values"] == {
+        "train/mean_score": [0.2, pytest.approx(mean, abs=1e-4)],
+        "eval/mean_score": [None, 0.3],
+    }
+
+
 @pytest.mark.parametrize("value", [10**400, True, None, "7", [7], float("nan")])
 def test_what_is_no_number_is_no_point(tmp_path: Path, value: Any) -> None:
     metrics_of(tmp_path, {"loss": 1, "step": value}, {"loss": value, "other": 1})
