@@ -136,10 +136,11 @@ async def measure(
         return [], []
     chosen_on = int(CHOSEN_ON * share)
     items = await _items(pool, cell, chosen_on + int(MEASURED_ON * share), "measured")
+    choosing, rest = items[:chosen_on], items[chosen_on:]
+    known += choosing
     best = _finalists(
-        await expected_scores(pool, items[:chosen_on], guesses(known, kept[:FINALISTS]))
+        await expected_scores(pool, choosing, guesses(known, kept[:FINALISTS]))
     )
-    rest = items[chosen_on:]
     found = await expected_scores(pool, rest, guesses(known, best[:1]))
     by_rule = await expected_scores(pool, rest, _by_rules(rules))
     return (

@@ -22,10 +22,14 @@ from tools.make_baselines import (
     SCREENED_ON,
     WORTH_MEASURING,
 )
+from tools.trivial_baselines.learned_guesses import GUESSES
 from tools.trivial_baselines.rules_of_thumb import RULES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
+
+NORMAL_95 = 1.96
+"""Standard errors from a mean to either end of its 95 % interval."""
 
 SHOWN_FROM = 0.25
 """What a strategy scores at least, somewhere, for its task to have a row."""
@@ -44,11 +48,15 @@ tools.make_strategies_page` writes this page.
 
 {num_strategies} strategies know the form of questions and no task: they repeat a part
 of the question, pick one of what it names, fill grids and blanks, sort or reverse.
-{num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
-other items, are given to any question. All of them answer {screened} items; where one
-scores {worth_measuring} or more, the {finalists} best answer {chosen} others, and the
-best of these {measured} yet others, which the figures are of (at least {least} where an
-item takes long to make; standard error at most {error:.2f}).
+{num_learned} of them learn from other items: the commonest or the middle answer to
+questions that are worded alike or ask for the same form, and where a word mostly stands
+in right answers. {num_phrases} texts such as `-1`, `True` and `[]`, and the commonest
+right answers to other items, are given to any question.
+
+All of them answer {screened} items; where one scores {worth_measuring} or more, the
+{finalists} best answer {chosen} others, and the best of these {measured} yet others,
+which the figures are of (at least {least} where an item takes long to make). `±` gives
+the 95 % interval.
 
 `reward_baseline: chance` takes these figures off [the
 rewards](answers_and_rewards.md#from-scores-to-rewards). The baseline is 0 below
@@ -58,9 +66,11 @@ has changed; none is above {highest}.
 ## By task
 
 In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, in these
-{shown_from} or more: at the defaults; lowest and highest on the scale (`{nothing}` is
-less than {worth}); and the strategy where it scores most.
+{shown_from} or more (`{nothing}` is less than {worth}). The strategy is that of the
+highest figure.
 
+| Task | Defaults | Lowest on the scale | Highest on the scale | Strategy |
+|---|--:|--:|--:|---|
 {table}
 
 The highest figures of the others: {others}.
@@ -68,9 +78,10 @@ The highest figures of the others: {others}.
 ## Rules of thumb
 
 A rule of thumb knows its task and one sign of the question. It is not taken off the
-rewards. Where it decides nearly all items, these say little of a model. At the
-defaults, and on the scale:
+rewards. Where it decides nearly all items, these say little of a model.
 
+| Task: rule of thumb | Defaults | Lowest on the scale | Highest on the scale |
+|---|--:|--:|--:|
 {rules}
 """
 
@@ -82,18 +93,24 @@ def _highest(row: Row) -> float:
     return max((baseline.value for baseline in row), default=0.0)
 
 
-def _figures(row: Row, scale: Scale | None) -> tuple[str, str]:
-    """Return the figure of the defaults and the range of the steps, with two digits."""
+def _figures(row: Row, scale: Scale | None) -> tuple[str, str, str]:
+    """Return the figures of the defaults and of the steps that score least and most."""
 
     def shown(params: Mapping[str, Any]) -> str:
-        found = [f"{one.value:.2f}" for one in row if one.params == params]
-        return found[0] if found else NOTHING
+        found = [one for one in row if one.params == params]
+        if not found:
+            return NOTHING
+        return f"{found[0].value:.2f} ± {NORMAL_95 * found[0].error:.2f}"
 
     if scale is None or scale.is_dead:
-        return shown({}), NO_SCALE
+        return shown({}), NO_SCALE, NO_SCALE
     steps = [shown(step.params) for step in scale.steps]
-    least, most = min(steps), max(steps)
-    return shown({}), least if least == most else f"{least}..{most}"
+    return shown({}), min(steps), max(steps)
+
+
+def _table_row(task: str, row: Row, scale: Scale | None) -> str:
+    strategy = max(row, key=lambda one: one.value).strategy.replace("|", r"\|")
+    return f"| {' | '.join((task, *_figures(row, scale), strategy))} |"
 
 
 def page() -> str:
@@ -107,6 +124,7 @@ def page() -> str:
     return TEXT.format(
         version=shipped.library_version,
         num_strategies=len(STRATEGIES),
+        num_learned=len(GUESSES),
         num_phrases=len(PHRASES),
         screened=SCREENED_ON,
         worth_measuring=WORTH_MEASURING,
@@ -114,7 +132,6 @@ def page() -> str:
         chosen=CHOSEN_ON,
         measured=MEASURED_ON,
         least=min(one.items for one in figures),
-        error=max(one.error for one in figures),
         worth=WORTH_SHIPPING,
         highest=HIGHEST,
         nothing=NOTHING,
@@ -122,9 +139,7 @@ def page() -> str:
         num_tasks=len(rows),
         all_tasks=len(by_task),
         table="\n".join(
-            f"- {task}: "
-            + ", ".join(_figures(rows[task], scales.get(task)))
-            + f": {max(rows[task], key=lambda one: one.value).strategy}"
+            _table_row(task, rows[task], scales.get(task))
             for task in ranked
             if task not in few
         ),
@@ -135,8 +150,9 @@ def page() -> str:
             )
         ),
         rules="\n".join(
-            f"- {rule.task}: {rule.rule}: "
-            + ", ".join(_figures(by_task[rule.task].rules, scales.get(rule.task)))
+            f"| {rule.task}: {rule.rule} | "
+            + " | ".join(_figures(by_task[rule.task].rules, scales.get(rule.task)))
+            + " |"
             for rule in RULES
         ),
     )

@@ -125,19 +125,20 @@ def shown_name(name: str) -> str:
 
 
 def guesses(known: Sequence[Item], only: Collection[str] | None = None) -> AnswersOf:
-    """Return what strategies answer that have seen right answers to some items.
+    """Return what strategies answer that have seen some items and their right answers.
 
     Args:
-        known: The items whose right answers they have seen; of an item among them they
-            have not seen its own, but that it is tried as a constant.
+        known: The items that they have seen; of an item among them they have not seen
+            its own right answer, but that it is tried as a constant.
         only: Names of the strategies that answer; None for all.
     """
-    golds = Counter(item.gold for item in known if item.gold is not None)
+    seen = [(item, item.gold) for item in known if item.gold is not None]
+    golds = Counter(gold for _, gold in seen)
     common = [gold for gold, _ in golds.most_common(MOST_CONSTANTS)]
     constants = {f"always {text!r}": text for text in (*PHRASES, *common)}
 
     def answers_of(item: Item) -> Mapping[str, str]:
-        others = [one.gold for one in known if one is not item and one.gold is not None]
+        others = [(one.question, gold) for one, gold in seen if one is not item]
         said = answers(item.task, item.question, others, str(item.seed), only)
         kept = {n: t for n, t in constants.items() if only is None or n in only}
         return {**kept, **said}

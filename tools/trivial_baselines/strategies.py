@@ -1,8 +1,9 @@
 """Trivial baselines: answers without solving the item.
 
-Each is a pure function of a question, of right answers to other items of the same task
-and level, and of a source of chance. A score of theirs is no sign of skill. They
-know the form of questions, not the tasks, but for a few moves that a task invites.
+Each is a pure function of a question, of other questions of the same task and level
+with their right answers, and of a source of chance. A score of theirs is no sign of
+skill. They know the form of questions, not the tasks, but for a few moves that a task
+invites.
 
 A strategy that solves a few tasks, such as to sort, is a correct answer there:
 `SOLVING` says where.
@@ -18,10 +19,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tools.trivial_baselines import question_parts as parts
+from tools.trivial_baselines.learned_guesses import GUESSES, Seen
 
-Strategy = Callable[[str, Sequence[str], random.Random], str | None]
-"""From a question, right answers to other items and chance to an answer, None where the
-strategy has nothing to say."""
+Strategy = Callable[[str, Seen, random.Random], str | None]
+"""From a question, others with their right answers and chance to an answer, None where
+the strategy has nothing to say."""
 
 PHRASES = (
     "",
@@ -60,10 +62,10 @@ def _any(found: Sequence[str], rng: random.Random) -> str | None:
 def _picks(name: str, find: Callable[[str], Sequence[str]]) -> dict[str, Strategy]:
     """Return the strategies that pick one of what is found in the question."""
     return {
-        f"first {name}": lambda question, golds, rng: _first(find(question)),
-        f"middle {name}": lambda question, golds, rng: _middle(find(question)),
-        f"last {name}": lambda question, golds, rng: _last(find(question)),
-        f"random {name}": lambda question, golds, rng: _any(find(question), rng),
+        f"first {name}": lambda question, seen, rng: _first(find(question)),
+        f"middle {name}": lambda question, seen, rng: _middle(find(question)),
+        f"last {name}": lambda question, seen, rng: _last(find(question)),
+        f"random {name}": lambda question, seen, rng: _any(find(question), rng),
     }
 
 
@@ -83,17 +85,17 @@ def _first_enumeration(question: str) -> Sequence[str]:
     return next(iter(parts.enumerations(question)), [])
 
 
-def _named_golds(question: str, golds: Sequence[str]) -> list[str]:
+def _named_golds(question: str, seen: Seen) -> list[str]:
     """Return right answers to other items that stand in the question, in its order."""
-    present = {gold for gold in golds if gold and gold in question}
+    present = {gold for _, gold in seen if gold and gold in question}
     return sorted(present, key=question.rfind)
 
 
 def _by_golds(
     choose: Callable[[str, list[str], random.Random], str | None],
 ) -> Strategy:
-    return lambda question, golds, rng: choose(
-        question, _named_golds(question, golds), rng
+    return lambda question, seen, rng: choose(
+        question, _named_golds(question, seen), rng
     )
 
 
@@ -105,43 +107,42 @@ def _commonest_named(question: str, named: list[str], rng: random.Random) -> str
     return max(named, key=question.count, default=None)
 
 
-def _unnamed_gold(
-    question: str, golds: Sequence[str], rng: random.Random
-) -> str | None:
-    few = [gold for gold, _ in Counter(golds).most_common() if gold not in question]
+def _unnamed_gold(question: str, seen: Seen, rng: random.Random) -> str | None:
+    common = Counter(gold for _, gold in seen).most_common()
+    few = [gold for gold, _ in common if gold not in question]
     return _first(few)
 
 
-def _any_gold(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
-    few = sorted(set(golds))
+def _any_gold(question: str, seen: Seen, rng: random.Random) -> str | None:
+    few = sorted({gold for _, gold in seen})
     return rng.choice(few) if 0 < len(few) <= FEW_ANSWERS else None
 
 
 # -- echoes ----------------------------------------------------------------------------
 
 
-def _whole(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+def _whole(question: str, seen: Seen, rng: random.Random) -> str | None:
     return question.strip()
 
 
 def _part(find: Callable[[str], Sequence[str]], place: int) -> Strategy:
     """Return the strategy that repeats one of what is found, counted from the end."""
 
-    def echo(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def echo(question: str, seen: Seen, rng: random.Random) -> str | None:
         found = find(question)
         return found[place] if len(found) >= -place else None
 
     return echo
 
 
-def _after_colon(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+def _after_colon(question: str, seen: Seen, rng: random.Random) -> str | None:
     return parts.after_colon(question)
 
 
 def _of_text(change: Callable[[str], str]) -> Strategy:
     """Return the strategy that changes what follows the last colon."""
 
-    def changed(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def changed(question: str, seen: Seen, rng: random.Random) -> str | None:
         text = parts.after_colon(question)
         return None if text is None else change(text)
 
@@ -151,7 +152,7 @@ def _of_text(change: Callable[[str], str]) -> Strategy:
 def _last_quoted_choice(which: int) -> Strategy:
     """Return the strategy that takes one side of each `a/b` of the form shown."""
 
-    def chosen(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def chosen(question: str, seen: Seen, rng: random.Random) -> str | None:
         forms = [text for text in parts.quoted(question) if "/" in text]
         if not forms:
             return None
@@ -173,7 +174,7 @@ def _joined(texts: Sequence[str], question: str) -> str:
 def _of_candidates(change: Callable[[list[str], random.Random], list[str]]) -> Strategy:
     """Return the strategy that puts the candidates into another order."""
 
-    def changed(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def changed(question: str, seen: Seen, rng: random.Random) -> str | None:
         found = list(_candidates(question))
         return _joined(change(found, rng), question) if found else None
 
@@ -183,7 +184,7 @@ def _of_candidates(change: Callable[[list[str], random.Random], list[str]]) -> S
 def _of_list(change: Callable[[list[Any], random.Random], Any]) -> Strategy:
     """Return the strategy that changes the last list of the question."""
 
-    def changed(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def changed(question: str, seen: Seen, rng: random.Random) -> str | None:
         found = parts.value_lists(question)
         if not found:
             return None
@@ -202,9 +203,7 @@ def _zeros(value: Any) -> Any:
     return [_zeros(part) for part in value] if isinstance(value, list) else 0
 
 
-def _zipped_lists(
-    question: str, golds: Sequence[str], rng: random.Random
-) -> str | None:
+def _zipped_lists(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Give each value of the first list one of the last list in turn, as JSON."""
     found = parts.value_lists(question)
     if len(found) < 2:
@@ -213,9 +212,7 @@ def _zipped_lists(
     return json.dumps({str(key): last[i % len(last)] for i, key in enumerate(first)})
 
 
-def _zipped_at_random(
-    question: str, golds: Sequence[str], rng: random.Random
-) -> str | None:
+def _zipped_at_random(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Give each value of the first list one of the last list by chance, as JSON."""
     found = parts.value_lists(question)
     if len(found) < 2:
@@ -226,16 +223,14 @@ def _zipped_at_random(
 def _sum_of_numbers(sign: str) -> Strategy:
     """Return the strategy that joins the numbers of the last list by a sign."""
 
-    def joined(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def joined(question: str, seen: Seen, rng: random.Random) -> str | None:
         listed = re.findall(r"(?<![\d-])-?\d+(?:, -?\d+)+", question)
         return sign.join(listed[-1].split(", ")) if listed else None
 
     return joined
 
 
-def _letters_to_digits(
-    question: str, golds: Sequence[str], rng: random.Random
-) -> str | None:
+def _letters_to_digits(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Give the capital letters of the words in capitals the digits by chance."""
     capitals = re.findall(r"^[\s+]*([A-Z]{2,})\s*$", question, re.M)
     letters = sorted(set("".join(capitals)))
@@ -245,9 +240,7 @@ def _letters_to_digits(
     return ",".join(f"{a}={b}" for a, b in zip(letters, digits, strict=True))
 
 
-def _letters_in_turn(
-    question: str, golds: Sequence[str], rng: random.Random
-) -> str | None:
+def _letters_in_turn(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Turn one quoted word into another, letter by letter."""
     quoted = [text for text in parts.quoted(question) if text.isalpha()]
     if len(quoted) < 2 or len(quoted[-1]) != len(quoted[-2]):
@@ -257,7 +250,7 @@ def _letters_in_turn(
     return ",".join(dict.fromkeys(steps))
 
 
-def _quoted_ends(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+def _quoted_ends(question: str, seen: Seen, rng: random.Random) -> str | None:
     quoted = parts.quoted(question)
     return ",".join(quoted[-2:]) if len(quoted) > 1 else None
 
@@ -265,7 +258,7 @@ def _quoted_ends(question: str, golds: Sequence[str], rng: random.Random) -> str
 def _plan(wanted: str) -> Strategy:
     """Return the strategy that has each agent do its first action of a kind."""
 
-    def plan(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def plan(question: str, seen: Seen, rng: random.Random) -> str | None:
         can_do = re.findall(r"(Agent\[[^\]]*\]): I am.*I can do \[(.*)\]", question)
         step = {}
         for agent, actions in can_do:
@@ -289,7 +282,7 @@ def _of_grid(
 ) -> Strategy:
     """Return the strategy that changes the last grid of the question."""
 
-    def changed(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def changed(question: str, seen: Seen, rng: random.Random) -> str | None:
         text = _last_grid(question)
         if text is None:
             return None
@@ -321,9 +314,7 @@ def _with_blanks(question: str) -> str | None:
 def _rows_completed(shuffle: bool) -> Strategy:
     """Return the strategy that gives each row the numbers that it lacks."""
 
-    def completed(
-        question: str, golds: Sequence[str], rng: random.Random
-    ) -> str | None:
+    def completed(question: str, seen: Seen, rng: random.Random) -> str | None:
         text = _with_blanks(question)
         if text is None:
             return None
@@ -349,7 +340,7 @@ def _blanks_of_signs(which: int) -> Strategy:
         which: 0 for the commonest, 1 for the next.
     """
 
-    def filled(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+    def filled(question: str, seen: Seen, rng: random.Random) -> str | None:
         text = _with_blanks(question)
         if text is None:
             return None
@@ -362,7 +353,7 @@ def _blanks_of_signs(which: int) -> Strategy:
     return filled
 
 
-def _queens(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+def _queens(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Put a queen by chance into each row and column that has none."""
     text = _with_blanks(question)
     if text is None or "Q" not in question:
@@ -378,9 +369,7 @@ def _queens(question: str, golds: Sequence[str], rng: random.Random) -> str | No
     return parts.grid_text(grid, text)
 
 
-def _zeros_from_list(
-    question: str, golds: Sequence[str], rng: random.Random
-) -> str | None:
+def _zeros_from_list(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Put the values of the last list by chance where a grid has zeros."""
     text, found = _last_grid(question), parts.value_lists(question)
     if text is None or not found:
@@ -399,14 +388,12 @@ def _turned(grid: parts.Grid, rng: random.Random) -> parts.Grid | None:
     return [list(column) for column in zip(*grid, strict=True)]
 
 
-def _flat(question: str, golds: Sequence[str], rng: random.Random) -> str | None:
+def _flat(question: str, seen: Seen, rng: random.Random) -> str | None:
     text = _last_grid(question)
     return None if text is None else " ".join(text.split())
 
 
-def _random_coordinate(
-    question: str, golds: Sequence[str], rng: random.Random
-) -> str | None:
+def _random_coordinate(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Name a free field of a board with letters above it."""
     head = re.search(r"^\s*((?:[A-Z] +)+[A-Z])\s*$", question, re.M)
     rows = re.findall(r"^\s*(\d+) (?=[.XO] )", question, re.M)
@@ -414,6 +401,10 @@ def _random_coordinate(
         return None
     column, row = rng.choice(head[1].split()), rng.choice(rows)
     return f"{column}{row}"
+
+
+def _learned(guess: Callable[[str, Seen], str | None]) -> Strategy:
+    return lambda question, seen, rng: guess(question, seen)
 
 
 def _is_command(text: str) -> str:
@@ -487,6 +478,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "queens at random": _queens,
     "zeros from the list at random": _zeros_from_list,
     "random coordinate": _random_coordinate,
+    **{name: _learned(guess) for name, guess in GUESSES.items()},
 }
 """Name to strategy."""
 
@@ -502,7 +494,7 @@ SOLVING: Mapping[str, frozenset[str]] = {
 def answers(
     task: str,
     question: str,
-    golds: Sequence[str],
+    seen: Seen,
     key: str,
     only: Collection[str] | None = None,
 ) -> dict[str, str]:
@@ -511,7 +503,7 @@ def answers(
     Args:
         task: The task, for the strategies that are correct answers there.
         question: Of the item.
-        golds: Right answers to other items of that task and level.
+        seen: Other questions of that task and level with their right answers.
         key: Decides what is left to chance.
         only: The strategies that answer, None for all.
 
@@ -523,7 +515,7 @@ def answers(
     for name, strategy in STRATEGIES.items():
         if name in solving or (only is not None and name not in only):
             continue
-        answer = strategy(question, golds, random.Random(f"{key}/{name}"))
+        answer = strategy(question, seen, random.Random(f"{key}/{name}"))
         if answer is not None:
             found[name] = answer.strip()
     return found

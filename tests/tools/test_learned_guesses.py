@@ -1,0 +1,76 @@
+"""Guesses that other questions of a task teach."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.trivial_baselines.learned_guesses import GUESSES
+
+CLOCKS = [
+    ("From 10:00 to 11:00? Answer in HH:MM.", "01:00"),
+    ("From 01:00 to 10:00? Answer in HH:MM.", "09:00"),
+    ("From 02:00 to 05:00? Answer in HH:MM.", "03:00"),
+    ("From May 1 to May 9? Answer in days.", "8 days"),
+]
+WEEKDAYS = [
+    ("Is 2001 a leap year?", "No"),
+    ("Is 2004 a leap year?", "Yes"),
+    ("Is 2005 a leap year?", "No"),
+    ("Which day follows Monday?", "Tuesday"),
+]
+SENTENCES = [
+    ("Order these words: ran dog. The", "The ran dog."),
+    ("Order these words: sat. A cat", "A cat sat."),
+]
+
+
+@pytest.mark.parametrize(
+    ("guess", "question", "seen", "answer"),
+    [
+        (
+            "middle answer of the form asked for",
+            "From 07:00 to 08:00? Answer in HH:MM.",
+            CLOCKS,
+            "03:00",
+        ),
+        (
+            "middle answer to such a wording",
+            "From 07:00 to 08:00? Answer in HH:MM.",
+            CLOCKS,
+            "03:00",
+        ),
+        (
+            "commonest answer to such a wording",
+            "Is 1999 a leap year?",
+            WEEKDAYS,
+            "No",
+        ),
+        (
+            "commonest answer of the form asked for",
+            "Is 1900 a leap year?",
+            [*WEEKDAYS, ("Is 1900 a leap year?", "Yes")],
+            "Yes",
+        ),
+        (
+            "words in their usual order",
+            "Order these words: slept. man Another",
+            SENTENCES,
+            "Another man slept.",
+        ),
+    ],
+)
+def test_a_guess_is_what_alike_questions_teach(
+    guess: str, question: str, seen: list[tuple[str, str]], answer: str
+) -> None:
+    assert GUESSES[guess](question, seen) == answer
+
+
+@pytest.mark.parametrize("guess", sorted(GUESSES))
+def test_nothing_is_guessed_of_a_kind_of_question_that_was_not_seen(guess: str) -> None:
+    assert GUESSES[guess]("How many legs?", []) is None
+    assert GUESSES[guess]("How many legs?", [("Who is it: Ann or Bo?", "Ann")]) is None
+
+
+def test_there_is_no_middle_of_answers_without_numbers() -> None:
+    guess = GUESSES["middle answer to such a wording"]
+    assert guess("Which day follows Sunday?", WEEKDAYS) is None

@@ -1,0 +1,108 @@
+"""Guesses that other questions of a task and their right answers teach.
+
+Each looks at a sign on the surface alone: how a question is worded, which form of
+answer it asks for in its last sentence, where a word mostly stands in right answers.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from tools.trivial_baselines import question_parts as parts
+
+Seen = Sequence[tuple[str, str]]
+"""Questions of the same task and level, each with a right answer."""
+
+LEAST_SEEN = 3
+"""A word that right answers hold less often is placed by its form."""
+
+_VARYING = re.compile(r"\"[^\"]*\"|'[^'\n]*'|\b[A-Z]\w*|\d+")
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
+_DIGITS = re.compile(r"\d+")
+
+
+@functools.lru_cache(maxsize=4096)
+def _wording(question: str) -> str:
+    """Return a question without its names, numbers and quoted texts."""
+    return _VARYING.sub("#", question)
+
+
+@functools.lru_cache(maxsize=4096)
+def _asked_form(question: str) -> str:
+    """Return the last sentence, which mostly says how the answer is written."""
+    return _SENTENCE_END.split(question.strip())[-1]
+
+
+def _commonest(golds: Sequence[str]) -> str | None:
+    return Counter(golds).most_common(1)[0][0]
+
+
+def _median(golds: Sequence[str]) -> str | None:
+    """Return the middle one of those whose commonest form has numbers."""
+    forms = [_DIGITS.sub("0", gold) for gold in golds]
+    form = Counter(forms).most_common(1)[0][0]
+    if "0" not in form:
+        return None
+    alike = [gold for gold, other in zip(golds, forms, strict=True) if other == form]
+    alike.sort(key=lambda gold: [int(number) for number in _DIGITS.findall(gold)])
+    return alike[len(alike) // 2]
+
+
+def _constant_of_kind(
+    kind_of: Callable[[str], str], choose: Callable[[Sequence[str]], str | None]
+) -> Callable[[str, Seen], str | None]:
+    def guess(question: str, seen: Seen) -> str | None:
+        kind = kind_of(question)
+        golds = [gold for other, gold in seen if kind_of(other) == kind]
+        return choose(golds) if golds else None
+
+    return guess
+
+
+def _words_to_order(question: str, gold: str) -> list[str] | None:
+    """Return the words that a right answer puts into another order."""
+    words = (parts.after_colon(question) or "").split()
+    return words if sorted(words) == sorted(gold.split()) else None
+
+
+def _form_of_word(word: str) -> str:
+    return f"{word[:1].isupper()}{word[-1] in '.?!'}"
+
+
+def _in_usual_order(question: str, seen: Seen) -> str | None:
+    """Put each word where it, or a word of its form, mostly stands in right answers."""
+    places: dict[str, list[float]] = defaultdict(list)
+    for other, gold in seen:
+        if _words_to_order(other, gold) is None:
+            continue
+        words = gold.split()
+        for number, word in enumerate(words):
+            place = number / max(1, len(words) - 1)
+            places[f"word {word}"].append(place)
+            places[f"form {_form_of_word(word)}"].append(place)
+
+    def usual(word: str) -> float:
+        own = places.get(f"word {word}", [])
+        alike = places.get(f"form {_form_of_word(word)}", [0.5])
+        is_known = len(own) >= LEAST_SEEN
+        return statistics.fmean(own if is_known else alike)
+
+    if not places:
+        return None
+    return " ".join(sorted((parts.after_colon(question) or "").split(), key=usual))
+
+
+GUESSES = {
+    "commonest answer to such a wording": _constant_of_kind(_wording, _commonest),
+    "middle answer to such a wording": _constant_of_kind(_wording, _median),
+    "commonest answer of the form asked for": _constant_of_kind(
+        _asked_form, _commonest
+    ),
+    "middle answer of the form asked for": _constant_of_kind(_asked_form, _median),
+    "words in their usual order": _in_usual_order,
+}
+"""Name to guess, from a question and others with their right answers."""
