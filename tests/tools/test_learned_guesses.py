@@ -47,9 +47,9 @@ SENTENCES = [
         ),
         (
             "commonest answer of the form asked for",
-            "Is 1900 a leap year?",
-            [*WEEKDAYS, ("Is 1900 a leap year?", "Yes")],
-            "Yes",
+            "We met in June. Which day follows Friday?",
+            WEEKDAYS,
+            "Tuesday",
         ),
         (
             "words in their usual order",
@@ -69,6 +69,12 @@ def test_a_guess_is_what_alike_questions_teach(
 def test_nothing_is_guessed_of_a_kind_of_question_that_was_not_seen(guess: str) -> None:
     assert GUESSES[guess]("How many legs?", []) is None
     assert GUESSES[guess]("How many legs?", [("Who is it: Ann or Bo?", "Ann")]) is None
+
+
+def test_the_answer_to_the_same_question_is_not_remembered() -> None:
+    guess = GUESSES["commonest answer to such a wording"]
+    assert guess("Is 2004 a leap year?", WEEKDAYS) == "No"
+    assert guess("Which day follows Monday?", WEEKDAYS) is None
 
 
 def test_there_is_no_middle_of_answers_without_numbers() -> None:

@@ -34,7 +34,7 @@ def _wording(question: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def _asked_form(question: str) -> str:
     """Return the last sentence, which mostly says how the answer is written."""
-    return _SENTENCE_END.split(question.strip())[-1]
+    return _wording(_SENTENCE_END.split(question.strip())[-1])
 
 
 def _commonest(golds: Sequence[str]) -> str | None:
@@ -57,7 +57,9 @@ def _constant_of_kind(
 ) -> Callable[[str, Seen], str | None]:
     def guess(question: str, seen: Seen) -> str | None:
         kind = kind_of(question)
-        golds = [gold for other, gold in seen if kind_of(other) == kind]
+        # To remember the answer to the same question is no guess.
+        alike = [(other, gold) for other, gold in seen if kind_of(other) == kind]
+        golds = [gold for other, gold in alike if other != question]
         return choose(golds) if golds else None
 
     return guess
@@ -77,7 +79,7 @@ def _in_usual_order(question: str, seen: Seen) -> str | None:
     """Put each word where it, or a word of its form, mostly stands in right answers."""
     places: dict[str, list[float]] = defaultdict(list)
     for other, gold in seen:
-        if _words_to_order(other, gold) is None:
+        if other == question or _words_to_order(other, gold) is None:
             continue
         words = gold.split()
         for number, word in enumerate(words):
