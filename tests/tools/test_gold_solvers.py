@@ -9,10 +9,11 @@ from rg_env.tasks import library
 from tools.gold_answers import SOLVERS
 
 QUICK = [
-    "aiw", "calendar_arithmetic", "countdown", "cryptarithm", "family_relationships",
-    "game_of_life_halting", "group_anagrams", "mahjong_puzzle", "number_format",
-    "puzzle24", "quantum_lock", "shortest_path", "sokoban", "syllogism",
-    "time_intervals", "tsumego",
+    "aiw", "calendar_arithmetic", "circuit_logic", "countdown", "cryptarithm",
+    "family_relationships", "figlet_font", "game_of_life_halting", "group_anagrams",
+    "knight_swap", "mahjong_puzzle", "needle_haystack", "number_format", "puzzle24",
+    "quantum_lock", "shortest_path", "sokoban", "syllogism", "time_intervals",
+    "tsumego", "zebra_puzzles",
 ]  # fmt: skip
 """Tasks of every module of solvers whose items are made in milliseconds."""
 
