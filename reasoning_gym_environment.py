@@ -753,6 +753,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             **{f"failed_requests_{kind}": n for kind, n in self._watch.kinds.items()},
             **{f"finish_reason_{end}": n for end, n in self._inference.ends.items()},
             "api_retries": self._api.retries,
+            "worker_deaths": 0 if self._pool is None else self._pool.deaths,
             **items,
         }
 

@@ -1,9 +1,11 @@
 """Scores of the answers of one group, from a worker process.
 
-One call carries all answers of a group. If the worker misses its deadline or dies,
-the answers are scored one by one, so that the fault costs only its own answer: a
-missed deadline is a 0 with `timeout`, a dead worker a 0 with `scorer_error`. A pool
-that cannot answer at all raises `ScoringUnavailable`: that is no score.
+One call carries all answers of a group. If that fails, the answers are scored one by
+one, so that the fault costs only its own answer: one that uses up the CPU time of its
+deadline is a 0 with `timeout`, one that ends two workers a 0 with `scorer_error`. The
+data set is built, and what a scorer loads at first is loaded, before that time begins.
+Whatever else fails is no fault of an answer and raises `ScoringUnavailable`: that is no
+score.
 
 Three kinds of dataset object are scored:
     - our `TaskHandle`: in a worker, by task and parameters;
@@ -16,7 +18,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunFailed
@@ -25,13 +28,18 @@ from rg_env.scoring.score import Score, better_score, read_rows, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import EVALUATED, source_task
 from rg_env.tasks.library_import import TASKS
-from rg_env.workers.pool_errors import DeadlineExceeded, PoolError, WorkerDied
+from rg_env.workers.pool_errors import (
+    DeadlineExceeded,
+    PoolError,
+    WorkerDied,
+    WorkerLost,
+)
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_thread import Trust
 
 
 class ScoringUnavailable(RunFailed):
-    """The worker pool gave no scores; the group has none, which is not zeros."""
+    """The workers gave no scores; the group has none, which is not zeros."""
 
 
 @functools.cache
@@ -53,7 +61,7 @@ class TaskHandle:
         size: Of the data set that it is number `index` of; 1 where the seed is all.
         level: Difficulty in [0, 1], None for the library's defaults.
         baseline: What guessing scores at such items, in [0, 1); no reward has it.
-        deadline_s: Seconds that scoring one answer may take.
+        deadline_s: CPU time that scoring one answer may take.
         task_modules: Those that a worker has to know; see `worker_jobs.preload_of`.
     """
 
@@ -90,10 +98,14 @@ MAX_REPLY_BYTES = 2**16
 """Of the scores of a group, which take some forty bytes each."""
 
 
-def scores_of(answers: Sequence[str], brief: bool = False) -> Trust:
+def scores_of(
+    answers: Sequence[str],
+    brief: bool = False,
+    prepare: Callable[[], object] | None = None,
+) -> Trust:
     """Return how far a worker is believed that scores these answers."""
     read = functools.partial(read_rows, answers)
-    return Trust(max_reply_bytes=MAX_REPLY_BYTES, read=read, brief=brief)
+    return Trust(MAX_REPLY_BYTES, read, brief, prepare)
 
 
 def _is_foreign(dataset: Any) -> bool:
@@ -166,15 +178,21 @@ class GroupScorer:
         if isinstance(dataset, TaskHandle):
             task, params = dataset.task, dict(dataset.params)
             call = (worker_jobs.score_answers, task, params, *how)
+            prepare = functools.partial(
+                worker_jobs.prepare_scores, task, params, entry, self.rules
+            )
             source = source_task(task, entry)
             # Nobody knows what the scorer of a user's own task does.
             may_evaluate = source in EVALUATED or source not in TASKS
         else:
             cls = type(dataset)
-            where = (cls.__module__, cls.__qualname__, dataset.config)
+            where = (cls.__module__, cls.__qualname__, pickle.dumps(dataset.config))
             call = (worker_jobs.score_answers_by_config, *where, *how)
+            prepare = functools.partial(
+                worker_jobs.prepare_scores_by_config, *where, entry, self.rules
+            )
             may_evaluate = True  # nobody knows of a config which task it is of
-        trust = scores_of(answers, brief=may_evaluate)
+        trust = scores_of(answers, may_evaluate, prepare)
         return call, {"deadline_s": self.deadline_s, "trust": trust}
 
     async def _score_distinct(
@@ -183,7 +201,7 @@ class GroupScorer:
         call, limits = self._job(dataset, entry, answers)
         try:
             scores: list[Score] = await self.pool.run(*call, **limits)
-        except (DeadlineExceeded, WorkerDied) as error:
+        except (DeadlineExceeded, WorkerDied, WorkerLost) as error:
             if len(answers) == 1:
                 return [_failed(answers[0], error)]
         except PoolError as error:

@@ -7,6 +7,8 @@ name through the pool; nothing here knows of processes, deadlines or the framewo
 from __future__ import annotations
 
 import contextlib
+import functools
+import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -22,6 +24,9 @@ from rg_env.tasks.task_modules import preloads
 T = TypeVar("T")
 
 DEFAULT_RULES = ScoringRules()
+
+_scored: set[str] = set()
+"""Tasks of which this process has scored an answer, and so loaded what that takes."""
 
 
 def preload() -> None:
@@ -113,6 +118,7 @@ def _score_all(
             return Score(0.0, "scorer_error", answer)
 
     rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
+    _scored.add(source)
     return [rows[answer] for answer in answers]
 
 
@@ -132,6 +138,24 @@ def score_answers(
     return _score_all(task, dataset, entry, answers, rules)
 
 
+def prepare_scores(
+    task: str, params: Mapping[str, Any], entry: Mapping[str, Any], rules: ScoringRules
+) -> None:
+    """Build the dataset of `score_answers`, and load what its scorer loads at first."""
+    _warm_up(task, library.scoring_dataset(task, params), entry, rules)
+
+
+def _warm_up(
+    task: str, dataset: Any, entry: Mapping[str, Any], rules: ScoringRules
+) -> None:
+    """Score the entry's own answer, unless an answer of its task was scored before."""
+    gold = entry.get("answer")
+    if isinstance(gold, str) and source_task(task, entry) not in _scored:
+        # What it raises is said where the task is checked.
+        with contextlib.suppress(Exception):
+            _score_all(task, dataset, entry, [gold], rules)
+
+
 def scorer_fault(task: str, params: Mapping[str, Any], answer: str, entry: Any) -> str:
     """Return what a task's scorer raises on an answer, "" where it raises nothing."""
     try:
@@ -141,17 +165,34 @@ def scorer_fault(task: str, params: Mapping[str, Any], answer: str, entry: Any) 
     return ""
 
 
+@functools.lru_cache(maxsize=1)
+def _dataset_of(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
+    of_pool = pickle.loads(config)  # noqa: S301 - made by the pool's owner
+    return library.dataset_from_config(module, class_name, of_pool)
+
+
 def score_answers_by_config(
     module: str,
     class_name: str,
-    config: Any,
+    config: bytes,
     entry: Mapping[str, Any],
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
-    """Score answers with a dataset given by its class and the library's config."""
-    task, dataset = library.dataset_from_config(module, class_name, config)
+    """Score answers with a dataset given by its class and the pickle of its config."""
+    task, dataset = _dataset_of(module, class_name, config)
     return _score_all(task, dataset, entry, answers, rules)
+
+
+def prepare_scores_by_config(
+    module: str,
+    class_name: str,
+    config: bytes,
+    entry: Mapping[str, Any],
+    rules: ScoringRules,
+) -> None:
+    """Do the same for `score_answers_by_config`."""
+    _warm_up(*_dataset_of(module, class_name, config), entry, rules)
 
 
 def describe_fixes() -> dict[str, installed_fixes.Standing]:

@@ -311,9 +311,9 @@ class WorkSettings(CheckedModel):
     worker_memory_mb: int | None = Field(2048, ge=512, le=2**24)
     """Address space of each worker process, in MiB; None means no limit"""
     scoring_deadline_s: float = Field(5.0, ge=SHORTEST_S, le=A_DAY_S)
-    """Seconds that scoring one answer may take"""
+    """Seconds of CPU time that scoring one answer may take"""
     item_deadline_s: float = Field(20.0, ge=SHORTEST_S, le=A_DAY_S)
-    """Seconds that making one item may take"""
+    """Seconds of CPU time that making one item may take"""
     give_up_after_s: float = Field(300.0, ge=SHORTEST_S, le=365 * A_DAY_S)
     """Seconds without a server after which process and evaluate end with status 1"""
     max_num_workers: MinusOneOrMore = Field(-1, le=100_000)

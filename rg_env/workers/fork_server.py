@@ -27,10 +27,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
-from rg_env.workers.pool_errors import PoolClosed, PreloadFailed, WorkerDied
+from rg_env.workers.pool_errors import PoolClosed, PreloadFailed, WorkerLost
 from rg_env.workers.sandbox import hardening, scratch_folder
 from rg_env.workers.wire import Channel
-from rg_env.workers.worker_process import START_LIMIT_S, WorkerProcess
+from rg_env.workers.worker_process import START_LIMIT_S, NotStarted, WorkerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -75,13 +75,13 @@ def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Yield our end of a socket, closed after an exception, and theirs, closed after.
 
     Raises:
-        WorkerDied: This process has no handle left.
+        WorkerLost: This process has no handle left.
     """
     with _opening:
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
-            raise WorkerDied(f"no worker could be started: {error}") from None
+            raise WorkerLost(f"no worker could be started: {error}") from None
         _ours.add(ours)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(ours.close)
@@ -114,7 +114,8 @@ class ForkServer:
 
         Raises:
             PreloadFailed: What it is forked with cannot be imported.
-            WorkerDied: None could be started; the message says why.
+            NotStarted: The new worker has ended at once.
+            WorkerLost: None could be started; the message says why.
             PoolClosed: The fork server is closed.
         """
         while True:
@@ -160,7 +161,7 @@ class ForkServer:
             try:
                 self._process = self._process or _ServerProcess(*self.arguments)
             except OSError as error:
-                raise WorkerDied(f"no worker could be started: {error}") from None
+                raise WorkerLost(f"no worker could be started: {error}") from None
             return self._process
 
     def _forget(self, process: _ServerProcess) -> None:
@@ -197,7 +198,8 @@ class _ServerProcess:
 
         Raises:
             OSError, EOFError: The process is gone or, for START_LIMIT_S, stuck.
-            WorkerDied: The process lives and the worker does not.
+            NotStarted: The process lives and the worker does not.
+            WorkerLost: There are no handles for another worker.
         """
         number = next(self._numbers)
         with _new_ends() as (ours, theirs), self._lock:
@@ -206,7 +208,7 @@ class _ServerProcess:
         worker = WorkerProcess(Channel(ours), functools.partial(self._kill, number))
         try:
             worker.wait_until_ready()
-        except (OSError, EOFError, WorkerDied):
+        except (OSError, EOFError, NotStarted):
             worker.close()
             raise
         return worker

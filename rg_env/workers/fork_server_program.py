@@ -8,10 +8,10 @@ bytes, a letter and a worker's number:
     F + the worker's end of a socket    fork a worker that answers on it
     K                                   kill that worker and its process group
 
-It tells a worker's end on the worker's own socket, after the last thing that the
-worker sent, and what stopped the preloading on the control socket, as JSON of kind,
-message and traceback. A worker whose
-scratch folder grows too large is killed. When the control socket closes, everything
+It tells a worker's end, and whether others brought it about, on the worker's own
+socket, after the last thing that the worker sent, and what stopped the preloading on
+the control socket, as JSON of kind, message and traceback. A worker whose scratch
+folder grows too large is killed. When the control socket closes, everything
 ends and the scratch folders go.
 """
 
@@ -42,6 +42,12 @@ COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
 CHECK_EVERY_S = 0.5
+OWN_SIGNALS = {
+    *(signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV),
+    *(signal.SIGSYS, signal.SIGXCPU, signal.SIGXFSZ),
+}
+"""Signals that come of what a process does. Any other may come from elsewhere, such as
+SIGKILL from a kernel without memory; SIGBUS may say that a disk has failed."""
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -128,7 +134,7 @@ class ForkServerProgram:
         try:
             pid = os.fork()
         except OSError as error:
-            _tell_death(stream, f"could not be forked: {error}")
+            _tell_end(stream, Frame.KILLED, f"could not be forked: {error}")
             return
         if pid == 0:
             try:
@@ -180,23 +186,25 @@ class ForkServerProgram:
             os.waitpid(child.pid, 0)
             del self._children[number]
             # First, because deleting what a job wrote may take long.
-            _tell_death(child.stream, _describe_end(child, end))
+            _tell_end(child.stream, *_describe_end(child, end))
             scratch_folder.remove(child.folder)
 
 
-def _describe_end(child: _Child, end: os.waitid_result) -> str:
+def _describe_end(child: _Child, end: os.waitid_result) -> tuple[Frame, str]:
     if child.is_over_limit:
-        return "wrote too much into its scratch folder"
+        return Frame.ENDED, "wrote too much into its scratch folder"
     if end.si_code == os.CLD_EXITED:
-        return f"exited with status {end.si_status}"
-    return f"was ended by signal {end.si_status} ({signal.strsignal(end.si_status)})"
+        return Frame.ENDED, f"exited with status {end.si_status}"
+    name = signal.strsignal(end.si_status)
+    frame = Frame.ENDED if end.si_status in OWN_SIGNALS else Frame.KILLED
+    return frame, f"was ended by signal {end.si_status} ({name})"
 
 
-def _tell_death(stream: socket.socket, text: str) -> None:
+def _tell_end(stream: socket.socket, frame: Frame, text: str) -> None:
     """The last frame on a worker's socket; the pool may have hung up already."""
     stream.setblocking(False)
     with contextlib.suppress(OSError), stream:
-        Channel(stream).send(Frame.DEATH, text.encode(), timeout_s=0)
+        Channel(stream).send(frame, text.encode(), timeout_s=0)
 
 
 @contextlib.contextmanager

@@ -1,16 +1,16 @@
 """What can go wrong with a call that runs in a worker process.
 
     PoolError
-    ├── DeadlineExceeded   the job ran longer than its deadline; its worker was killed
-    ├── WorkerDied         the worker ended under the job, none could be started, or it
-    │   │                  answered what the job cannot return
-    │   └── PreloadFailed  what workers are forked with could not be imported
+    ├── DeadlineExceeded   the job used up its CPU time; its worker was killed
+    ├── WorkerDied         the job ended its worker, or had it answer what it cannot
+    │                      return, and did so to a second one as well
     ├── JobFailed          the job raised; the worker lives on
+    ├── WorkerLost         workers were killed, stood still or could not be started
+    │   └── PreloadFailed  what workers are forked with could not be imported
     └── PoolClosed         the pool was closed before the call was done
 
-DeadlineExceeded and JobFailed speak of the job, the other two of the pool: a
-caller that scores model text may count the first two against the text, never the
-others.
+The first three speak of the job, the others of the machine: a caller that scores model
+text may count the first two against the text, never the others.
 """
 
 from __future__ import annotations
@@ -30,11 +30,15 @@ class PoolError(RunFailed):
 
 
 class DeadlineExceeded(PoolError):
-    """The job ran longer than its deadline."""
+    """The job used more CPU time than its deadline."""
 
 
 class WorkerDied(PoolError):
-    """The worker process ended before it answered, or none could be started."""
+    """The job ended two workers, one after the other."""
+
+
+class WorkerLost(PoolError):
+    """No worker has answered, for a reason that is not the job's as far as is known."""
 
 
 class RaisedElsewhere(PoolError):
@@ -58,7 +62,7 @@ class JobFailed(RaisedElsewhere):
     """The job raised; its worker lives on."""
 
 
-class PreloadFailed(RaisedElsewhere, WorkerDied):
+class PreloadFailed(RaisedElsewhere, WorkerLost):
     """What workers are forked with could not be imported, so there is no worker.
 
     Its `kind` is "" where nothing was raised and the process ended, or did not get

@@ -24,12 +24,13 @@ _CHUNK_BYTES = 2**16
 class Frame(IntEnum):
     """The kinds of frames, and who sends them."""
 
-    READY = 1  # worker: forked, waiting for a call; JSON of the layers it lacks
+    READY = 1  # worker: waits for a call; JSON of its pid and the layers it lacks
     CALL = 2  # pool: run this
-    STARTED = 3  # worker: the job begins now, and so does its deadline
+    STARTED = 3  # worker: it is prepared; the job begins now, and so does its deadline
     RESULT = 4  # worker: what the job returned
     FAILURE = 5  # worker: (kind, message, detail) of what it raised
-    DEATH = 6  # fork server, after the worker's last word: how it ended
+    KILLED = 6  # fork server, after the worker's last word: how others ended it
+    ENDED = 7  # the same: how it ended by what it did itself
 
 
 _KINDS = frozenset(map(int, Frame))
@@ -41,6 +42,10 @@ class Message(NamedTuple):
     kind: Frame
     number: int
     body: bytes
+
+
+class NoFrame(EOFError):
+    """What the other side sent is no frame of an allowed size."""
 
 
 class Channel:
@@ -76,13 +81,14 @@ class Channel:
 
         Raises:
             TimeoutError: It was not there in time.
-            EOFError: The other side is gone, or does not send frames of this size.
+            EOFError: The other side is gone.
+            NoFrame: It does not send frames of this size.
         """
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._fill(_HEADER.size, end_s)
         kind, number, length = _HEADER.unpack_from(self._received)
         if length > max_body_bytes or kind not in _KINDS:
-            raise EOFError("not a frame")
+            raise NoFrame("not a frame")
         size = _HEADER.size + length
         self._fill(size, end_s)
         body = bytes(memoryview(self._received)[_HEADER.size : size])

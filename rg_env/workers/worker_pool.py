@@ -1,13 +1,15 @@
 """Run calls in worker processes that can be killed.
 
 `WorkerPool` hands each call to one of a fixed number of worker processes. A call
-that misses its deadline, or whose worker dies, fails alone; its worker is replaced
-within milliseconds by a fork of a process that has everything imported (see
-fork_server_program.py).
+that uses up the CPU time of its deadline fails alone; its worker is replaced within
+milliseconds by a fork of a process that has everything imported (see
+fork_server_program.py). A call whose worker ends is run again on another one: it fails
+as `WorkerDied` only where it ends that one too, and as `WorkerLost` where others, such
+as a kernel without memory, end one after the other.
 
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
 memory, output, cancelled callers, results that run code, hang or grow when they are
-read, a killed owner, a forked one.
+read, a killed owner, a forked one, killed workers.
 What a job can reach outside its process is hardening.py's, what it leaves changed for
 the next call of the same worker is process_state.py's; both say what they do not cover.
 Linux only. A library does not do this: see docs/measurements.md.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -28,6 +31,8 @@ from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PoolClosed
 from rg_env.workers.sandbox import hardening
 from rg_env.workers.worker_thread import BELIEVED, Call, Trust, WorkerThread
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
@@ -57,6 +62,9 @@ class WorkerPool:
         preload: Modules imported once, before any worker is forked; after a colon, a
             function of the module that is called then, and after another one the text
             that it is given.
+
+    Attributes:
+        deaths: Workers that have ended under a call, but for those that the pool ended.
     """
 
     def __init__(
@@ -70,6 +78,7 @@ class WorkerPool:
         self._num_workers = num_workers
         self._memory_limit_bytes = memory_limit_bytes
         self._closed = False
+        self.deaths = 0
         self._begin()
         _open_pools.add(self)
         atexit.register(self.close)
@@ -81,16 +90,11 @@ class WorkerPool:
         self._lock = threading.Lock()  # guards all below, and _closed
         self._waiting: OrderedDict[Future[Any], Call] = OrderedDict()
         self._threads = [
-            WorkerThread(self._fork_server, self._next_call)
+            WorkerThread(self._fork_server, self._next_call, self._note_death)
             for _ in range(self._num_workers)
         ]
         # Last in, first out: the worker that ran last has the warmest caches.
         self._idle = list(self._threads)
-
-    @property
-    def deaths(self) -> int:
-        """Calls that were lost with their worker since the start."""
-        return sum(thread.deaths for thread in self._threads)
 
     @property
     def sandbox_layers(self) -> tuple[str, ...]:
@@ -114,7 +118,7 @@ class WorkerPool:
         Args:
             job: A function that workers can import, so not one of `__main__`.
             *args: Its arguments; pickled.
-            deadline_s: Seconds from the job's beginning in the worker.
+            deadline_s: CPU time that the worker may use from the job's beginning on.
             trust: How far what the worker answers is believed.
 
         Raises:
@@ -203,6 +207,18 @@ class WorkerPool:
                 return self._waiting.popitem(last=False)[1]
             self._idle.append(thread)
             return None
+
+    def _note_death(self, how: str) -> None:
+        """Count a worker that ended under a call, and say it ever more seldom."""
+        with self._lock:
+            self.deaths += 1
+            count = self.deaths
+        if count & (count - 1) == 0:  # the first, second, fourth, eighth, ...
+            logger.warning(
+                "a worker process ended: %s; its call is run again (%d so far)",
+                how,
+                count,
+            )
 
     def _forget(self, future: Future[Any]) -> None:
         with self._lock:

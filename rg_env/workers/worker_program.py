@@ -48,7 +48,7 @@ def serve(
     sys.dont_write_bytecode = True
     missing_layers = harden(folder, readable, memory_limit_bytes)
     start_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    channel.send(Frame.READY, json.dumps(missing_layers).encode())
+    channel.send(Frame.READY, json.dumps([os.getpid(), missing_layers]).encode())
     spent = False
     while not spent:
         try:
@@ -83,7 +83,9 @@ def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool
         The kind and body of the answer, and whether the process is spent.
     """
     try:
-        job, args = pickle.loads(body)  # noqa: S301 - made by the pool
+        prepare, job, args = pickle.loads(body)  # noqa: S301 - made by the pool
+        if prepare is not None:
+            prepare()
         channel.send(Frame.STARTED, number=number)
         result = pack(job(*args))
         if len(result) > MAX_REPLY_BYTES:

@@ -22,14 +22,18 @@ from rg_env.workers.pool_errors import (
     PoolClosed,
     PoolError,
     WorkerDied,
+    WorkerLost,
     printable,
 )
 from rg_env.workers.wire import MAX_BODY_BYTES, MAX_REPLY_BYTES, Frame
-from rg_env.workers.worker_process import NotStarted, WorkerProcess
+from rg_env.workers.worker_process import Killed, NotStarted, WorkerProcess
 from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
 MAX_DEADLINE_S = 86_400.0
-MAX_ATTEMPTS = 2
+MAX_ATTEMPTS = 5
+"""Workers that a call gets where others end them."""
+MAX_OWN_ENDS = 2
+"""Workers that it gets where its job ends them: the first may have been spoilt."""
 JOIN_LIMIT_S = 1.0
 BRIEF_CALLS = 24
 """A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
@@ -47,11 +51,15 @@ class Trust:
             cannot return that. None takes it as it is.
         brief: Whether the call may take over its worker, which then does no other
             calls and is replaced after BRIEF_CALLS of them.
+        prepare: Called in the worker before the job begins and its deadline runs, to
+            load and keep what the job needs; pickled. It must not depend on what is
+            not to be believed.
     """
 
     max_reply_bytes: int = MAX_REPLY_BYTES
     read: Callable[[Any], Any] | None = None
     brief: bool = False
+    prepare: Callable[[], object] | None = None
 
 
 BELIEVED = Trust()
@@ -84,7 +92,7 @@ class Call:
             raise ValueError(f"{job} is of __main__, which workers do not import")
         self.future: Future[Any] = Future()
         self.abandoned = False
-        self._body = pickle.dumps((job, args), pickle.HIGHEST_PROTOCOL)
+        self._body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
         if len(self._body) > MAX_BODY_BYTES:
             raise ValueError(f"the call takes {len(self._body)} bytes")
         self._deadline_s = deadline_s
@@ -95,7 +103,7 @@ class Call:
         """Run on this worker; raises as `WorkerProcess.run`."""
         with self._lock:
             if self.abandoned:
-                raise WorkerDied("the caller has left")
+                raise WorkerLost("the caller has left")
             self._worker = worker
         try:
             limit = self.trust.max_reply_bytes
@@ -122,6 +130,7 @@ class WorkerThread:
 
     Args:
         next_call: Asked after each call; None sends the thread to wait.
+        note_death: Told of each worker that ended under a call, and how.
 
     Attributes:
         deaths: Calls that were lost with their worker.
@@ -131,11 +140,12 @@ class WorkerThread:
         self,
         fork_server: ForkServer,
         next_call: Callable[[WorkerThread], Call | None],
+        note_death: Callable[[str], None],
     ) -> None:
         self.last_kind: tuple[Callable[..., Any], bool] | None = None
-        self.deaths = 0
         self._fork_server = fork_server
         self._next_call = next_call
+        self._note_death = note_death
         self._workers: dict[bool, WorkerProcess] = {}
         self._has_forked: set[bool] = set()
         self._num_brief = 0
@@ -182,10 +192,8 @@ class WorkerThread:
             # What was raised in a worker leaves it as it was.
             if not isinstance(error, JobFailed):
                 self._drop_worker(brief)
-            if isinstance(error, WorkerDied) and self._fork_server.closed:
+            if isinstance(error, WorkerLost) and self._fork_server.closed:
                 error = PoolClosed("the pool was closed")
-            elif isinstance(error, WorkerDied) and not call.abandoned:
-                self.deaths += 1
             # The frames of this thread would keep the call alive with its error.
             call.future.set_exception(error.with_traceback(None))
         else:
@@ -194,23 +202,36 @@ class WorkerThread:
             self._drop_worker(brief)
         if brief in self._has_forked - self._workers.keys():
             # Before the next call needs it; that call will say if it fails.
-            with contextlib.suppress(WorkerDied, PoolClosed):
+            with contextlib.suppress(NotStarted, WorkerLost, PoolClosed):
                 self._ensure_worker(brief)
 
     def _run(self, call: Call, brief: bool) -> Any:
-        """Run it on the worker; if that turns out to have ended before, on another."""
+        """Run it on the worker; where that ends under it, on another.
+
+        Raises:
+            WorkerDied: The job has ended MAX_OWN_ENDS workers.
+            WorkerLost: Others have ended MAX_ATTEMPTS, or there is none.
+        """
+        own_ends = 0
         for _ in range(MAX_ATTEMPTS):
-            worker = self._ensure_worker(brief)
-            self._num_brief += brief
             try:
-                answer = call.run_on(worker)
-            except NotStarted:
-                self._drop_worker(brief)
+                worker = self._ensure_worker(brief)
+                self._num_brief += brief
+                result = _read(call, *call.run_on(worker))
+            except (NotStarted, Killed, WorkerDied) as error:
+                ended = error
             else:
                 if call.abandoned:
                     self._drop_worker(brief)
-                return _read(call, *answer)
-        raise WorkerDied(f"{MAX_ATTEMPTS} workers ended before the job began")
+                return result
+            self._drop_worker(brief)
+            if call.abandoned or isinstance(ended, NotStarted):
+                continue
+            self._note_death(str(ended))
+            own_ends += isinstance(ended, WorkerDied)
+            if own_ends == MAX_OWN_ENDS:
+                raise ended
+        raise WorkerLost(f"{MAX_ATTEMPTS} workers ended, the last one so: {ended}")
 
     def _ensure_worker(self, brief: bool) -> WorkerProcess:
         if brief not in self._workers:

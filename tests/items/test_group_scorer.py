@@ -8,6 +8,7 @@ import pickle
 
 import jobs_for_items
 import pytest
+import reasoning_gym
 
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
@@ -16,7 +17,7 @@ from rg_env.workers import worker_thread
 from rg_env.workers.worker_pool import WorkerPool
 
 GUARD_S = 60.0
-SHORT_DEADLINE_S = 1.5
+SHORT_DEADLINE_S = 0.4
 
 
 def entry_of(pool, task):
@@ -39,26 +40,20 @@ def test_no_answers_give_no_scores(pool):
     assert scored(pool, "gcd") == []
 
 
-def test_only_the_answer_that_misses_the_deadline_loses_its_score(pool, monkeypatch):
-    monkeypatch.setattr(worker_jobs, "score_answers", jobs_for_items.score_answers)
-    entry = {"question": "2 + 2?", "answer": "4", "metadata": {}}
-    scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
-    answers = ["4", jobs_for_items.SLOW, "5"]
-    scores = asyncio.run(scorer.score_group(TaskHandle("gcd"), entry, answers))
-    assert [(score.value, score.outcome) for score in scores] == [
-        (1.0, "right"),
-        (0.0, "timeout"),
-        (0.0, "wrong"),
-    ]
+@pytest.fixture
+def odd_jobs(monkeypatch):
+    """Have workers score with the jobs of the tests."""
+    for job in ("score_answers", "prepare_scores"):
+        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
 
 
 @pytest.mark.processes
+@pytest.mark.usefixtures("odd_jobs")
 @pytest.mark.parametrize(
     ("task", "metadata"),
     [("countdown", {}), ("composite", {"source_dataset": "n_queens"})],
 )
 def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, metadata):
-    monkeypatch.setattr(worker_jobs, "score_answers", jobs_for_items.score_answers)
     monkeypatch.setattr(worker_thread, "BRIEF_CALLS", 1)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
     with contextlib.closing(WorkerPool(1)) as pool:
@@ -91,6 +86,53 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, meta
 def test_a_zero_says_why(pool, task, answer, rules, outcome):
     (score,) = scored(pool, task, answer, **rules)
     assert (score.value, score.outcome) == (0.0, outcome)
+
+
+OF_FOUR = {"question": "2 + 2?", "answer": "4", "metadata": {}}
+
+
+@pytest.mark.usefixtures("odd_jobs")
+@pytest.mark.parametrize(
+    ("odd", "outcome"),
+    [(jobs_for_items.SLOW, "timeout"), (jobs_for_items.EXIT, "scorer_error")],
+)
+def test_only_the_answer_that_hangs_or_ends_its_worker_loses_its_score(
+    pool, odd, outcome
+):
+    scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
+    scores = asyncio.run(
+        scorer.score_group(TaskHandle("gcd"), OF_FOUR, ["4", odd, "5"])
+    )
+    assert [(score.value, score.outcome) for score in scores] == [
+        (1.0, "right"),
+        (0.0, outcome),
+        (0.0, "wrong"),
+    ]
+
+
+@pytest.mark.usefixtures("odd_jobs")
+@pytest.mark.parametrize("answers", [["4"], ["4", "5"]])
+def test_answers_whose_workers_are_all_killed_have_no_score(pool, answers):
+    answers = [*answers, jobs_for_items.KILLED]
+    scorer = GroupScorer(pool, GUARD_S, ScoringRules())
+    with pytest.raises(ScoringUnavailable, match="signal 9"):
+        asyncio.run(scorer.score_group(TaskHandle("gcd"), OF_FOUR, answers))
+
+
+SLOW_TO_BUILD = {"n": 12, "min_remove": 2, "max_remove": 10}
+
+
+@pytest.mark.parametrize("of_library", [False, True])
+def test_deadline_counts_the_answer_and_not_the_data_set(pool, of_library):
+    call = (worker_jobs.make_entry, "n_queens", SLOW_TO_BUILD, 1663347094)
+    entry = pool.call(*call, deadline_s=GUARD_S)
+    dataset = TaskHandle("n_queens", SLOW_TO_BUILD)
+    if of_library:
+        dataset = reasoning_gym.create_dataset("n_queens", size=1, **SLOW_TO_BUILD)
+    with contextlib.closing(WorkerPool(1)) as cold:
+        scorer = GroupScorer(cold, 0.2, ScoringRules())
+        score = scorer.score_blocking(dataset, entry, entry["answer"])
+    assert score.value == 1.0
 
 
 def test_without_fixes_the_library_s_own_score_counts(pool):

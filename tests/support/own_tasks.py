@@ -2,7 +2,6 @@
 
 import dataclasses
 import random
-import time
 from pathlib import Path
 
 from reasoning_gym.coaching import BaseCurriculum, ScalarAttributeDefinition
@@ -65,7 +64,7 @@ class RaisesDataset(DoubleDataset):
 class HangsDataset(DoubleDataset):
     def __getitem__(self, idx):
         while True:
-            time.sleep(0.01)
+            pass
 
 
 class NoEntryDataset(DoubleDataset):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import PreloadFailed, WorkerDied
+from rg_env.workers.pool_errors import PreloadFailed
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import (
     LONG_S,
@@ -24,14 +24,14 @@ from tests.support.worker_attacks import (
 pytestmark = pytest.mark.processes
 
 
-def test_fork_server_that_dies_is_replaced(single):
+def test_fork_server_that_dies_is_replaced_and_its_calls_run_again(single):
     server = single.call(os.getppid, deadline_s=LONG_S)
-    call = single.submit(time.sleep, 60, deadline_s=LONG_S)
+    source = "__import__('time').sleep(pid == __import__('os').getppid()) or 5"
+    call = single.submit(eval, source, {"pid": server}, deadline_s=LONG_S)
     time.sleep(0.2)
     os.kill(server, signal.SIGKILL)
-    with pytest.raises(WorkerDied):
-        call.result()
-    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+    assert call.result() == 5
+    assert single.call(os.getppid, deadline_s=LONG_S) != server
 
 
 def test_preload_that_fails_is_named():
@@ -61,7 +61,7 @@ def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
         "    except Exception as error: print(type(error).__name__)\n"
         "pool.close()\n"
     )
-    assert run_script(tmp_path, source) == "WorkerDied\n" * 4 + "2.0\n"
+    assert run_script(tmp_path, source) == "WorkerLost\n" * 4 + "2.0\n"
 
 
 def test_main_script_is_not_imported_again(tmp_path):

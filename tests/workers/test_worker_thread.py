@@ -1,6 +1,7 @@
 """Jobs that hang or die: each takes its own worker and no other call."""
 
 import contextlib
+import functools
 import math
 import operator
 import os
@@ -10,20 +11,28 @@ import time
 
 import pytest
 
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers import worker_process
+from rg_env.workers.pool_errors import (
+    DeadlineExceeded,
+    JobFailed,
+    WorkerDied,
+    WorkerLost,
+)
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.worker_attacks import HANG_IN_C, LONG_S, execute
+from rg_env.workers.worker_thread import MAX_ATTEMPTS, Trust
+from tests.support.worker_attacks import HANG_IN_C, LONG_S, evaluate, execute
 
 pytestmark = pytest.mark.processes
 
 STOP_SELF = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
+KILL_SELF = "import os; os.kill(os.getpid(), 9)"
 
 
 def test_hangs_end_at_their_deadline_and_others_go_on():
-    attacks = (HANG_IN_C, STOP_SELF, "while True: pass")
-    with contextlib.closing(WorkerPool(4)) as pool:
+    attacks = (HANG_IN_C, "while True: pass")
+    with contextlib.closing(WorkerPool(3)) as pool:
         pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
-        hangs = [pool.submit(exec, attack, {}, deadline_s=2.0) for attack in attacks]
+        hangs = [pool.submit(exec, attack, {}, deadline_s=1.0) for attack in attacks]
         for _ in range(20):
             assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
         for hang in hangs:
@@ -31,6 +40,44 @@ def test_hangs_end_at_their_deadline_and_others_go_on():
         for hang in hangs:
             with pytest.raises(DeadlineExceeded):
                 hang.result()
+
+
+@pytest.mark.parametrize("attack", [STOP_SELF, "import time; time.sleep(600)"])
+def test_worker_that_stands_still_is_ended_and_the_job_not_blamed(
+    single, attack, monkeypatch
+):
+    monkeypatch.setattr(worker_process, "LEAST_WALL_LIMIT_S", 1.0)
+    with pytest.raises(WorkerLost, match=r"used .* s of CPU time in 1 s: it waits"):
+        execute(single, attack, deadline_s=0.05)
+    assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
+def test_deadline_does_not_count_what_the_worker_waits(single):
+    assert single.call(time.sleep, 0.5, deadline_s=0.2) is None
+
+
+BURN = (
+    "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: 0"
+)
+
+
+def test_deadline_does_not_count_the_preparing(single):
+    prepare = functools.partial(exec, BURN, {})
+    trust = Trust(prepare=prepare)
+    assert single.call(math.sqrt, 4.0, deadline_s=0.2, trust=trust) == 2.0
+
+
+def test_preparing_that_hangs_is_ended_and_the_job_not_blamed(single, monkeypatch):
+    monkeypatch.setattr(worker_process, "PREPARING_LIMIT_S", 0.2)
+    trust = Trust(prepare=functools.partial(exec, HANG_IN_C, {}))
+    with pytest.raises(WorkerLost, match=r"preparing the job: not done after 0\.2 s"):
+        single.call(math.sqrt, 4.0, deadline_s=LONG_S, trust=trust)
+
+
+def test_job_that_hides_its_time_is_ended_all_the_same(single):
+    hide = "import time\ntime.process_time = time.thread_time = lambda: 0.0\n"
+    with pytest.raises(DeadlineExceeded):
+        execute(single, f"{hide}{HANG_IN_C}", deadline_s=0.2)
 
 
 def test_worker_is_replaced_after_a_deadline(single):
@@ -47,7 +94,6 @@ def test_worker_is_replaced_after_a_deadline(single):
     [
         ("import os; os._exit(3)", "status 3"),
         ("import os; os.abort()", "signal 6"),
-        ("import os; os.kill(os.getpid(), 40)", "signal 40"),
         ("import os; os.closerange(3, 256)", ""),
         ("import os\nfor fd in range(3, 99):\n os.write(fd, b'junk' * 99)", ""),
     ],
@@ -64,20 +110,43 @@ def test_death_takes_only_its_own_call(pool, attack, end):
     assert [call.result() for call in waiting] == [2.0] * 5
 
 
-def test_calls_that_are_lost_with_their_worker_are_counted(single):
+def test_call_whose_worker_is_killed_runs_again_on_another(single):
+    first = single.call(os.getpid, deadline_s=LONG_S)
+    for signal_sent in (signal.SIGKILL, signal.SIGTERM):
+        killed = single.call(os.getpid, deadline_s=LONG_S)
+        source = "__import__('time').sleep(pid == __import__('os').getpid()) or 5"
+        call = single.submit(eval, source, {"pid": killed}, deadline_s=LONG_S)
+        time.sleep(0.2)
+        os.kill(killed, signal_sent)
+        assert call.result() == 5
+    assert single.call(os.getpid, deadline_s=LONG_S) != first
+
+
+def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(single):
+    with pytest.raises(WorkerLost, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"):
+        execute(single, KILL_SELF)
+
+
+def test_job_that_ends_its_first_worker_alone_is_not_blamed(single):
+    first = single.call(os.getpid, deadline_s=LONG_S)
+    source = "__import__('os').getpid() == pid and __import__('os')._exit(3) or 5"
+    assert evaluate(single, source, pid=first) == 5
+
+
+def test_workers_that_end_under_a_call_are_counted(single):
     before = single.deaths
     os.kill(single.call(os.getpid, deadline_s=LONG_S), signal.SIGKILL)
-    time.sleep(0.2)  # it was idle, so that no call is lost with it
+    time.sleep(0.2)  # it was idle
     assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
     with pytest.raises(JobFailed):
         single.call(int, "x", deadline_s=LONG_S)
     with pytest.raises(DeadlineExceeded):
-        single.call(time.sleep, 60, deadline_s=0.1)
+        execute(single, HANG_IN_C, deadline_s=0.1)
     assert single.deaths == before
     with pytest.raises(WorkerDied):
         single.call(os._exit, 1, deadline_s=LONG_S)
     assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
-    assert single.deaths == before + 1
+    assert single.deaths == before + 2
 
 
 def test_memory_limit_fails_that_call_only():

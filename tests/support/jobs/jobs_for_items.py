@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 from rg_env.scoring.score import ScoreRow, as_row, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 
-SLOW = "an answer that takes a minute to score"
+SLOW = "an answer that takes for ever to score"
+EXIT = "an answer that ends its worker"
+KILLED = "an answer whose worker is killed by others each time"
 TAKEOVER = "an answer that has all later ones scored as right"
 
 
@@ -38,6 +42,10 @@ def make_entry(
     return {"question": f"{task} {number}", "answer": str(number), "metadata": {}}
 
 
+def prepare_scores(*how: object) -> None:
+    """Load nothing."""
+
+
 def score_answers(
     task: str,
     params: Mapping[str, Any],
@@ -48,7 +56,12 @@ def score_answers(
     """Score answers by comparing them with the entry's; some do more than that."""
 
     def own(answer: str, entry: Mapping[str, Any]) -> float:
-        time.sleep(60.0 if answer == SLOW else 0.0)
+        while answer == SLOW:
+            pass
+        if answer == EXIT:
+            os._exit(1)
+        if answer == KILLED:
+            os.kill(os.getpid(), signal.SIGKILL)
         if answer == TAKEOVER:
             vars(builtins)["taken over"] = True
         return float(answer == entry["answer"] or "taken over" in vars(builtins))
