@@ -103,7 +103,8 @@ class GroupsInFlight:
         self.running_items[item_uuid] = {
             "item": item,
             "worker": worker,
-            "start_time": time.time(),
+            "start_time": time.time(),  # of the framework; the system's clock jumps
+            "began_s": time.monotonic(),
         }
         self.workers.add(worker)
         worker.add_done_callback(self._note_end)
@@ -121,7 +122,7 @@ class GroupsInFlight:
         if timeout_s <= 0:
             return
         for item_uuid, running in list(self.running_items.items()):
-            if time.time() - running["start_time"] > timeout_s:
+            if time.monotonic() - running["began_s"] > timeout_s:
                 logger.warning(
                     "a group took longer than worker_timeout %g s and is cancelled: %r",
                     timeout_s,
@@ -181,7 +182,7 @@ class GroupsInFlight:
 
     def _note_duration(self, running: Mapping[str, Any], is_group: bool) -> None:
         """Add to the framework's lists."""
-        env, took_s = self._env, time.time() - running["start_time"]
+        env, took_s = self._env, time.monotonic() - running["began_s"]
         env.task_duration.append(took_s)
         env.task_successful.append(int(is_group))
         if is_group:

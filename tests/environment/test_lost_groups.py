@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 
 import pytest
 
@@ -42,7 +43,7 @@ def cancel_as_the_host(env):
 
 def cancel_for_its_time(env):
     for running in env.running_items.values():
-        running["start_time"] -= 10**6
+        running["began_s"] -= env.config.worker_timeout + 1
     env._groups.cancel_timed_out(env.config.worker_timeout)
 
 
@@ -55,6 +56,20 @@ def test_a_worker_that_is_cancelled_returns_its_item(cancel):
             return env.backlog, env.running_items, dict(env.ledger.outcomes)
 
     assert asyncio.run(run()) == ([ITEM], {}, {"cancelled": SIZE})
+
+
+def test_a_group_within_its_time_is_not_cancelled_though_the_clock_jumps(monkeypatch):
+    async def run():
+        async with working() as env:
+            started = time.time()
+            monkeypatch.setattr(time, "time", lambda: started + 10**6)
+            (running,) = env.running_items.values()
+            running["began_s"] -= env.config.worker_timeout - 60
+            env._groups.cancel_timed_out(env.config.worker_timeout)
+            await asyncio.sleep(0)
+            return len(env.workers), list(env.backlog)
+
+    assert asyncio.run(run()) == (1, [])
 
 
 async def gives_group():

@@ -15,6 +15,7 @@ from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandl
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.workers import worker_thread
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.parts import Exact
 
 GUARD_S = 60.0
 SHORT_DEADLINE_S = 0.4
@@ -139,6 +140,19 @@ def test_without_fixes_the_library_s_own_score_counts(pool):
     (fixed,) = scored(pool, "complex_arithmetic", "nan")
     (own,) = scored(pool, "complex_arithmetic", "nan", scorer_fixes=False)
     assert (fixed.value, own.value) == (0.0, 1.0)
+
+
+def test_an_object_that_is_not_the_library_s_scores_here_and_normalized():
+    gone = WorkerPool(1)
+    gone.close()
+    scorer = GroupScorer(gone, GUARD_S, ScoringRules())
+    scores = asyncio.run(scorer.score_group(Exact(), OF_FOUR, ["**4**", "4", "5"]))
+    found = [(s.value, s.outcome, s.answer, s.normalized) for s in scores]
+    assert found == [
+        (1.0, "right", "**4**", True),
+        (1.0, "right", "4", False),
+        (0.0, "wrong", "5", False),
+    ]
 
 
 def test_a_pool_that_is_closed_gives_no_scores_at_all():

@@ -236,6 +236,10 @@ def best(answer, **scored):
     [
         ((0.0, "wrong"), (1.0, "right"), (1.0, "right", True)),
         ((0.5, "partial"), (0.0, "wrong"), (0.5, "partial", False)),
+        ((0.2, "partial"), (0.5, "partial"), (0.5, "partial", True)),
+        ((0.5, "partial"), (0.5, "partial"), (0.5, "partial", False)),
+        ((0.0, "wrong"), (0.0, "wrong"), (0.0, "wrong", False)),
+        ((0.0, "wrong"), (0.0, "rejected"), (0.0, "wrong", False)),
         ((0.0, "rejected"), (0.0, "wrong"), (0.0, "wrong", True)),
         ((0.0, "scorer_error"), (0.0, "wrong"), (0.0, "wrong", True)),
     ],
