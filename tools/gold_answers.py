@@ -38,7 +38,7 @@ from rg_env.tasks import library, scales
 from rg_env.tasks.sampler import mix_of_seed
 from tools.answer_texts.audit_command import for_each_task
 from tools.answer_texts.sampled_items import time_limit
-from tools.gold_solvers import boards, logic, numbers, puzzles, words
+from tools.gold_solvers import boards, logic, numbers, programs, puzzles, words
 from tools.gold_solvers.reading import Solver
 
 SOLVERS: Mapping[str, Solver] = {
@@ -47,6 +47,7 @@ SOLVERS: Mapping[str, Solver] = {
     **boards.SOLVERS,
     **logic.SOLVERS,
     **puzzles.SOLVERS,
+    **programs.SOLVERS,
 }
 LEVELS = (None, 0.0, 0.5, 1.0)
 FIRST_SEED = 7_000_000

@@ -26,7 +26,7 @@ from rg_env.errors import RunFailed
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import Score, better_score, read_rows, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import EVALUATED, source_task
+from rg_env.task_rules.table import RUNNING, source_task
 from rg_env.tasks.library_import import TASKS
 from rg_env.workers.pool_errors import (
     DeadlineExceeded,
@@ -183,7 +183,7 @@ class GroupScorer:
             )
             source = source_task(task, entry)
             # Nobody knows what the scorer of a user's own task does.
-            may_evaluate = source in EVALUATED or source not in TASKS
+            may_run = source in RUNNING or source not in TASKS
         else:
             cls = type(dataset)
             where = (cls.__module__, cls.__qualname__, pickle.dumps(dataset.config))
@@ -191,8 +191,8 @@ class GroupScorer:
             prepare = functools.partial(
                 worker_jobs.prepare_scores_by_config, *where, entry, self.rules
             )
-            may_evaluate = True  # nobody knows of a config which task it is of
-        trust = scores_of(answers, may_evaluate, prepare)
+            may_run = True  # nobody knows of a config which task it is of
+        trust = scores_of(answers, may_run, prepare)
         return call, {"deadline_s": self.deadline_s, "trust": trust}
 
     async def _score_distinct(

@@ -94,16 +94,19 @@ def _score_all(
     rules: ScoringRules,
 ) -> list[ScoreRow]:
     """Score the forms of answers that the guard admits; equal texts are scored once."""
-    scorer = dataset.score_answer
+    scorer = installed = dataset.score_answer
     if rules.scorer_fixes:
         scorer = installed_fixes.corrected(task, scorer)
     source = source_task(task, entry)
+    fix = rules_of(source).fix
+    is_guarded = scorer == installed or fix is None or not fix.runs_programs
     gold = entry.get("answer")
     longest = rules.longest_answer(gold)
     known_gold = gold if isinstance(gold, str) else None
 
     def score(form: str) -> Score:
-        if len(form) > longest or rejection(source, form, known_gold) is not None:
+        is_refused = is_guarded and rejection(source, form, known_gold) is not None
+        if len(form) > longest or is_refused:
             return Score(0.0, "rejected", form)
         return score_answer(form, entry, scorer)
 

@@ -82,6 +82,9 @@ class ScorerFix:
         proof: Entry to an answer that is wrong and that the faulty scorer scores.
         score: The corrected score.
         proof_scores: What the faulty scorer gives for the proof at least, in (0, 1].
+        runs_programs: Whether it runs an entry's program on what an answer says. It
+            gives the library's scorer nothing but right answers, so that it needs no
+            guard of it.
     """
 
     scorer_sha256: str
@@ -89,6 +92,7 @@ class ScorerFix:
     proof: Callable[[Entry], str]
     score: FixedScore
     proof_scores: float = 1.0
+    runs_programs: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -66,6 +66,12 @@ EVALUATED = tuple(
 )
 """Tasks whose scorers run the text of an answer."""
 
+RUNNING = (
+    *EVALUATED,
+    *(task for task, rules in TABLE.items() if rules.fix and rules.fix.runs_programs),
+)
+"""Tasks whose scorers run an answer, or a program on it."""
+
 
 def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
     """Say why an answer must not reach the scorer of its task.

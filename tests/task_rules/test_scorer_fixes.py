@@ -177,7 +177,6 @@ NEAR_MISS_CREDIT: Mapping[str, str] = {
     "binary_matrix": "0.1 for the right matrix as a Python list",
     "boxnet": "the share of the boxes that are carried to their targets",
     "calendar_arithmetic": "exp(-5 relative error) for counts; 0.1 for another weekday",
-    "codeio": "similarity of a JSON object to the right one",
     "coin_flip": "0.9 to 1 % where it is not rounded; beyond, right leading digits",
     "complex_arithmetic": "exp(-distance) to the right number",
     "decimal_arithmetic": "0.4 within one unit of the last place of its numbers",

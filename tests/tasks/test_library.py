@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -169,66 +168,6 @@ def test_a_dataset_of_the_library_is_built_again_from_its_class_and_config(facto
 def test_a_class_that_is_no_task_is_refused():
     with pytest.raises(SettingError, match=r"builtins\.dict is no registered task"):
         library.dataset_from_config("builtins", "dict", None)
-
-
-# -- programs of codeio ----------------------------------------------------------------
-
-READ_MORE = {
-    "the clock": "st = datetime.now()",
-    "the day": "year = date.today().year",
-    "a timer": "began = time.time()",
-    "true chance": "key = os.urandom(32)",
-    "the machine": "tags = os.environ",
-}
-READ_THEIR_INPUT = {
-    "a moment's time of day": "t = moment.time()",
-    "a name like the clock's": "is_monotonic(values)",
-    "a word like the machine's": "environment = 3",
-}
-
-
-def check_program(code, field="code_sample"):
-    program = {"code_sample": "", "input_generator": "", field: f"def f():\n    {code}"}
-    library._check_program(SimpleNamespace(seed=1, _jsonl_data=[program]))
-
-
-@pytest.mark.parametrize("field", ["code_sample", "input_generator"])
-@pytest.mark.parametrize("code", READ_MORE.values(), ids=READ_MORE)
-def test_a_program_that_reads_more_than_its_input_is_rejected(code, field):
-    with pytest.raises(UnusableEntry, match="reads more than its input"):
-        check_program(code, field)
-
-
-@pytest.mark.parametrize("code", READ_THEIR_INPUT.values(), ids=READ_THEIR_INPUT)
-def test_a_program_that_reads_its_input_is_taken(code):
-    check_program(code)
-
-
-def test_the_program_that_is_checked_is_the_one_that_makes_the_item():
-    dataset = CACHE.dataset("codeio", {})
-    for seed in range(20):
-        checked = random.Random(seed).choice(dataset._jsonl_data)
-        entry = library.make_entry("codeio", {}, seed)
-        assert checked["code_sample"] in entry["question"]
-
-
-@pytest.mark.slow
-def test_few_programs_of_codeio_are_refused_and_none_is_run_before(monkeypatch):
-    dataset = CACHE.dataset("codeio", {})
-    run = []
-    monkeypatch.setattr(
-        type(dataset),
-        "_generate_io_pair",
-        lambda dataset, code, inputs, rng: run.append(code + inputs) or ({}, {}),
-    )
-    refused = 0
-    for seed in range(1000):
-        try:
-            library.make_entry("codeio", {}, seed)
-        except UnusableEntry:
-            refused += 1
-    assert 0 < refused < 30 and len(run) == 1000 - refused
-    assert not any("datetime.now()" in code for code in run)
 
 
 # -- entries that cannot be used -------------------------------------------------------

@@ -9,7 +9,7 @@ from rg_env.tasks import library
 from tools.gold_answers import SOLVERS
 
 QUICK = [
-    "aiw", "calendar_arithmetic", "circuit_logic", "countdown", "cryptarithm",
+    "aiw", "calendar_arithmetic", "circuit_logic", "codeio", "countdown", "cryptarithm",
     "family_relationships", "figlet_font", "game_of_life_halting", "group_anagrams",
     "knight_swap", "mahjong_puzzle", "needle_haystack", "number_format", "puzzle24",
     "quantum_lock", "shortest_path", "sokoban", "syllogism", "time_intervals",

@@ -16,7 +16,7 @@ from typing import Any
 
 from tools.answer_texts.right_answers import frees_the_car
 from tools.answer_texts.sampled_items import SampledItem
-from tools.gold_solvers import boards, logic, numbers, words
+from tools.gold_solvers import boards, logic, numbers, programs, words
 
 Metadata = Mapping[str, Any]
 Rule = Callable[[Metadata, str], bool]
@@ -96,9 +96,7 @@ def _roles(metadata: Metadata, answer: str) -> bool:
     return said == set(zip(metadata["names"], metadata["solution"], strict=True))
 
 
-UNKNOWN = frozenset(
-    ("boxnet", "codeio", "propositional_logic", "rubiks_cube", "word_ladder")
-)
+UNKNOWN = frozenset(("boxnet", "propositional_logic", "rubiks_cube", "word_ladder"))
 """Tasks whose other right answers nobody tells here."""
 
 RULES: Mapping[str, Rule] = {
@@ -118,13 +116,14 @@ _PLAYED = """
     countdown intermediate_integration polynomial_multiplication puzzle24
     simple_integration cryptarithm group_anagrams palindrome_generation
     palindrome_partitioning kakurasu n_queens shortest_path sokoban graph_color jugs
-    quantum_lock tower_of_hanoi
+    quantum_lock tower_of_hanoi codeio
 """
 _OF_EVERY_TASK = {
     **numbers.SOLVERS,
     **words.SOLVERS,
     **boards.SOLVERS,
     **logic.SOLVERS,
+    **programs.SOLVERS,
 }
 SOLVERS = {task: _OF_EVERY_TASK[task] for task in _PLAYED.split()}
 """Task to the solver that judges any answer to it."""

@@ -1,22 +1,39 @@
-"""codeio: JSON values, which the scorer compares as trees."""
+"""codeio: programs of the library, whose output or whose input is asked for.
+
+An input is right if the item's own program makes the shown output of it, whichever the
+library drew. That program is the library's, as it made the item; what a model wrote
+is read as a value of JSON and is never code. It runs where scorers run, in a worker
+that may do nothing but compute, under the deadline of scoring; programs that could
+evaluate text of their input, or wait, are not asked for inputs.
+
+Outputs are compared as values: 1 is 1.0, names of objects have no order.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import gzip
+import hashlib
+import io
 import itertools
 import json
+import math
+import random
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
-from rg_env.task_rules.reading.talk import is_talk, is_wrapper
-from rg_env.task_rules.reading.values import once_each, read_value
+from rg_env.task_rules.reading.talk import is_talk
+from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import (
+    READABLE,
     Entry,
     FasterFunction,
     Guard,
@@ -61,16 +78,43 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     return "nested too deeply" if _depth(answer) > MAX_DEPTH else None
 
 
-def _is_same(value: Any, gold: Any) -> bool:
-    """Say whether two values of JSON are equal; a number is no truth value."""
+# -- values ----------------------------------------------------------------------------
+
+FLOAT_TOLERANCE = 1e-12
+"""Relative: sums in another order differ by less, and nobody's next number is as near.
+There is none about 0."""
+
+
+def _is_same_number(value: float, gold: float) -> bool:
+    if isinstance(value, int) and isinstance(gold, int):
+        return value == gold
+    try:
+        return math.isclose(value, gold, rel_tol=FLOAT_TOLERANCE)
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
+def is_same(value: Any, gold: Any) -> bool:
+    """Say whether two values are one value of JSON; a number is no truth value.
+
+    Tuples are lists, names of objects are text and have no order, and scalars of numpy
+    are what they hold.
+    """
+    scalar: Any = getattr(sys.modules.get("numpy"), "generic", ())
+    if isinstance(value, scalar):
+        value = value.item()
     if isinstance(value, bool) or isinstance(gold, bool):
         return value is gold
     if isinstance(value, dict) and isinstance(gold, dict):
-        names = value.keys() == gold.keys()
-        return names and all(_is_same(value[name], gold[name]) for name in gold)
-    if isinstance(value, list) and isinstance(gold, list):
-        return len(value) == len(gold) and all(map(_is_same, value, gold))
-    return bool(value == gold)
+        parts = {str(name): part for name, part in value.items()}
+        golds = {str(name): part for name, part in gold.items()}
+        names = parts.keys() == golds.keys()
+        return names and all(is_same(parts[name], golds[name]) for name in golds)
+    if isinstance(value, (list, tuple)) and isinstance(gold, (list, tuple)):
+        return len(value) == len(gold) and all(map(is_same, value, gold))
+    if isinstance(value, (int, float)) and isinstance(gold, (int, float)):
+        return _is_same_number(value, gold)
+    return type(value) is type(gold) and bool(value == gold)
 
 
 def _as_gold(answer: str, entry: Entry) -> str:
@@ -86,59 +130,85 @@ def _as_gold(answer: str, entry: Entry) -> str:
     if isinstance(gold, str) and answer == gold:
         return str(gold_text)
     try:
-        same = _is_same(read_value(answer), gold)
+        same = is_same(read_value(answer), gold)
     except ValueError:
         return answer
     return str(gold_text) if same else answer
 
 
-MAX_GROWTH = 2
-"""How much longer than the gold answer a JSON object may be that is compared with it.
+# -- programs --------------------------------------------------------------------------
 
-Behind twice the length (and a little) nothing is similar, and the comparison is slow.
-"""
+_ASKS_FOR_INPUT = "\nCan you predict a feasible input without writing any code?"
+_BEFORE_THE_PROGRAM = "but not copy spans of code directly.\n\n"
+
+
+def program_of(entry: Entry) -> str:
+    """Return the program that a question shows; ValueError where there is none."""
+    _, found, program = entry["question"].partition(_BEFORE_THE_PROGRAM)
+    if not found:
+        raise ValueError("the question shows no program")
+    return str(program).strip()
+
+
+def digest_of(program: str) -> str:
+    """Return the digest of a program in the list of those that are not used."""
+    return hashlib.sha256(program.strip().encode()).hexdigest()[:12]
+
+
+class _Nowhere(io.TextIOBase):
+    """Takes what a program prints, and keeps nothing."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def makes(program: str, given: Any, shown: Any) -> bool:
+    """Say whether a program of the library makes the shown output of an input.
+
+    One that raises or exits does not. It may take any time, and end the process.
+    """
+    names: dict[str, Any] = {"Random": random.Random}  # as the library runs it
+    nowhere = _Nowhere()
+    try:
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            exec(program, names)  # noqa: S102 - as when it made the item
+            return is_same(names["main_solution"](**given), shown)
+    except (Exception, SystemExit):  # noqa: BLE001 - a program may raise anything
+        return False
+
 
 _FENCE = re.compile(r"```(?:json|python)?")
 
 
-def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from _numbers(part, f"{path}/{name}")
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _numbers(part, f"{path}/{index}")
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield path, value
+def _is_right(value: Any, entry: Entry) -> bool:
+    if is_same(value, json.loads(entry["answer"])):
+        return True
+    if _ASKS_FOR_INPUT not in entry["question"]:
+        return False
+    return makes(program_of(entry), value, entry["metadata"]["output_data"])
 
 
-def _share_of_right_signs(value: Any, gold: Any) -> float:
-    signs = {path: number < 0 for path, number in _numbers(gold)}
-    found = [(path, number < 0) for path, number in _numbers(value)]
-    right = sum(signs.get(path, sign) == sign for path, sign in found)
-    return right / len(found) if found else 1.0
+def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a value of JSON, or an object with nothing but talk around it.
 
-
-def _object_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one object, each name once, with nothing but talk around it.
-
-    The library's similarity compares numbers without their signs, so it is scored in
-    proportion to the numbers with the right sign.
+    What is right beside talk earns what the library pays for the gold answer there.
     """
-    gold = entry["answer"].strip()
-    if answer.strip() == gold or "{" not in answer or "}" not in answer:
-        return library(answer)
-    start, end = answer.index("{"), answer.rindex("}") + 1
-    around = _FENCE.sub("", answer[:start] + " " + answer[end:])
-    too_long = end - start > MAX_GROWTH * len(gold) + 200
-    if too_long or not is_talk(around):
+    gold, answer = entry["answer"].strip(), answer.strip()
+    if answer == gold:
+        return 1.0
+    with contextlib.suppress(ValueError):
+        value = read_value(answer)
+        if _is_right(value, entry):
+            return 1.0
+        return READABLE if isinstance(value, dict) else 0.0
+    start, end = answer.find("{"), answer.rfind("}") + 1
+    if start < 0 or not is_talk(_FENCE.sub("", answer[:start] + " " + answer[end:])):
         return 0.0
     try:
-        value = json.loads(answer[start:end], object_pairs_hook=once_each)
-        share = _share_of_right_signs(value, json.loads(gold))
-    except (ValueError, RecursionError):
-        return library(answer) if is_wrapper(answer, gold) else 0.0
-    return library(answer) * share
+        right = _is_right(read_value(answer[start:end]), entry)
+    except ValueError:
+        return 0.0
+    return library(answer[:start] + gold + answer[end:]) if right else READABLE
 
 
 def _other_then_gold(entry: Entry) -> str:
@@ -148,6 +218,90 @@ def _other_then_gold(entry: Entry) -> str:
         return f'{{"a": 1}} {gold}'
     others = json.dumps(dict.fromkeys(json.loads(gold), 0))
     return f"{others[:-1]}, {gold[1:]}"
+
+
+# -- programs that are not used --------------------------------------------------------
+
+UNUSED = Path(__file__).with_suffix(".json")
+"""Digests of programs, by what is wrong with them; see `tools/make_codeio_list.py`."""
+
+CHANGES = "another output in another process, or at another time"
+RANDOM = "random"
+SLOW = "takes long"
+KINDS = (CHANGES, RANDOM, SLOW)
+
+
+@functools.cache
+def _unused(kind: str) -> frozenset[str]:
+    return frozenset(json.loads(UNUSED.read_text(encoding="utf-8"))[kind])
+
+
+def _is_unused(entry: Entry, kind: str) -> bool:
+    return digest_of(program_of(entry)) in _unused(kind)
+
+
+def _is_lost(entry: Entry) -> bool:
+    """Say whether its program makes another output of the input that is asked for.
+
+    Where an input is asked for, that is what JSON makes of the gold one.
+    """
+    program, metadata = program_of(entry), entry["metadata"]
+    random.seed("another one than the entry was made with")
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(2**32 - 1)
+    given = copy.deepcopy(metadata["input_data"])
+    if _ASKS_FOR_INPUT in entry["question"]:
+        given = json.loads(entry["answer"])
+    return not makes(program, given, metadata["output_data"])
+
+
+_HARMLESS = (
+    "__future__ abc array ast base64 binascii bisect calendar cmath collections copy"
+    " csv dataclasses datetime decimal difflib enum fractions functools hashlib heapq"
+    " io itertools json math numbers numpy operator random re statistics string"
+    " struct sys textwrap time types typing unicodedata uuid warnings"
+)
+_HARMLESS_MODULES = frozenset(_HARMLESS.split())
+"""Of what they import nothing evaluates text, as sympy does wherever it takes a number,
+and nothing waits, as a queue does for what nobody will put into it."""
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.M
+)
+_DOES_MORE = re.compile(
+    r"\b(?:eval|exec|(?<!re\.)compile|__import__|import_module|[gs]etattr|delattr"
+    r"|attrgetter|methodcaller|globals|locals|vars|open|load|(?<!json\.)loads|FileIO"
+    r"|fromfile|genfromtxt|loadtxt|memmap|get_type_hints|_getframe|sleep)\b\s*\("
+)
+"""Calls that run text, wait, or reach by name what a program does not name."""
+
+
+def may_do_more(program: str) -> bool:
+    """Say whether a program might run text of its input, or wait for something."""
+    for package, names in _IMPORT.findall(program):
+        for name in (package or names).split(","):
+            if name.strip().partition(".")[0].split(" ")[0] not in _HARMLESS_MODULES:
+                return True
+    return _DOES_MORE.search(program) is not None
+
+
+def _may_do_more(entry: Entry) -> bool:
+    return _ASKS_FOR_INPUT in entry["question"] and may_do_more(program_of(entry))
+
+
+def _no_json(name: str) -> float:
+    raise ValueError(f"{name} is no value of JSON")
+
+
+def _is_no_json(entry: Entry) -> bool:
+    try:
+        json.loads(entry["answer"], parse_constant=_no_json)
+    except ValueError:
+        return True
+    return False
+
+
+# -- the library's data ----------------------------------------------------------------
 
 
 class _Program(msgspec.Struct):
@@ -189,11 +343,13 @@ RULES = TaskRules(
     ),
     fix=ScorerFix(
         scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
-        fault="Scores a right object beside another one or with names given"
-        " twice, and numbers with the wrong sign.",
+        fault="Scores only the input that it drew itself where any with the shown"
+        " output is right, and other values by their likeness: 0.999 for a number that"
+        " is wrong by one.",
         proof=_other_then_gold,
         proof_scores=0.7,
-        score=_object_alone,
+        score=_by_running,
+        runs_programs=True,
     ),
     item_checks=(
         ItemCheck(
@@ -201,5 +357,15 @@ RULES = TaskRules(
             lambda entry: " at 0x" in entry["question"] + entry["answer"],
             always=True,
         ),
+        ItemCheck(
+            f"program makes {CHANGES}",
+            lambda entry: _is_unused(entry, CHANGES),
+            always=True,
+        ),
+        ItemCheck("program is random", lambda entry: _is_unused(entry, RANDOM)),
+        ItemCheck("program takes long", lambda entry: _is_unused(entry, SLOW)),
+        ItemCheck("answer holds a number that JSON does not have", _is_no_json),
+        ItemCheck("program might do more with an input than compute", _may_do_more),
+        ItemCheck("program does not make the output of the input", _is_lost),
     ),
 )

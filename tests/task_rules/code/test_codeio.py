@@ -1,31 +1,129 @@
-"""codeio: one object alone, and the same value whoever writes it."""
+"""codeio: any input with the shown output is right, and outputs are values."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import io
 import json
+import random
+from typing import Any
 
+import numpy as np
 import pytest
 
-from rg_env.task_rules.table import rules_of
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import GroupScorer, TaskHandle
+from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.code import codeio
+from rg_env.task_rules.rules import READABLE
+from rg_env.task_rules.table import fault_of, rejection, rules_of
+from rg_env.tasks import library
+from rg_env.tasks.datasets import CACHE
+from rg_env.workers.worker_pool import WorkerPool
 from tests.support.fixed_scores import both_scores
+
+Entry = dict[str, Any]
+
+INPUT = "\nCan you predict a feasible input without writing any code? {}\n"
+OUTPUT = "\nCan you predict the output without writing any code? {}\n"
+PROGRAM = "\n... but not copy spans of code directly.\n\n{}\n"
+
+SORTED = "def main_solution(data):\n    return sorted(data)"
+LOOP = "def main_solution(n):\n    while n:\n        pass\n    return 'done'"
+GUARD_S = 60.0
+DEADLINE_S = 2.0
+SHORT_DEADLINE_S = 0.3
+
+
+def entry(program: str, given: Any, made: Any, asked: str = INPUT) -> Entry:
+    """Return an entry as the library makes it of a program."""
+    gold = given if asked == INPUT else made
+    return {
+        "question": asked.format(made) + PROGRAM.format(program),
+        "answer": json.dumps(gold),
+        "metadata": {"input_data": given, "output_data": made},
+    }
+
+
+def paid(made: Entry, answer: str, **rules: Any) -> float:
+    """Score as in a run, guards and corrections included."""
+    scored = worker_jobs.score_answers(
+        "codeio", {}, made, [answer], ScoringRules(**rules)
+    )
+    return scored[0][0]
+
+
+# -- inputs ----------------------------------------------------------------------------
+
+
+def test_any_input_with_the_shown_output_is_right():
+    made = library.make_entry("codeio", {"difficulty": 6}, 9990009)
+    shown = made["metadata"]["output_data"]
+    assert shown == sorted(shown)
+    for order in (shown, shown[::-1]):
+        answer = {"data": order, "sort_type": "quick"}
+        assert paid(made, json.dumps(answer)) == paid(made, str(answer)) == 1.0
+        assert paid(made, json.dumps(answer), scorer_fixes=False) < 0.5
+    for wrong in ([*shown[:-1], shown[-1] + 1], shown[:-1], []):
+        answer = {"data": wrong, "sort_type": "quick"}
+        assert paid(made, json.dumps(answer)) == READABLE
 
 
 @pytest.mark.parametrize(
-    ("gold", "answer", "fixed"),
+    ("answer", "score"),
     [
-        ('{"a": 5}', '{"a": -5}', 0.0),
-        ('{"a": 5}', '{"a": 0, "a": 5}', 0.0),
-        ('{"a": 5}', '```json\n{"a": 5}\n```', None),
-        ('{"a": 5}', '{"a": 6}', None),
-        ('{"a": 5}', '{"a": 5} or {"a": 6}', 0.0),
-        ("5", "5", 1.0),
-        ("5", "-5", 0.0),
+        ('{"data": [1, 2, 3]}', 1.0),
+        ("{'data': (2, 1, 3)}", 1.0),
+        ('{"data": [3.0, 2, 1]}', 1.0),
+        ('```json\n{"data": [2, 3, 1]}\n```', 1.0),
+        ('The answer is {"data": [2, 3, 1]}', 1.0),
+        ('{"data": [1, 2]}', READABLE),
+        ('{"data": [1, 2, true]}', READABLE),
+        ('{"data": "123"}', READABLE),
+        ('{"date": [1, 2, 3]}', READABLE),
+        ('{"data": [1, 2, 3], "more": 1}', READABLE),
+        ('{"data": null}', READABLE),
+        ("{}", READABLE),
+        ("[1, 2, 3]", 0.0),
+        ("1, 2, 3", 0.0),
+        ('{"data": [1, 2, 3]} or {"data": []}', 0.0),
+        ('not {"data": [1, 2, 3]}', 0.0),
+        ('{"data": [], "data": [1, 2, 3]}', 0.0),
+        ('{"data": sorted([1, 2, 3])}', 0.0),
+        ('{"data": [1, 2, 3', 0.0),
     ],
 )
-def test_an_object_is_paid_alone(gold: str, answer: str, fixed: float | None) -> None:
-    entry = {"answer": gold, "metadata": {}}
-    installed, paid = both_scores("codeio", entry, answer)
-    assert paid == (installed if fixed is None else fixed)
+def test_an_input_is_right_as_far_as_the_program_says(answer, score):
+    assert paid(entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3]), answer) == score
+
+
+def test_talk_beside_another_right_input_earns_what_it_earns_beside_the_gold_one():
+    made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
+    beside = 'The result: {"data": [%s]}. So this is the answer'
+    gold, other = (beside % data for data in ("3, 2, 1", "1, 2, 3"))
+    installed, found = both_scores("codeio", made, gold)
+    assert found == installed == both_scores("codeio", made, other)[1]
+    assert 0.2 <= found < 1.0
+
+
+def test_a_large_input_is_run_although_the_library_could_not_compare_it():
+    data = list(range(1_000, 2_500))
+    made = entry(SORTED, {"data": data[::-1]}, data)
+    answer = json.dumps({"data": data})
+    assert rejection("codeio", answer, made["answer"]) is not None
+    assert paid(made, answer) == 1.0
+    assert paid(made, answer, scorer_fixes=False) == 0.0
+
+
+def test_an_output_is_asked_for_without_running_anything(monkeypatch):
+    monkeypatch.setattr(codeio, "makes", lambda *_: pytest.fail("a program was run"))
+    made = entry(SORTED, {"data": [2, 1]}, [1, 2], OUTPUT)
+    answers = ("[1, 2]", "[1.0, 2]", "(1, 2)", "[2, 1]", "[1, 3]", '{"data": [2, 1]}')
+    assert [paid(made, answer) for answer in answers] == [1, 1, 1, 0, 0, READABLE]
+
+
+# -- values ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -38,25 +136,257 @@ def test_an_object_is_paid_alone(gold: str, answer: str, fixed: float | None) ->
         (True, ["True", "true"]),
         (None, ["None"]),
         (5, ["5.0"]),
+        (0.1 + 0.2, ["0.3", "0.3000000000000001"]),
+        (-0.0, ["0"]),
+        ({"steps": 948}, ['{"steps": 948.0}']),
     ],
 )
 def test_the_same_value_of_json_is_the_right_answer(gold, answers):
-    entry = {"answer": json.dumps(gold)}
+    made = entry("", {}, gold, OUTPUT)
     for answer in answers:
-        assert rules_of("codeio").notation(answer, entry) == entry["answer"]
+        assert rules_of("codeio").notation(answer, made) == made["answer"]
+        assert paid(made, answer) == 1.0
 
 
 @pytest.mark.parametrize(
     ("gold", "answers"),
     [
         ({"a": 1}, ["{'a': 2}", "{'a': 1, 'b': 2}", "{'a': '1'}", "{'a': True}", "{}"]),
+        ({"steps": 948}, ['{"steps": 947}', '{"steps": 949}', '{"steps": -948}']),
+        ({"a": 1.6e-19}, ['{"a": 0}', '{"a": 1.60001e-19}']),
         ([1, 2], ["[2, 1]", "[1, 2, 2]", "[1]", "1, 2", "[1, 2] [1, 2]"]),
         (1, ["true", "'1'", "[1]", "-1"]),
         (0.1, ["0.10000001"]),
+        (10**15, [str(10**15 + 1), f"{10**15 + 10**4}.0"]),
         (True, ["1", "'True'"]),
+        (0, ["false", "null", '""', "[]", "{}"]),
     ],
 )
-def test_another_value_stays_as_it_is(gold, answers):
+def test_another_value_is_wrong_however_near_it_is(gold, answers):
+    made = entry("", {}, gold, OUTPUT)
     for answer in answers:
-        entry = {"answer": json.dumps(gold)}
-        assert rules_of("codeio").notation(answer, entry) == answer
+        assert rules_of("codeio").notation(answer, made) == answer
+        assert paid(made, answer) <= READABLE
+
+
+# -- attacks ---------------------------------------------------------------------------
+
+
+def scored(
+    pool: WorkerPool, made: Entry, *answers: str, deadline_s: float = DEADLINE_S
+) -> list[tuple[float, str]]:
+    scorer = GroupScorer(pool, deadline_s, ScoringRules())
+    found = asyncio.run(scorer.score_group(TaskHandle("codeio"), made, answers))
+    return [(score.value, score.outcome) for score in found]
+
+
+def test_an_input_without_end_costs_its_own_answer_alone(pool):
+    made = entry(LOOP, {"n": 0}, "done")
+    answers = ('{"n": 1}', '{"n": 0.0}', '{"m": 0}')
+    assert scored(pool, made, *answers, deadline_s=SHORT_DEADLINE_S) == [
+        (0.0, "timeout"),
+        (1.0, "right"),
+        (READABLE, "wrong"),
+    ]
+
+
+def test_an_input_that_ends_the_process_costs_its_own_answer_alone(pool):
+    ends = "import os\ndef main_solution(n):\n    return os._exit(0) if n else 'done'"
+    made = entry(ends, {"n": 0}, "done")
+    assert scored(pool, made, '{"n": 1}', "{'n': False}") == [
+        (0.0, "scorer_error"),
+        (1.0, "right"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def main_solution(n):\n    return sys.exit(n) if n else 'done'",
+        "def main_solution(n):\n    return exit() if n else 'done'",
+        "def main_solution(n):\n    return [0] * 10**12 if n else 'done'",
+        "def main_solution(n):\n    return main_solution(n) if n else 'done'",
+        "def main_solution(n):\n    return open('/tmp/f', 'w') if n else 'done'",
+        "def main_solution(n):\n    return os.system('id') if n else 'done'",
+        "def main_solution(n):\n    return 1 / 0 if n else 'done'",
+    ],
+    ids=["exit", "quit", "memory", "depth", "file", "shell", "error"],
+)
+def test_an_input_that_fails_in_the_program_is_wrong(pool, program):
+    made = entry(f"import os, sys\n{program}", {"n": 0}, "done")
+    assert scored(pool, made, '{"n": 1}', '{"n": 0.0}', "{'n': 0}") == [
+        (READABLE, "wrong"),
+        (1.0, "right"),
+        (1.0, "right"),
+    ]
+
+
+PRINTS = """\
+import os, sys
+def main_solution(n):
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__):
+        stream.write("RESULT " * n)
+    os.write(1, b"x" * n)
+    return "done"
+"""
+
+
+def test_megabytes_that_a_program_prints_reach_nobody(pool, capfd):
+    made = entry(PRINTS, {"n": 0}, "done")
+    assert scored(pool, made, '{"n": 5000000}') == [(1.0, "right")]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_a_program_prints_is_not_kept():
+    seen = io.StringIO()
+    program = "def main_solution():\n    print('x')"
+    with contextlib.redirect_stdout(seen), contextlib.redirect_stderr(seen):
+        assert codeio.makes(program, {}, None)
+    assert seen.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 5_000, "1" + "0" * 4_000, "1e999", "-1e999", "NaN", "1e-999"]
+)
+def test_a_number_out_of_all_bounds_is_wrong(pool, number):
+    program = "def main_solution(n):\n    return len([0] * int(n)) - 1"
+    made = entry(program, {"n": 3}, 2)
+    ((value, outcome),) = scored(pool, made, f'{{"n": {number}}}')
+    assert value <= READABLE and outcome == "wrong"
+
+
+@pytest.mark.parametrize("depth", [30, 1_000, 9_000])
+def test_an_input_nested_without_measure_is_wrong(pool, depth):
+    made = entry(SORTED, {"data": [1]}, [1])
+    answer = f'{{"data": {"[" * depth}1{"]" * depth}}}'
+    ((value, outcome),) = scored(pool, made, answer)
+    assert value <= READABLE and outcome == "wrong"
+
+
+def test_text_of_an_input_stays_text():
+    same = entry("def main_solution(n):\n    return n", {"n": "a"}, "__import__('os')")
+    assert paid(same, '{"n": "__import__(\'os\')"}') == 1.0
+    assert paid(same, "{\"n\": __import__('os')}") == 0.0
+
+
+def test_programs_run_in_workers_that_are_soon_replaced(pool):
+    made = entry(SORTED, {"data": [1]}, [1])
+    scorer = GroupScorer(pool, GUARD_S, ScoringRules())
+    _, limits = scorer._job(TaskHandle("codeio"), made, ["[]"])
+    assert limits["trust"].brief
+
+
+# -- entries that are not used ---------------------------------------------------------
+
+
+def fault(program: str, given: Any, made: Any, asked: str = INPUT) -> str | None:
+    return fault_of("codeio", entry(program, given, made, asked))
+
+
+NOT_MADE = "program does not make the output of the input"
+TAKES_TUPLE = "def main_solution(pair):\n    return isinstance(pair, tuple)"
+
+
+@pytest.mark.parametrize("asked", [INPUT, OUTPUT])
+def test_an_entry_is_used_where_its_program_makes_the_output(asked):
+    assert fault(SORTED, {"data": [2, 1]}, [1, 2], asked) is None
+    assert fault(SORTED, {"data": [2, 1]}, [2, 1], asked) == NOT_MADE
+    assert fault("no_such_name", {}, {}, asked) == NOT_MADE
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import random\ndef main_solution():\n    return random.random()",
+        "from random import gauss\ndef main_solution():\n    return gauss()",
+        "import random\ndef main_solution():\n    return random.Random().random()",
+        "import numpy as np\ndef main_solution():\n    return np.random.normal()",
+        "import time\ndef main_solution():\n    return time.perf_counter()",
+    ],
+)
+def test_an_output_by_chance_or_by_the_clock_is_not_asked_for(program):
+    names: dict[str, Any] = {}
+    exec(program, names)
+    random.seed(5)
+    np.random.seed(5)
+    assert fault(program, {}, float(names["main_solution"]()), OUTPUT) == NOT_MADE
+
+
+def test_an_input_that_json_cannot_write_is_asked_for_only_as_it_is_shown():
+    assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True) == NOT_MADE
+    assert fault(TAKES_TUPLE, {"pair": (1, 2)}, True, OUTPUT) is None
+    no_json = "answer holds a number that JSON does not have"
+    assert fault(SORTED, {"data": [float("nan")]}, [0]) == no_json
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("import sympy", "from sympy import solve", "import math, os.path as path"),
+        *("n = eval(n)", "exec(n)", "n = compile(n, '', 'eval')", "pickle.loads(n)"),
+        *("getattr(math, n)", "open(n)", "np.load(n)", "globals()[n]()"),
+        *("    import subprocess", "operator.attrgetter(n)"),
+        *("import queue", "from queue import Queue", "time.sleep(n)", "sleep(n)"),
+    ],
+)
+def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(line):
+    program = f"{line}\n{SORTED}"
+    assert codeio.may_do_more(program)
+    where = f"def other(n):\n    {line.strip()}\n{SORTED}"
+    might = "program might do more with an input than compute"
+    assert fault(where, {"data": [1]}, [1]) == might
+    assert fault(where, {"data": [1]}, [1], OUTPUT) != might
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("import numpy as np", "from collections import deque", "import math, json"),
+        *("from typing import List, Dict", "json.loads(n)", "re.compile('a')"),
+        *("def is_open(n): pass", "# eval is not used", "evaluate(n)"),
+    ],
+)
+def test_a_program_that_only_computes_is_asked_for_inputs(line):
+    assert not codeio.may_do_more(f"{line}\n{SORTED}")
+
+
+# -- the list --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "seed"),
+    [
+        *(({"difficulty": 6}, seed) for seed in (9990001, 9990022, 9990093, 9990142)),
+        ({}, 9990048),
+    ],
+)
+def test_an_item_whose_program_is_random_is_not_used(params, seed):
+    with pytest.raises(library.UnusableEntry, match="codeio: its program"):
+        library.make_entry("codeio", params, seed)
+
+
+def listed(kind: str) -> list[dict[str, Any]]:
+    library.describe()
+    digests = set(json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind])
+    programs = CACHE.dataset("codeio", {})._jsonl_data
+    return [p for p in programs if codeio.digest_of(p["code_sample"]) in digests]
+
+
+@pytest.mark.parametrize("kind", codeio.KINDS)
+def test_every_line_of_the_list_is_a_program_of_the_library(kind):
+    digests = json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind]
+    found = {codeio.digest_of(program["code_sample"]) for program in listed(kind)}
+    assert digests == sorted(found) and found
+
+
+def test_a_program_on_the_list_is_not_used_with_the_library_s_own_items_either():
+    (first, *_) = listed(codeio.CHANGES)
+    made = entry(first["code_sample"], {}, {}, OUTPUT)
+    assert fault_of("codeio", made, checked=False) == f"program makes {codeio.CHANGES}"
+
+
+def test_the_question_of_an_entry_shows_the_program_of_the_list():
+    data = CACHE.dataset("codeio", {})._jsonl_data
+    programs = {program["code_sample"].strip() for program in data}
+    for made in library.usable_entries("codeio", {}, range(30)):
+        assert codeio.program_of(made) in programs
