@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from rg_env.cli.command import START, FilePath, Number, shown
+from rg_env.cli.command import START, FilePath, Number
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
 from rg_env.cli.standard_streams import print_text, rendered
@@ -26,6 +26,28 @@ SUMMARY = (
 
 MOST_GROUPS = 100_000
 
+OWN = (
+    click.Option(
+        ["--groups"],
+        type=click.IntRange(1, MOST_GROUPS),
+        help="Groups of each task; by default 2 % of the run's rollouts, at least 5",
+    ),
+    click.Option(
+        ["--least-share"],
+        type=Number(0.01, 1.0),
+        default=0.1,
+        show_default=True,
+        help="A task with a smaller share of groups with variance is left out",
+    ),
+    click.Option(
+        ["--out"],
+        type=FilePath(dir_okay=False),
+        default="data/screen.yaml",
+        show_default=True,
+        help="File of the settings, .yaml; the groups stand beside it, .jsonl",
+    ),
+)
+
 
 def screen(env_cls: Any) -> SettingsCommand:
     """Return `screen`."""
@@ -37,16 +59,7 @@ def screen(env_cls: Any) -> SettingsCommand:
         _screen(built, _sections(given, start), values)
         return 0
 
-    command = SettingsCommand("screen", SUMMARY, start, run)
-    groups = "Groups of each task; by default 2 % of the run's rollouts, at least 5"
-    least = "A task with a smaller share of groups with variance is left out"
-    out = "File of the settings, .yaml; the groups stand beside it, .jsonl"
-    for option in (
-        shown("--groups", click.IntRange(1, MOST_GROUPS), None, groups),
-        shown("--least-share", Number(0.01, 1.0), 0.1, least),
-        shown("--out", FilePath(dir_okay=False), "data/screen.yaml", out),
-    ):
-        option(command)
+    command = SettingsCommand("screen", SUMMARY, start, run, OWN)
     return command
 
 

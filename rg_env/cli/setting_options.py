@@ -5,7 +5,7 @@
     --config FILE          YAML with the sections `env` and `openai`
 
 There is no second table of them: names, kinds, texts and groups are those of the
-models, which need no framework. `--help` shows ten, `--help-all` all.
+models, which need no framework. `--help` shows ten of them, `--help-all` all.
 """
 
 from __future__ import annotations
@@ -32,15 +32,37 @@ from rg_env.settings.setting_types import SECRET, kinds
 from rg_env.yaml_text import YamlFault
 
 ENV, OPENAI = "env", "openai"
+FLAGS = {
+    "slurm": "Find the inference servers through Slurm's variables",
+    "testing": "Of the tests of Atropos; false",
+}
 IGNORED = ("max_n_completions", "proxy_url")
 """Options that the framework accepts and hands to nobody; accepted here as well."""
 
-FIRST = (
+_OF_ALL = (
     *("openai.base_url", "openai.server_type", "openai.model_name"),
-    *("env.tokenizer_name", "env.tasks", "env.complexity_mode", "env.group_size"),
-    *("env.max_token_length", "env.total_steps", "env.use_wandb"),
+    *("env.tokenizer_name", "env.tasks"),
 )
-"""The settings people touch, as the README has them."""
+_OF_RUNS = (*_OF_ALL, "env.complexity_mode", "env.group_size", "env.max_token_length")
+FIRST: Mapping[str, Sequence[str]] = {
+    "serve": (*_OF_RUNS, "env.total_steps", "env.use_wandb"),
+    "process": (*_OF_RUNS, "env.total_steps", "env.data_path_to_save_groups"),
+    "evaluate": (
+        *("openai.base_url", "openai.model_name", "env.tokenizer_name", "env.tasks"),
+        *("env.num_eval_samples_per_task", "env.eval_level", "env.eval_preset"),
+        *("env.eval_completions", "env.eval_temperature"),
+        "env.data_dir_to_save_evals",
+    ),
+    "screen": (*_OF_RUNS, "env.total_steps", "env.batch_size"),
+}
+"""Command to the ten settings that `--help` shows; the README has those of `serve`."""
+
+EXAMPLES = {
+    "serve": "--config settings.yaml --env.tasks gcd,*_sorting",
+    "process": "--openai.server_type openai --env.total_steps 100",
+    "evaluate": "--config settings.yaml --env.eval_completions 4",
+    "screen": "--config settings.yaml --groups 20",
+}
 
 PROJECT = f"{Path(__file__).resolve().parents[2]}/"
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
@@ -149,16 +171,25 @@ def _options(
 
 
 class SettingsCommand(Command):
-    """A command with settings; its callback takes what each option was given."""
+    """A command with settings; its callback takes what each option was given.
 
-    def __init__(self, name: str, summary: str, start: Start, callback: Any) -> None:
-        self.start = start
-        flags = {
-            "slurm": "Find the inference servers through Slurm's variables",
-            "testing": "Of the tests of Atropos; false",
-        }
+    Args:
+        name: A key of `FIRST`.
+        own: The options that no other command has, which the help shows first.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        start: Start,
+        callback: Any,
+        own: Sequence[click.Option] = (),
+    ) -> None:
+        self.start, self._own = start, own
         switch: dict[str, Any] = {"is_flag": False, "flag_value": "true"}
         params: list[click.Parameter] = [
+            *own,
             click.Option(
                 ["--config"], metavar="FILE", help="YAML of `env` and `openai`"
             ),
@@ -166,7 +197,7 @@ class SettingsCommand(Command):
             *_options(ENV, start.env, start.env_values),
             *(
                 click.Option([f"--{flag}"], metavar="BOOL", help=text, **switch)
-                for flag, text in flags.items()
+                for flag, text in FLAGS.items()
             ),
             *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
             click.Option(
@@ -184,7 +215,7 @@ class SettingsCommand(Command):
             help=f"{summary}\n\nThe command line wins over YAML, YAML over what is in"
             " brackets. `None` is a value.",
             callback=callback,
-            example=f"{name} --config settings.yaml --env.tasks gcd,*_sorting",
+            example=f"{name} {EXAMPLES[name]}",
         )
 
     @property
@@ -203,15 +234,19 @@ class SettingsCommand(Command):
     ) -> None:
         """Write the settings people touch, or all in groups; the rest last."""
         by_name = {f"{o.section}.{o.field}": o for o in self.settings}
-        groups: dict[str, list[click.Parameter]] = {}
+        others = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
+        groups: dict[str, list[click.Parameter]] = {"Options": [*self._own]}
+        groups["Options"] += [option for option in others if option not in self._own]
         if ctx.meta.get("all"):
             for option in self.settings:
                 groups.setdefault(option.group, []).append(option)
         else:
+            # What the framework has for its own machines.
+            shown = [o for o in groups["Options"] if o.name not in FLAGS]
+            groups["Options"] = shown
             more = f"Settings (10 of {len(by_name)}; --help-all shows all)"
-            groups[more] = [by_name[name] for name in FIRST if name in by_name]
-        rest = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
-        groups["Options"] = rest
+            first = FIRST[str(self.name)]
+            groups[more] = [by_name[name] for name in first if name in by_name]
         for title, options in groups.items():
             with formatter.section(title):
                 records = [option.get_help_record(ctx) for option in options]

@@ -16,7 +16,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from rg_env import yaml_text
 from rg_env.cli.command import loaded
-from rg_env.cli.setting_options import ENV, IGNORED, OPENAI, SettingsCommand, Start
+from rg_env.cli.setting_options import (
+    ENV,
+    FLAGS,
+    IGNORED,
+    OPENAI,
+    SettingsCommand,
+    Start,
+)
 from rg_env.errors import SettingError, nearest, not_allowed, shown, unknown_name
 from rg_env.settings import setting_types
 from rg_env.settings.environment_settings import choosing_tasks
@@ -26,8 +33,6 @@ from rg_env.tasks.selection import refuse_unlisted
 from rg_env.yaml_text import YamlFault
 
 logger = logging.getLogger(__name__)
-
-FLAGS = ("slurm", "testing")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,12 +190,14 @@ def evaluate(env_cls: Any) -> SettingsCommand:
     folder = f"data/evaluate_{datetime.now().astimezone():%Y%m%d_%H%M%S}"
     starts = {"data_dir_to_save_evals": folder}
     summary = "Measure a model on the fixed evaluation items."
-    command = _command("evaluate", summary, env_cls, starts)
-    text = "Print the results as one JSON document instead of a table"
-    command.params.append(click.Option(["--json"], is_flag=True, help=text))
-    text = "Show the tasks in the table as well"
-    command.params.append(click.Option(["--tasks"], is_flag=True, help=text))
-    return command
+    texts = {
+        "--json": "Print the results as one JSON document instead of a table",
+        "--tasks": "Show the tasks in the table as well",
+    }
+    own = [
+        click.Option([flag], is_flag=True, help=text) for flag, text in texts.items()
+    ]
+    return _command("evaluate", summary, env_cls, starts, own)
 
 
 def start_of(env_cls: Any, starts: Mapping[str, Any]) -> Start:
@@ -211,7 +218,11 @@ def start_of(env_cls: Any, starts: Mapping[str, Any]) -> Start:
 
 
 def _command(
-    name: str, summary: str, env_cls: Any, starts: Mapping[str, Any]
+    name: str,
+    summary: str,
+    env_cls: Any,
+    starts: Mapping[str, Any],
+    own: Sequence[click.Option] = (),
 ) -> SettingsCommand:
     start = start_of(env_cls, starts)
 
@@ -222,7 +233,7 @@ def _command(
         env.shows_tasks = values.get("tasks", False)
         return _run(name, env)
 
-    command = SettingsCommand(name, summary, start, run)
+    command = SettingsCommand(name, summary, start, run, own)
     return command
 
 

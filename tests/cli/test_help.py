@@ -49,12 +49,16 @@ def test_help_of_every_command_shows_an_example_that_is_a_command_line(command, 
     assert example[:3] == ["python", NAME, command]
 
 
-def test_help_of_serve_shows_the_ten_settings_of_the_readme(capsys):
-    shown = said(capsys, "serve", "--help")
-    assert [name for name in FIRST if f"--{name} " not in shown] == []
+@pytest.mark.parametrize("command", FIRST)
+def test_help_of_a_command_shows_its_own_options_and_its_ten_settings(command, capsys):
+    shown = said(capsys, command, "--help")
+    assert [name for name in FIRST[command] if f"--{name} " not in shown] == []
     settings = shown.split("Example:")[0]
-    assert settings.count("--env.") + settings.count("--openai.") == len(FIRST)
+    assert settings.count("--env.") + settings.count("--openai.") == 10
     assert "--help-all" in shown
+    assert "--slurm" not in shown and "--testing" not in shown
+    own = {"evaluate": "--json", "screen": "--groups"}.get(command)
+    assert own is None or shown.index(own) < shown.index("--config FILE")
 
 
 def test_help_all_of_serve_lists_every_field_in_groups_with_the_server_first(capsys):
