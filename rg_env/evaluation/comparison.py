@@ -46,9 +46,10 @@ def paired(first: Sequence[Sample], second: Sequence[Sample]) -> Paired:
     before, after = _item_means(first), _item_means(second)
     both: list[Any] = [item for item in before if item in after]
     values = [after[item] - before[item] for item in both]
+    tasks = [task for task, _ in both]
     return Paired(
-        by_item=difference(values, both) if both else None,
-        by_task=difference(values, [task for task, _ in both]) if both else None,
+        by_item=difference(values, both, tasks) if both else None,
+        by_task=difference(values, tasks) if both else None,
         only_first=len(before) - len(both),
         only_second=len(after) - len(both),
     )

@@ -4,17 +4,23 @@ Samples of one item, or items of one task, are alike: an interval that takes the
 independent is too narrow. The standard error is the clustered one, as "Adding error
 bars to evals" (Miller, 2024) has it, with the factor C / (C - 1) for few clusters C.
 
+An interval for these tasks alone does not hold how far their means lie apart: each task
+is a stratum, which has C clusters, a mean and a factor of its own. Tasks of one item,
+which say nothing of a spread within, are one stratum together.
+
 An interval of a mean is Wilson's at 95 %, for as many independent samples as would have
 that standard error: it stays in [0, 1]. Where all scores are equal it is that of C
-samples. One of a difference is Student's. Both have C - 1 degrees of freedom.
+samples. One of a difference is Student's. Both have as many degrees of freedom as there
+are clusters more than strata.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
+import statistics
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 Z_95 = 1.959963984540054
@@ -54,36 +60,55 @@ def _student_95(freedom: int) -> float:
 
 
 def _clustered(
-    values: Sequence[float], clusters: Sequence[Hashable]
-) -> tuple[float, float, int]:
-    """Return mean, variance of the mean and number of clusters."""
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    strata: Sequence[Hashable] | None,
+) -> tuple[float, float, int, int]:
+    """Return mean, variance of the mean, number of clusters, degrees of freedom."""
     n = len(values)
     if not n:
         raise ValueError("no scores to estimate from")
     mean = math.fsum(values) / n
-    off_by_cluster: defaultdict[Hashable, float] = defaultdict(float)
-    for value, cluster in zip(values, clusters, strict=True):
-        off_by_cluster[cluster] += value - mean
-    found = len(off_by_cluster)
-    squares = math.fsum(off**2 for off in off_by_cluster.values())
-    factor = found / (found - 1) if found > 1 else 1.0
-    return mean, factor * squares / n**2, found
+    found: dict[Hashable, dict[Hashable, list[float]]] = {}
+    rows = zip(strata or [None] * n, clusters, values, strict=True)
+    for stratum, cluster, value in rows:
+        found.setdefault(stratum, {}).setdefault(cluster, []).append(value)
+    parts = [[*of.values()] for of in found.values() if len(of) > 1]
+    if alone := [*chain(*(of.values() for of in found.values() if len(of) == 1))]:
+        parts.append(alone)
+    squares = math.fsum(_squares(part, mean) for part in parts)
+    count = sum(map(len, parts))
+    return mean, squares / n**2, count, count - len(parts)
 
 
-def estimate(scores: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+def _squares(clusters: Sequence[Sequence[float]], mean: float) -> float:
+    """Return what a stratum adds to the variance; one cluster lies off the mean."""
+    found = len(clusters)
+    if found > 1:
+        mean = statistics.fmean(chain(*clusters))
+    off = math.fsum((math.fsum(of) - len(of) * mean) ** 2 for of in clusters)
+    return off * (found / (found - 1) if found > 1 else 1.0)
+
+
+def estimate(
+    scores: Sequence[float],
+    clusters: Sequence[Hashable],
+    strata: Sequence[Hashable] | None = None,
+) -> Estimate:
     """Return the mean of scores in [0, 1] with its interval.
 
     Args:
         scores: Shape (N,).
         clusters: Of each score, what it shares with those that are like it, shape (N,).
+        strata: Of each score, the part that is no sample of parts like it, shape (N,).
 
     Raises:
         ValueError: There are no scores.
     """
-    mean, variance, found = _clustered(scores, clusters)
+    mean, variance, found, freedom = _clustered(scores, clusters, strata)
     n, z = float(found), Z_95
     if variance > 1e-12:
-        n, z = mean * (1 - mean) / variance, _student_95(found - 1)
+        n, z = mean * (1 - mean) / variance, _student_95(freedom)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = (z / (1 + z**2 / n)) * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n * n))
     # Rounding alone can put the mean of equal scores outside.
@@ -91,7 +116,11 @@ def estimate(scores: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
     return Estimate(mean, max(0.0, low), min(1.0, high), len(scores), found)
 
 
-def difference(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+def difference(
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    strata: Sequence[Hashable] | None = None,
+) -> Estimate:
     """Return the mean of paired differences in [-1, 1] with its interval.
 
     The interval is all of [-1, 1] where there is one cluster.
@@ -99,14 +128,15 @@ def difference(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimat
     Args:
         values: One difference a pair, shape (N,).
         clusters: Of each pair, shape (N,).
+        strata: Of each pair, shape (N,).
 
     Raises:
         ValueError: There are no pairs.
     """
-    mean, variance, found = _clustered(values, clusters)
+    mean, variance, found, freedom = _clustered(values, clusters, strata)
     if found < 2:
         return Estimate(mean, -1.0, 1.0, len(values), found)
-    half = _student_95(found - 1) * math.sqrt(variance)
+    half = _student_95(freedom) * math.sqrt(variance)
     return Estimate(
         mean, max(-1.0, mean - half), min(1.0, mean + half), len(values), found
     )

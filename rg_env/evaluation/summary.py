@@ -11,7 +11,7 @@ import dataclasses
 import operator
 import statistics
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from rich import box
@@ -82,21 +82,22 @@ _item, _task = operator.attrgetter("item"), operator.attrgetter("task")
 def _mean(
     samples: Sequence[Sample],
     value: Callable[[Sample], float] = _score,
-    cluster: Callable[[Sample], Hashable] = _item,
 ) -> Estimate:
-    return estimate([*map(value, samples)], [*map(cluster, samples)])
+    items, tasks = map(_item, samples), map(_task, samples)
+    return estimate([*map(value, samples)], [*items], [*tasks])
 
 
 def _of_k(
     samples: Sequence[Sample], k: int, value: Callable[[Sample], float]
 ) -> Estimate | None:
     """Return the best of k completions of each item that has so many."""
-    best = {
+    best: dict[Any, float] = {
         item: best_of([*map(value, of_item)], k)
         for item, of_item in grouped(samples, _item).items()
         if len(of_item) >= k > 1
     }
-    return estimate([*best.values()], [*best]) if best else None
+    tasks = [task for task, _ in best]
+    return estimate([*best.values()], [*best], tasks) if best else None
 
 
 def result_of(samples: Sequence[Sample], k: int = 1) -> Result | None:
@@ -116,7 +117,7 @@ def result_of(samples: Sequence[Sample], k: int = 1) -> Result | None:
         items=by_item.clusters,
         completions=len(done),
         by_item=by_item,
-        by_task=_mean(done, cluster=_task),
+        by_task=estimate([*map(_score, done)], [*map(_task, done)]),
         right=_mean(done, _right),
         best_of_k=_of_k(done, k, _score),
         pass_at_k=_of_k(done, k, _right),

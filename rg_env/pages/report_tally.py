@@ -188,11 +188,12 @@ class ReportTally:
         return found
 
     def _interval(self, members: Sequence[int]) -> list[float] | None:
-        score, items = self._columns["score"], self._columns["item"]
+        score = self._columns["score"]
         scored = [i for i in members if score[i] != UNKNOWN]
         if not scored:
             return None
-        found = estimate([score[i] for i in scored], [items[i] for i in scored])
+        names = ("score", "item", "task")
+        found = estimate(*([self._columns[n][i] for i in scored] for n in names))
         return [_short(found.low), _short(found.high)]
 
     def _run(self, members: Sequence[int]) -> Numbers:

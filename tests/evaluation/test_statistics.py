@@ -54,6 +54,37 @@ def test_an_interval_covers_the_mean_nineteen_times_of_twenty():
     assert 0.92 <= covered / 400 <= 0.985
 
 
+def test_an_interval_for_these_tasks_covers_their_mean_nineteen_times_of_twenty():
+    rng, covered, widths = random.Random(1), 0, [0.0, 0.0]
+    for _ in range(400):
+        chances = [rng.choice([0.05, 0.2, 0.9]) for _ in range(20)]
+        rows = [
+            (float(rng.random() < p), (task, i), task)
+            for task, p in enumerate(chances)
+            for i in range(8)
+        ]
+        scores, items, tasks = map(list, zip(*rows, strict=True))
+        found, wide = estimate(scores, items, tasks), estimate(scores, items)
+        covered += found.low <= sum(chances) / 20 <= found.high
+        widths = [widths[0] + found.high - found.low, widths[1] + wide.high - wide.low]
+    assert 0.92 <= covered / 400 <= 0.975
+    assert widths[0] < 0.8 * widths[1]
+
+
+@pytest.mark.parametrize("of", [estimate, difference])
+def test_tasks_of_one_item_have_the_spread_that_lies_between_them(of):
+    values = [0.0, 0.5, 1.0, 0.25]
+    assert of(values, range(4), range(4)) == of(values, range(4))
+
+
+def test_the_spread_between_tasks_is_none_of_an_interval_for_them():
+    values, items, tasks = [0.0, 0.1, 0.9, 1.0], range(4), ["a", "a", "b", "b"]
+    found = difference(values, items, tasks)
+    # Two tasks add 2 * 2 * 0.05^2 each; 4.30 is the quantile of two degrees.
+    assert found.high - 0.5 == pytest.approx(4.30 * 0.02**0.5 / 4, rel=0.05)
+    assert difference(values, items).high - 0.5 > 0.7
+
+
 def test_a_difference_of_one_cluster_says_nothing():
     found = difference([0.2, 0.3], ["gcd", "gcd"])
     assert (found.low, found.high) == (-1.0, 1.0)
