@@ -103,7 +103,7 @@ from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.settings import environment_settings, server_settings
-from rg_env.settings.kept_settings import settings_text
+from rg_env.settings.kept_settings import env_settings, settings_text
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -433,9 +433,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _start_wandb(self, name: str | None) -> None:
         if self.config.use_wandb:
-            settings = self.config.model_dump(mode="json")
             place = self.wandb_project, self.wandb_group
-            await wandb_run.start(name, *place, settings)
+            await wandb_run.start(name, *place, env_settings(self.config))
 
     async def register_env(self) -> None:
         """Register at the API, once its trainer has started; continue a resumed run.

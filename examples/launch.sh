@@ -14,6 +14,7 @@ set -m # a process group each: Ctrl-C reaches this script alone, which ends them
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${PYTHON:-$root/.venv/bin/python}
 host=${API_HOST:-127.0.0.1} # 0.0.0.0 if the trainer runs on another machine
+secret=${API_SECRET_FILE:-} # of run-api; env.rollout_server_url is then in your settings
 port=${API_PORT:-8000}
 logs=${LOG_DIR:-.}
 wait_s=${API_WAIT_S:-60}
@@ -56,7 +57,8 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])' \
 ! answers || fail "port $port is in use: set API_PORT"
 mkdir -p "$logs"
 
-ours run-api --host "$host" --port "$port" >"$logs/api.log" 2>&1 &
+ours run-api --host "$host" --port "$port" ${secret:+--secret_file "$secret"} \
+  >"$logs/api.log" 2>&1 &
 api=$!
 echo "launch: Atropos API on port $port, log $logs/api.log"
 for ((i = 0; i < wait_s * 5; i++)); do
@@ -67,7 +69,9 @@ done
 answers || fail "the API does not answer after $wait_s s; see $logs/api.log"
 
 [ $# -gt 0 ] || set -- --config "$root/examples/serve.yaml"
-ours serve --env.rollout_server_url "http://localhost:$port" "$@" &
+# On a command line every user of the machine would read the secret.
+[ -n "$secret" ] || set -- --env.rollout_server_url "http://localhost:$port" "$@"
+ours serve "$@" &
 environment=$!
 
 wait -n "$environment" "$api" || true

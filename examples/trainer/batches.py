@@ -12,6 +12,7 @@ import json
 import logging
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -121,6 +122,8 @@ class BatchSource:
         self, url: str, shape: BatchShape, *, check: Callable[[], None] = lambda: None
     ) -> None:
         self._url, self._shape, self.check = url, shape, check
+        # What may be logged: a path may be the secret of `run-api`.
+        self._name = "{0.scheme}://{0.netloc}".format(urllib.parse.urlsplit(url))
         self._is_registered = False
 
     def next_batch(self, step: int) -> list[Group]:
@@ -177,7 +180,7 @@ class BatchSource:
         found = self._ask("GET", "/info")
         if found != wanted:
             raise TrainingFailed(
-                f"the Atropos API at {self._url} holds {found} instead of {wanted}, of"
+                f"the Atropos API at {self._name} holds {found} instead of {wanted}, of"
                 " another trainer or another start of this one; start it anew"
             )
         self._is_registered = True
@@ -205,13 +208,13 @@ class BatchSource:
                 if error.code >= 500:  # it was reset, and knows no trainer
                     return {"status": "error", "message": said}
                 raise TrainingFailed(
-                    f"{self._url} is not the Atropos API: {method} {path} has status"
+                    f"{self._name} is not the Atropos API: {method} {path} has status"
                     f" {error.code} {said}"
                 ) from error
             except (OSError, ValueError) as error:
                 if time.monotonic() > remind_at:
                     remind_at = time.monotonic() + REMIND_EVERY_S
                     logger.warning(
-                        "waiting for the Atropos API at %s (%s)", self._url, error
+                        "waiting for the Atropos API at %s (%s)", self._name, error
                     )
             time.sleep(LONGEST_WAIT_S)

@@ -30,6 +30,7 @@ from rg_env.inference.connection import (
     read_bounded,
 )
 from rg_env.inference.request_failures import SILENT, describe, may_pass
+from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
 
@@ -65,12 +66,15 @@ class ApiClient:
         url: Where it is, e.g. http://localhost:8000.
 
     Attributes:
+        name: Its address in a sentence, without what may be a secret.
         is_far: Whether it is on another machine, as far as its address tells.
         retries: Requests that had to be tried again since the run began.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self.name = without_path(self.url)
+        self._path = urlsplit(self.url).path
         self.is_far = urlsplit(self.url).hostname not in LOOPBACK_HOSTS
         self.retries = 0
         self._session: aiohttp.ClientSession | None = None
@@ -123,11 +127,16 @@ class ApiClient:
                 if may_pass(reply.status):
                     raise ApiFaulted(f"{method} {path}: status {reply.status}")
                 if reply.status >= 400:
-                    said = content[:300].decode("utf-8", "replace")
+                    said = self.without_secret(content[:300].decode("utf-8", "replace"))
                     raise ApiRefused(f"{method} {path}: status {reply.status}: {said}")
                 return orjson.loads(content)
         except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
-            raise ApiUnreachable(f"{method} {path}: {describe(error)}") from error
+            said = self.without_secret(describe(error))
+            raise ApiUnreachable(f"{method} {path}: {said}") from error
+
+    def without_secret(self, text: str) -> str:
+        """Return a text without the path of our URL, which may be the API's secret."""
+        return text.replace(self._path, "/...") if self._path else text
 
     async def patiently(
         self, call: Callable[[], Awaitable[T]], *, even_if_refused: bool = True
@@ -153,7 +162,7 @@ class ApiClient:
         )
         if self._said_s is not None:
             self._said_s = None
-            logger.warning("the Atropos API at %s answers again", self.url)
+            logger.warning("the Atropos API at %s answers again", self.name)
         return result
 
     def _say_down(self, error: Exception) -> None:
@@ -180,7 +189,7 @@ class ApiClient:
 
     def _say(self, how: str) -> None:
         self._said_s = time.monotonic()
-        logger.warning("the Atropos API at %s %s", self.url, how)
+        logger.warning("the Atropos API at %s %s", self.name, how)
 
     async def close(self) -> None:
         """Close the connections; may be called twice."""

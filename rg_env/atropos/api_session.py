@@ -49,14 +49,14 @@ OWN_NAME = "AtroposLib"
 """In the sentence of the API's front page."""
 
 
-async def refuse_another_program(url: str) -> None:
+async def refuse_another_program(client: ApiClient) -> None:
     """Refuse a program that answers, and is not the Atropos API.
 
     A proxy that has not found the API yet may answer once in its place, so it is probed
     several times. One that is silent or fails is waited for.
 
     Args:
-        url: The API's, as the user wrote it, without a slash at its end.
+        client: Knows where the API should be.
 
     Raises:
         SettingError: It is another program, or can never be reached.
@@ -65,10 +65,12 @@ async def refuse_another_program(url: str) -> None:
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for _ in range(patience.LOOKS_AT_ANOTHER_PROGRAM):
             try:
-                async with session.get(f"{url}/", allow_redirects=False) as front:
+                async with session.get(
+                    f"{client.url}/", allow_redirects=False
+                ) as front:
                     content = await front.content.read(LONGEST_READ)
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
-                never = why_never(url, error)
+                never = why_never(client.name, error)
                 if never is not None:
                     raise SettingError(f"{FIELD} {never}") from error
                 return
@@ -79,8 +81,9 @@ async def refuse_another_program(url: str) -> None:
     leads = front.headers.get("Location")
     said = f"leads to {leads}" if leads else said_in(text)
     raise SettingError(
-        f"{FIELD} what is at {url}/ answers {front.status} {said}: not the Atropos API;"
-        " set the address of the API, which `run-api --port PORT` starts"
+        f"{FIELD} what is at {client.name}/ answers {front.status}"
+        f" {client.without_secret(said)}: not the Atropos API; set the address of the"
+        " API, which `run-api --port PORT` starts, with its secret if it has one"
     )
 
 
@@ -124,7 +127,7 @@ class ApiSession:
             return await self.client.request(method, path, payload, needs)
         except (ApiUnreachable, ApiRefused):
             if self.env_id is None:
-                await refuse_another_program(self.client.url)
+                await refuse_another_program(self.client)
             raise
         finally:
             hanging.cancel()

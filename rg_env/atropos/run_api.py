@@ -11,6 +11,9 @@ endpoints are taken as they are, with their queue, batching and statuses; what c
 
 Every reply is that of the framework's application, also where a value is odd: what the
 quick encoder and decoder do not treat as the slow ones do is left to the slow ones.
+
+An environment that is not heard of for a minute is not counted in, as if it had ended,
+until it is heard of again: see `Attendance`. All of it can stand behind a secret.
 """
 
 from __future__ import annotations
@@ -18,11 +21,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import hmac
 import inspect
 import json
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -30,8 +34,11 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware import Middleware
 from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from pydantic import ConfigDict, TypeAdapter
+
+from rg_env import patience
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +47,89 @@ END_WITHIN_S = 1
 
 GZIP_LEVEL = 1
 
+ATTENDANCE_EVERY_S = 1.0
+
 _ANY = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="constants"))
 _NOT_FINITE = (b"NaN", b"Infinity")
 """What the encoder writes for numbers that JSON has not, which the slow one refuses."""
+
+
+class Attendance:
+    """Which environments are heard of; those that are not are not counted in.
+
+    Mends B26 of docs/host_defects.md: one that is dead holds up every batch for ever
+    if it has a minimum allocation, and keeps its share of the inference servers.
+
+    Args:
+        state: The application's, in which the framework keeps its list of them.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def _environments(self) -> list[dict[str, Any]]:
+        return getattr(self._state, "envs", [])
+
+    def hear(self, values: Iterable[Any]) -> None:
+        """Take the arguments of an endpoint, of which some name their sender."""
+        environments = self._environments()
+        for value in values:
+            for each in value if isinstance(value, list) else (value,):
+                env_id = getattr(each, "env_id", None)
+                if env_id is not None and 0 <= env_id < len(environments):
+                    self._hear(environments[env_id])
+
+    def _hear(self, environment: dict[str, Any]) -> None:
+        environment["silent_s"] = 0.0
+        if environment.pop("is_silent", False):
+            environment["connected"] = True
+            logger.warning(
+                "%s is heard of again, and counted in", environment["real_name"]
+            )
+
+    def tick(self, passed_s: float) -> None:
+        """Let time pass; what a suspended process has slept through does not count."""
+        for environment in self._environments():
+            if not environment["connected"]:
+                continue
+            environment["silent_s"] = environment.get("silent_s", 0.0) + passed_s
+            if environment["silent_s"] > patience.SILENT_ENVIRONMENT_AFTER_S:
+                environment.update(connected=False, is_silent=True)
+                logger.warning(
+                    "%s (environment %d) is not heard of for %.0f s: it is not counted"
+                    " in until it is, and no batch waits for its part",
+                    environment["real_name"],
+                    environment["registered_id"],
+                    environment["silent_s"],
+                )
+
+    async def watch(self) -> None:
+        """Let time pass until cancelled."""
+        while True:
+            await asyncio.sleep(ATTENDANCE_EVERY_S)
+            self.tick(ATTENDANCE_EVERY_S)
+
+
+class BehindSecret:
+    """An application that is found below a secret alone: http://HOST:PORT/SECRET/...
+
+    Clients need nothing but that address, as they all put a path after it.
+    """
+
+    def __init__(self, inner: Any, secret: str) -> None:
+        self._inner, self._secret = inner, secret.encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on, or answer that there is nothing."""
+        if scope["type"] != "lifespan":
+            given, _, rest = scope["path"].removeprefix("/").partition("/")
+            # In a time that does not tell how much of it is right.
+            if not hmac.compare_digest(given.encode(), self._secret):
+                await PlainTextResponse("Not Found", 404)(scope, receive, send)
+                return
+            path = f"/{rest}"
+            scope = {**scope, "path": path, "raw_path": path.encode()}
+        await self._inner(scope, receive, send)
 
 
 class _QuickRequest(Request):
@@ -85,9 +172,12 @@ def _encoded(value: Any) -> Response | Any:
     return Response(body, media_type="application/json")
 
 
-def _returning_encoded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+def _returning_encoded(
+    endpoint: Callable[..., Any], attendance: Attendance
+) -> Callable[..., Any]:
     @functools.wraps(endpoint)
     async def encoded(*args: Any, **kwargs: Any) -> Any:
+        attendance.hear(kwargs.values())
         return _encoded(await endpoint(*args, **kwargs))
 
     return encoded
@@ -129,18 +219,29 @@ def quick_application(stock: FastAPI) -> FastAPI | None:
     if routes is None:
         return None
     handlers: dict[Any, Any] = dict(stock.exception_handlers)
+    attendance = Attendance(stock.state)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(quick: FastAPI) -> AsyncIterator[Any]:
+        watching = asyncio.create_task(attendance.watch())
+        try:
+            async with stock.router.lifespan_context(quick) as state:
+                yield state
+        finally:
+            watching.cancel()
+
     quick = FastAPI(
         title=stock.title,
         version=stock.version,
         exception_handlers=handlers,
-        lifespan=stock.router.lifespan_context,
+        lifespan=lifespan,
         middleware=[_with_quick_gzip(each) for each in stock.user_middleware],
     )
     quick.router.route_class = _QuickRoute
     for route in routes:
         quick.add_api_route(
             route.path,
-            _returning_encoded(route.endpoint),
+            _returning_encoded(route.endpoint, attendance),
             methods=sorted(route.methods or ()),
             name=route.name,
         )
@@ -181,6 +282,7 @@ async def serve(served: Any, listener: socket.socket) -> None:
         served,
         log_level="warning",
         access_log=False,
+        ws="none",
         timeout_graceful_shutdown=END_WITHIN_S,
     )
     server = _Server(config)

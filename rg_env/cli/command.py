@@ -197,7 +197,7 @@ class Difficulty(click.ParamType[Any]):
 
 def host_option(default: str) -> Callable[[Any], Any]:
     """Return the option of the address."""
-    text = "Address to listen on; 127.0.0.1 for this machine alone"
+    text = "Address to listen on; 127.0.0.1 for this machine alone, 0.0.0.0 for all"
     return click.option("--host", default=default, show_default=True, help=text)
 
 

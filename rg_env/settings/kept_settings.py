@@ -14,9 +14,17 @@ from typing import Any
 import yaml
 
 from rg_env.installation import VERSION
+from rg_env.settings.setting_types import without_path
 
 OF_SERVERS = ("model_name", "server_type", "extra_body")
 """The same of a server: where it is and how it is queried changes nothing."""
+
+
+def env_settings(config: Any) -> dict[str, Any]:
+    """Return the settings of an environment as they are kept, without a secret."""
+    settings: dict[str, Any] = config.model_dump(mode="json")
+    url = without_path(settings["rollout_server_url"])
+    return settings | {"rollout_server_url": url}
 
 
 def settings_text(
@@ -27,7 +35,7 @@ def settings_text(
     """Return the settings of a run and versions as YAML, without keys."""
     settings = {
         "versions": {"reasoning_gym_environment": VERSION, **versions},
-        "env": config.model_dump(mode="json"),
+        "env": env_settings(config),
         "openai": [server.config.model_dump(mode="json") for server in servers],
     }
     servers_of: Any = settings["openai"]

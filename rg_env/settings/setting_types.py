@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -115,6 +116,13 @@ def check_url(text: str) -> str:
         f"found {shown(re.sub(r'//[^/]*@', '//...@', text))}; allowed is an address"
         " like http://HOST:PORT, without a user or a question"
     )
+
+
+def without_path(url: str) -> str:
+    """Return an address as it may be logged: the path of an API may be its secret."""
+    parts = urlsplit(url)
+    address = f"{parts.scheme}://{parts.netloc}"
+    return f"{address}/..." if parts.path.strip("/") else address
 
 
 Text = Annotated[

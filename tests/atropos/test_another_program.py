@@ -78,13 +78,13 @@ def test_another_program_is_refused_in_its_own_words(case):
 def test_what_fails_now_is_waited_for(status):
     async def run():
         async with serving(Odd({}, otherwise=(status, "later"))) as url:
-            await refuse_another_program(url)
+            await refuse_another_program(ApiClient(url))
 
     asyncio.run(run())
 
 
 def test_what_is_not_there_is_waited_for():
-    asyncio.run(refuse_another_program(NOWHERE.removesuffix("/v1")))
+    asyncio.run(refuse_another_program(ApiClient(NOWHERE.removesuffix("/v1"))))
 
 
 def test_a_proxy_that_finds_the_api_later_is_waited_for():
@@ -94,7 +94,7 @@ def test_a_proxy_that_finds_the_api_later_is_waited_for():
     async def run():
         async with serving(odd) as url:
             odd.replies["GET /"] = lambda body: (left.pop(), "") if left else right
-            await refuse_another_program(url)
+            await refuse_another_program(ApiClient(url))
 
     asyncio.run(run())
     assert left == []

@@ -1,5 +1,6 @@
 """`run-api` serves the Atropos API, and says in one sentence why it cannot."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -10,8 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from rg_env.atropos.api_client import ApiClient
 from rg_env.cli.command import url_of
-from tests.support.parts import ENTRY, GUARD_S, run_main
+from rg_env.cli.run_api_command import read_secret, run_api, who_reaches
+from rg_env.errors import SettingError
+from rg_env.settings.kept_settings import env_settings
+from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
+from tests.support.real_api import RealApi
+from tests.support.registered_process import registered
 
 IP6 = Path("/proc/net/if_inet6")
 HOSTS_OF_IP6 = ["::1"] if IP6.exists() and IP6.read_text() else []
@@ -47,3 +54,81 @@ def test_an_address_that_is_not_here_is_refused(host, capsys):
 
 def test_an_address_of_the_sixth_version_stands_in_brackets():
     assert url_of("::1", 80) == "http://[::1]:80"
+
+
+@pytest.mark.parametrize(
+    ("host", "file", "said"),
+    [
+        ("127.0.0.1", None, "programs of this machine alone"),
+        ("::1", None, "programs of this machine alone"),
+        ("0.0.0.0", None, "all machines that reach this port: each can register"),
+        ("::", "f", "all machines that reach this port that know the secret of f"),
+        ("127.0.0.1", "f", "programs of this machine that know the secret of f"),
+    ],
+)
+def test_a_line_says_who_reaches_it(host, file, said):
+    assert who_reaches(host, 8000, file).startswith(f"open to {said}")
+
+
+def test_it_listens_to_its_own_machine_unless_it_is_told_otherwise():
+    (host,) = [option for option in run_api.params if option.name == "host"]
+    assert host.default == "127.0.0.1"
+
+
+def test_the_secret_of_a_file_is_what_clients_put_into_the_url(tmp_path):
+    path = tmp_path / "secret"
+    path.write_text("0123456789abcdef\n")
+    assert read_secret(str(path)) == "0123456789abcdef"
+    assert read_secret(None) is None
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "too-short", "with/slash/0123456789", b"\xff"]
+)
+def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, text):
+    path = tmp_path / "secret"
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SettingError, match=r"--secret_file .*openssl rand") as error:
+        read_secret(str(path))
+    assert not text or str(text) not in str(error.value)
+
+
+@pytest.mark.processes
+def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path):
+    secret = "0123456789abcdef" * 2
+    (tmp_path / "secret").write_text(secret)
+    options = ["--port", "0", "--secret_file", str(tmp_path / "secret")]
+
+    async def run(url):
+        async with registered(url) as session:
+            await session.trainer_limits()
+
+    with subprocess.Popen(
+        [sys.executable, ENTRY, "run-api", *options], stdout=subprocess.PIPE, text=True
+    ) as process:
+        url = process.stdout.readline().split()[-1]
+        said = process.stdout.readline()
+        api = RealApi(f"{url}/{secret}", tmp_path)
+        api.start_trainer()
+        asyncio.run(run(api.url))
+        assert api.connected() == 0
+        with pytest.raises(SettingError, match="answers 404 Not Found") as error:
+            asyncio.run(run(f"{url}/{secret[:-1]}"))
+        process.terminate()
+        rest = process.communicate(timeout=GUARD_S)[0]
+    assert secret[:-1] not in f"{url}{said}{rest}{error.value}"
+
+
+def test_a_clients_words_have_no_secret():
+    client = ApiClient("http://api:8000/s3cret-s3cret/")
+    assert client.url == "http://api:8000/s3cret-s3cret"
+    assert client.name == "http://api:8000/..."
+    said = client.without_secret(f"no page {client.url}/batch")
+    assert said == "no page http://api:8000/.../batch"
+    assert ApiClient("http://api:8000").without_secret("/") == "/"
+
+
+def test_what_is_kept_of_the_settings_has_no_secret():
+    kept = env_settings(env_config(rollout_server_url="http://api:8000/s3cret"))
+    assert kept["rollout_server_url"] == "http://api:8000/..."

@@ -29,14 +29,14 @@ CHILD_LIVES_S = 5.0
 async def registered(url, least=0.5):
     """Yield the session of one that is registered."""
     session = ApiSession(ApiClient(url))
-    await session.register(
-        name="env",
-        weight=1.0,
-        group_size=SIZE,
-        max_token_length=2048,
-        min_batch_allocation=least or None,
-    )
     try:
+        await session.register(
+            name="env",
+            weight=1.0,
+            group_size=SIZE,
+            max_token_length=2048,
+            min_batch_allocation=least or None,
+        )
         yield session
     finally:
         await session.leave()
