@@ -149,6 +149,9 @@ SEND_TRIES_IF_REFUSED = 3
 SEND_GIVE_UP_AFTER_S = 120.0
 """For a group at which an API fails that answers everything else."""
 
+HELD_UP_AFTER_S = 120.0
+"""Without a batch while groups wait, before `serve` looks for who holds them up."""
+
 SILENT_ENVIRONMENT_AFTER_S = 60.0
 """Without a word, at `run-api`: longer than any pause of one that still tries."""
 

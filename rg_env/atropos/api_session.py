@@ -8,6 +8,7 @@ killed holds up every batch.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
 import random
@@ -39,6 +40,9 @@ SAME_SHARE = 1e-14
 
 LOOKS_AT_A_SHARE = 20
 """At most, as long as others come and go and change all shares."""
+
+SMALLEST_SHARE = 1e-9
+"""A share below is the rounding of others."""
 
 LEAST_WEIGHT = 0.01
 """The API's floor of a share: environments there cannot be told apart."""
@@ -286,6 +290,39 @@ class ApiSession:
             lambda: self.client.request("GET", "/info", needs=needs)
         )
         return info["batch_size"], info["max_token_len"]
+
+    async def who_holds_up(
+        self, own_share: float, batch_groups: float
+    ) -> tuple[int, list[int]]:
+        """Return the groups that wait at the API, and who may keep them from a batch.
+
+        The API tells of no environment whether it is counted in. What has a minimum
+        allocation and no group there keeps all others waiting.
+
+        Args:
+            own_share: Our own minimum allocation.
+            batch_groups: Groups of a batch; fewer are no batch anyway.
+
+        Returns:
+            Their number; and the environments without a group there, none where the
+            minimum is ours alone.
+
+        Raises:
+            ApiDown, ApiRefused: The API does not say it.
+        """
+        queue = await self.client.request("GET", "/status", needs=("queue_size",))
+        waiting = int(queue["queue_size"])
+        of_others = 1.0 - self.status.get("unallocated_fraction", 1.0) - own_share
+        without = []
+        if waiting >= batch_groups and of_others > SMALLEST_SHARE:
+            for env_id in itertools.count():
+                try:
+                    its = await self._request_status(env_id)
+                except ApiFaulted:  # as it answers for one that was never there
+                    break
+                if env_id != self.env_id and its.get("self_queue_size") == 0:
+                    without.append(env_id)
+        return waiting, without
 
     # -- status ------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """The main loop of `serve`: keep the inference servers busy until the last step.
 
-Mends B1, B3 and B5 of docs/host_defects.md: the refill never yields, a fixed wait of
-5 s at the start, a tick before a free place is used, steps that are missed.
+Mends B1, B3, B5 and B26 of docs/host_defects.md: the refill never yields, a fixed wait
+of 5 s at the start, a tick before a free place is used, steps that are missed, a
+minimum allocation that nobody fills.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from importlib import import_module
 
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
+from rg_env import patience
+from rg_env.atropos.api_client import ApiDown, ApiRefused
 from rg_env.atropos.api_session import ApiSession
 from rg_env.atropos.flight_limits import (
     FlightLimits,
@@ -83,10 +86,44 @@ class ServeLoop:
         """Start groups until the run is complete."""
         await self._env.get_status()
         polling = asyncio.create_task(self._keep_status())
+        watching = asyncio.create_task(self._watch_batches())
         try:
             await self._keep_busy(polling)
         finally:
-            await cancel_and_wait([polling])
+            await cancel_and_wait([polling, watching])
+
+    async def _watch_batches(self) -> None:
+        """Say once of a step what keeps the next one from coming, if it is that."""
+        said_of = looked_at = -1
+        while True:
+            await asyncio.sleep(patience.HELD_UP_AFTER_S)
+            step = self._session.status["current_step"]
+            if step == looked_at and step != said_of and await self._says_who():
+                said_of = step
+            looked_at = step
+
+    async def _says_who(self) -> bool:
+        limits = self._limits()
+        share = limits.min_batch_allocation or 0.0
+        try:
+            waiting, without = await self._session.who_holds_up(
+                share, limits.batch_size / limits.group_size
+            )
+        except (ApiDown, ApiRefused):  # which is said elsewhere
+            return False
+        if without:
+            self._env.metrics.events["batches_held_up"] += 1
+            logger.warning(
+                "the API makes no batch of the %d groups that wait: of environments %s,"
+                " which have no group there, at least one has a minimum allocation;"
+                " start it again, or end what is gone: curl -X POST %s/disconnect-env"
+                " -H 'Content-Type: application/json' -d '{\"env_id\": %d}'",
+                waiting,
+                ", ".join(map(str, without)),
+                self._session.client.name,
+                without[0],
+            )
+        return bool(without)
 
     async def _keep_status(self) -> None:
         """Keep the API's status fresh, so that no refill waits for it.

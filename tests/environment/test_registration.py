@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from rg_env import patience
 from rg_env.errors import SettingError
 from tests.support.faults import listed
 from tests.support.parts import options_of, run_main, until
@@ -151,6 +152,49 @@ def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
             return before, after, env.ledger.outcomes["sent"]
 
     assert asyncio.run(run()) == (False, True, 2 * SIZE)
+
+
+def held_up(api, logged, monkeypatch, waiting, **changes):
+    """Have groups of one wait for another that sends none; return what it says."""
+    monkeypatch.setattr(patience, "HELD_UP_AFTER_S", 0.02)
+
+    async def run():
+        api.forget()
+        api.start_trainer(batch_size=2 * SIZE)
+        async with (
+            registered(api.url, **changes),
+            registered(api.url, min_batch_allocation=0.5) as env,
+        ):
+            for _ in range(waiting):
+                await env.handle_send_to_api(group())
+            await env.get_status()
+            if changes:
+                assert api.batches() == []
+            watching = asyncio.create_task(env._serve_loop._watch_batches())
+            await asyncio.sleep(0.5)
+            watching.cancel()
+            return env.metrics.events["batches_held_up"]
+
+    return asyncio.run(run()), [m for m in logged.messages if "no batch" in m]
+
+
+def test_groups_that_wait_for_a_minimum_that_nobody_fills_are_named(
+    api, logged, monkeypatch
+):
+    count, lines = held_up(api, logged, monkeypatch, 2, min_batch_allocation=0.5)
+    assert count == 1
+    (line,) = lines
+    assert "of the 2 groups that wait: of environments 0, which" in line
+    assert f"curl -X POST {api.url}/disconnect-env" in line
+    assert line.endswith("""-d '{"env_id": 0}'""")
+
+
+@pytest.mark.parametrize(("waiting", "least"), [(1, 0.5), (3, None)])
+def test_a_trainer_that_takes_no_batch_is_no_reason_to_name_others(
+    api, logged, monkeypatch, waiting, least
+):
+    changes = {"min_batch_allocation": least} if least else {}
+    assert held_up(api, logged, monkeypatch, waiting, **changes) == (0, [])
 
 
 # -- what the API never says -----------------------------------------------------------
