@@ -1,0 +1,252 @@
+"""Every command that the README and `make help` show runs, as in a fresh clone.
+
+`make commands` runs them, in their shortest form, in a copy of the project that has
+nothing but its files and this environment: what a command needs besides, it installs.
+A command that is new here is to be run here, or to have its reason in `ELSEWHERE`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.documents import README, ROOT, blocks, codes, prose_of, text_of
+from tests.support.parts import FAST_TASKS, TOKENIZER, free_port
+
+ENTRY = "reasoning_gym_environment.py"
+GUARD_S = 900
+
+ELSEWHERE = {
+    "make test": ".ci/run",
+    "make check": ".ci/run",
+    "make commands": "this is it",
+    "make try-vllm": "installs vLLM, which takes ten minutes",
+    "make pictures": "needs a browser",
+    "vllm serve": "the small server takes its place here",
+    "git submodule": "its effects are tried in tests/project/test_submodule.py",
+    "wandb login": "needs an account",
+    "pip install": "make installs the same",
+    "source .venv/bin/activate": "changes a shell; what it finds is called by its path",
+}
+"""Commands that are not run here, and why."""
+
+SHORT_TRAINING = (
+    "--conversations 1000 --warm-target 0.02 --width 64 --layers 2"
+    " --steps 1 --groups 1 --held-out 2"
+)
+SMALL_SERVING = {
+    "env.tasks": "spell_backward",
+    "env.system_prompt": "Answer.",
+    "env.max_token_length": 256,
+    "env.complexity_mode": None,
+    "env.ensure_scores_are_not_same": False,
+    "env.num_workers": 1,
+}
+
+HERE: set[str] = set()
+"""Commands that are run here."""
+
+
+def runs(*commands):
+    """Mark a test as one that runs commands."""
+
+    def mark(test):
+        HERE.update(commands)
+        for marker in (pytest.mark.commands, pytest.mark.processes):
+            test = marker(test)
+        return pytest.mark.timeout(GUARD_S)(test)
+
+    return mark
+
+
+def name_of(line):
+    """Return what a command line is called here; None if it is no command."""
+    words = [word for word in line.split() if not re.match(r"[A-Z_]+=", word)]
+    if words[:1] == ["python"] and len(words) > 1:
+        return words[2] if words[1] == ENTRY and len(words) > 2 else words[1]
+    known = ("make", "git", "vllm", "wandb", "pip", "source")
+    is_command = words[:1] == ["make"] or (len(words) > 1 and words[0] in known)
+    return " ".join(words[:2]) if is_command else None
+
+
+def documented():
+    """Return the commands of the README, and the targets that `make help` lists."""
+    shown = "\n".join(blocks("bash", [README])).replace("\\\n", " ")
+    lines = [*shown.splitlines(), *codes(prose_of(README))]
+    names = {name_of(line.split(" # ")[0]) for line in lines}
+    targets = re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.M)
+    return names - {None} | {f"make {target}" for target in targets}
+
+
+def test_every_documented_command_is_run_or_has_its_reason():
+    commands = documented()
+    assert {"make", "make demo", "serve", "examples/trainer/train.py"} <= commands
+    assert commands == HERE | set(ELSEWHERE)
+
+
+def copy_of_project(folder):
+    """Copy what a clone would have, with a link to this environment."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    # What was deleted and not committed is listed; the submodule is a folder.
+    for name in filter(lambda name: (ROOT / name).is_file(), listed.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    for name in ("requirements.txt", "requirements-dev.txt", "constraints.txt"):
+        os.utime(folder / name, (0, 0))  # or make would install this environment anew
+    (folder / ".venv").symlink_to(sys.prefix)
+    return folder
+
+
+@pytest.fixture
+def clone(tmp_path):
+    return copy_of_project(tmp_path / "clone")
+
+
+def start(clone, *command, log=subprocess.PIPE):
+    """Start a command without anything that this pytest has set for its children."""
+    inherited = {n: v for n, v in os.environ.items() if not n.startswith("PYTEST_")}
+    inherited.pop("PYTHONPATH", None)
+    return subprocess.Popen(
+        [str(word) for word in command],
+        cwd=clone,
+        env=inherited,
+        stdin=subprocess.PIPE,  # the small server ends when it closes
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end(process, number=signal.SIGKILL):
+    """End a command and what it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+    process.stdin.close()
+    process.wait()
+
+
+def run(clone, *command):
+    """Run a command; return what it says. It has to end with status 0."""
+    process = start(clone, *command)
+    try:
+        said, _ = process.communicate(timeout=GUARD_S)
+    finally:
+        end(process)
+    assert process.returncode == 0, f"{command}: {said}"
+    return said
+
+
+def entry(command, *words, **settings):
+    """Return the command line of a command of the project."""
+    given = [f"--{name}={value}" for name, value in settings.items()]
+    return (".venv/bin/python", ENTRY, command, *words, *given)
+
+
+@runs(
+    *("make train-small", "examples/trainer/prepare.py", "examples/trainer/train.py"),
+    *("run-api", "serve"),
+)
+def test_a_small_model_and_the_trainer_train_in_an_environment_made_anew(clone):
+    train_small = f"ARGS={SHORT_TRAINING}"
+    assert "| grpo | spell_backward |" in run(clone, "make", "train-small", train_small)
+
+    python = ".venv-vllm/bin/python"
+    run(
+        clone,
+        *(python, "examples/trainer/prepare.py", "data/train_small/serving"),
+        "data/policy",
+    )
+    api, server = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+    settings = {
+        **SMALL_SERVING,
+        "env.rollout_server_url": api,
+        "openai.base_url": f"{server}/v1",
+    }
+    small_server = (python, "-m", "examples.train_small.small_server", "data/policy")
+    config = ("--config", "examples/serve_trainer.yaml")
+    with contextlib.ExitStack() as running:
+        for command in (
+            entry("run-api", "--port", api.rsplit(":", 1)[1]),
+            (*small_server, "--port", server.rsplit(":", 1)[1]),
+            entry("serve", *config, **settings),
+        ):
+            log = running.enter_context((clone / "log").open("a"))
+            process = start(clone, *command, log=log)
+            running.callback(end, process, signal.SIGTERM)
+        said = run(
+            clone,
+            *(python, "examples/trainer/train.py", "--model", "data/policy"),
+            *("--api", api, "--server", server, "--steps", 1, "--groups", 1),
+            *("--group-size", 8, "--max-token-length", 256),
+        )
+    assert "done; data/policy holds the trained model" in said, text_of(clone / "log")
+
+
+@runs("make demo", "report")
+def test_the_demo_runs_and_its_dump_files_are_shown(clone):
+    sizes = "ARGS=--steps 1 --batch_size 4 --group_size 2"
+    assert "Open them in a browser:" in run(clone, "make", "demo", sizes)
+    run(clone, *entry("report", "data_dumps"))
+    assert (clone / "report" / "index.html").is_file()
+
+
+@runs("make lock")
+def test_the_pins_are_made(clone):
+    before = text_of(clone / "constraints.txt")
+    assert "constraints.txt: " in run(clone, "make", "lock")
+    assert text_of(clone / "constraints.txt") == before
+
+
+@runs("process", "evaluate")
+def test_rows_are_written_and_a_model_is_measured(clone, simulated):
+    settings = {
+        "openai.base_url": f"{simulated.url}/v1",
+        "env.tokenizer_name": TOKENIZER,
+        "env.tasks": ",".join(FAST_TASKS),
+        "env.complexity_mode": None,
+    }
+    rows = entry("process", "--config", "examples/process.yaml", **settings)
+    run(clone, *rows, "--env.total_steps=1")
+    assert len(text_of(clone / "data" / "sft.jsonl").splitlines()) == 1
+    shortest = {"env.num_eval_samples_per_task": 1, "env.use_wandb": False}
+    said = run(clone, *entry("evaluate", **settings, **shortest))
+    assert "arithmetic" in said
+
+
+@runs("make bench")
+def test_throughput_is_measured(clone):
+    shortest = (
+        "ARGS=--contestants null --apis quick --rounds 1 --latencies 0 --seconds 1"
+    )
+    assert "null" in run(clone, "make", "bench", shortest)
+
+
+@runs("tasks", "doctor")
+def test_the_tasks_are_listed_and_the_installation_is_checked(clone):
+    assert "spell_backward" in run(clone, *entry("tasks"))
+    run(clone, *entry("doctor", "gcd", "--items", "1"))
+
+
+@runs("make", "make help", "make quick", "make clean")
+def test_the_words_of_make_do_what_they_say(clone):
+    assert run(clone, "make") == run(clone, "make", "help")
+    said = run(clone, "make", "quick", "ARGS=tests/test_errors.py")
+    assert " passed" in said
+    run(clone, "make", "clean")
+    assert not (clone / ".venv").is_symlink()
+    assert Path(sys.prefix).is_dir()
