@@ -9,8 +9,11 @@ that is never closed. In the rest there must be exactly one `<answer>...</answer
 A completion that has opened and closed thinking of its own needs no template for that:
 a closing tag that it writes once more is a slip, and hides no answer before it.
 
+Some models think in tags of their own, whatever the prompt says: `<thinking>`,
+`[THINK]`, the channels of gpt-oss. What one of these opens, its own closing tag ends.
+
 One pass over the tags of the text: time is linear in its length, whatever it holds.
-The four tags are lower case and have no attributes. Nothing is repaired or guessed.
+The tags are written as here and have no attributes. Nothing is repaired or guessed.
 
 Source: atropos 296a0bc, _extract_final_answer(); differs: that took the last answer
 of the whole text, so that a draft inside the thinking could win or stand alone.
@@ -33,7 +36,18 @@ FormatFailure = Literal[
 ]
 FORMAT_FAILURES = frozenset(get_args(FormatFailure))
 
-_TAG = re.compile(r"</?(?:think|answer)>")
+_END_OF_CHANNEL = "<|end|>"
+THINKING = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "[THINK]": "[/THINK]",
+    "<|channel|>analysis<|message|>": _END_OF_CHANNEL,
+    "<|channel|>commentary<|message|>": _END_OF_CHANNEL,
+}
+"""What opens the thinking of a model to what closes it."""
+
+_CLOSING = frozenset(THINKING.values())
+_TAG = re.compile("|".join(map(re.escape, (*THINKING, *_CLOSING))) + "|</?answer>")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,18 +70,21 @@ def _thinking_ends(text: str, thinking_open: bool) -> tuple[int, bool]:
         The position behind the last such `</think>` (0 where there is none), and
         whether the text is still inside the template's thinking at that position.
     """
-    inside, end, still_open = thinking_open, 0, thinking_open
-    has_closed_its_own = False
+    end, still_open, has_closed_its_own = 0, thinking_open, False
+    closed_by = THINKING["<think>"] if thinking_open else None
     for match in _TAG.finditer(text):
         tag = match.group()
-        if tag == "<think>":
-            inside = True
-        elif tag == "</think>":
-            if inside and not still_open:
-                has_closed_its_own = True
-            elif thinking_open or not has_closed_its_own:
+        if closed_by is None and tag in THINKING:
+            closed_by = THINKING[tag]
+        elif tag == closed_by:
+            if still_open:
                 end, still_open = match.end(), False
-            inside = False
+            else:
+                has_closed_its_own = True
+            closed_by = None
+        elif closed_by is None and tag in _CLOSING - {_END_OF_CHANNEL}:
+            is_slip = has_closed_its_own and not thinking_open
+            end = end if is_slip else match.end()
     return end, still_open
 
 
@@ -76,13 +93,13 @@ def _answer_tags(text: str, start: int) -> Iterator[re.Match[str]]:
 
     Those are the answer tags, and those of thinking that no answer may contain.
     """
-    inside = False
+    closed_by: str | None = None
     for match in _TAG.finditer(text, start):
         tag = match.group()
-        if inside:
-            inside = tag != "</think>"
-        else:
-            inside = tag == "<think>"
+        if closed_by is not None:
+            closed_by = None if tag == closed_by else closed_by
+        elif tag != _END_OF_CHANNEL:
+            closed_by = THINKING.get(tag)
             yield match
 
 
@@ -120,6 +137,6 @@ def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
     if len(answers) > 1:
         return Extraction(None, "several_answers")
     if not answers:
-        unfinished = text.rfind("<think>") > text.rfind("</think>")
+        unfinished = any(text.rfind(a) > text.rfind(b) for a, b in THINKING.items())
         return Extraction(None, "unfinished_thinking" if unfinished else "no_answer")
     return Extraction(answers[0], None)

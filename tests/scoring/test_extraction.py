@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.scoring.extraction import Extraction, extract_answer
+from rg_env.scoring.extraction import THINKING, Extraction, extract_answer
 
-TAGS = ["<think>", "</think>", "<answer>", "</answer>"]
+TAGS = [*THINKING, *THINKING.values(), "<answer>", "</answer>"]
 ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
 
 any_text = st.one_of(st.text(), st.lists(st.sampled_from(TAGS + ODD_TEXT)).map("".join))
@@ -43,6 +43,38 @@ ANSWERED = {
         "<answer>5</answer><think>or <answer>6</answer>"
     ),
 }
+FINAL = "<|start|>assistant<|channel|>final<|message|>"
+"""What stands before the answer of gpt-oss, and says nothing."""
+
+
+@pytest.mark.parametrize(("opening", "closing"), THINKING.items())
+def test_a_draft_in_the_thinking_of_any_model_is_no_answer(opening, closing):
+    draft = f"{opening}maybe <answer>4</answer>"
+    final = f"{FINAL}<answer>5</answer>"
+    assert answer_of(f"{draft}{closing}{final}") == "5"
+    assert answer_of(f"{draft}{closing}{draft}{closing}{final}") == "5"
+    assert failure_of(draft) == "unfinished_thinking"
+    assert failure_of(f"<answer>{opening}4{closing}</answer>") == "nested_answer"
+
+
+def test_thinking_is_closed_by_its_own_tag_alone():
+    thinking = "<thinking>a</think>[/THINK]<|end|><answer>4</answer></thinking>"
+    assert answer_of(f"{thinking}<answer>5</answer>") == "5"
+    assert failure_of("<think>a[/THINK]<answer>5</answer>") == "unfinished_thinking"
+
+
+@pytest.mark.parametrize("closing", ["</thinking>", "[/THINK]"])
+def test_thinking_that_nothing_opened_ends_at_any_closing_tag(closing):
+    assert answer_of(f"<answer>4</answer>{closing}<answer>5</answer>") == "5"
+
+
+def test_the_end_of_a_message_is_no_end_of_thinking():
+    assert answer_of("<answer>5</answer><|end|>") == "5"
+    assert failure_of("<answer>4</answer><|end|><answer>5</answer>") == (
+        "several_answers"
+    )
+
+
 OPENED = {
     "closed": "maybe <answer>4</answer></think><answer>5</answer>",
     "opened by the model as well": "<think>2 + 3</think><answer>5</answer>",
