@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.reading.lists import WORD, list_of, nodes
 from rg_env.task_rules.reading.numbers import (
     DEGREES,
@@ -28,7 +27,6 @@ _VERDICTS = "course_schedule isomorphic_strings ransom_note"
 COMMON_NOTATIONS: Mapping[str, Notation] = {
     **dict.fromkeys(_COUNTED.split(), as_number),
     **dict.fromkeys(_VERDICTS.split(), as_verdict),
-    "arc_1d": grid_of(DIGIT, compact=True),
     "decimal_chain_sum": written_plainly,
     "dice": as_fraction,
     "emoji_mystery": but_for_its_ends,

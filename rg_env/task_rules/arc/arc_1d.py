@@ -1,0 +1,138 @@
+"""arc_1d: rows of cells, and the rule that makes one of another.
+
+Three examples show the rule. Where they all show as well what another rule of the
+library makes, which says something else of the last row, nobody can know which is
+meant. Read here are the rules that move cells: blocks by so many cells, by their own
+length or to a dot, gravity and reflection, each in both directions. Rules that paint
+cells are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rg_env.task_rules.reading.grids import DIGIT, grid_of
+from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
+
+Row = tuple[int, ...]
+MoveRule = Callable[[Row], "Row | None"]
+"""From a row to the next one, None where the rule says nothing of it."""
+
+
+def _moved(cells: int) -> MoveRule:
+    return lambda row: row[-cells:] + row[:-cells]
+
+
+def _fallen(row: Row) -> Row:
+    return tuple(sorted(row, key=lambda cell: cell == 0))
+
+
+def _counted(row: Row) -> Row:
+    return tuple(sorted((int(cell != 0) for cell in row), reverse=True))
+
+
+def _weighed(row: Row) -> Row:
+    return tuple(sorted(row, reverse=True))
+
+
+def _parted(row: Row) -> Row | None:
+    twos, ones = row.count(2), row.count(1)
+    rest = len(row) - twos - ones
+    is_of_both = set(row) <= {0, 1, 2}
+    return (2,) * twos + (0,) * rest + (1,) * ones if is_of_both else None
+
+
+def _one_step(row: Row) -> Row:
+    cells = list(row)
+    for at in range(1, len(cells)):
+        if cells[at] and not cells[at - 1]:
+            cells[at - 1 : at + 1] = cells[at], 0
+    return tuple(cells)
+
+
+def _block(row: Row) -> tuple[int, int] | None:
+    """Return where the only block begins and ends, None where there are several."""
+    at = [place for place, cell in enumerate(row) if cell]
+    is_one = bool(at) and at[-1] - at[0] == len(at) - 1
+    return (at[0], at[-1] + 1) if is_one else None
+
+
+def _moved_by_its_length(row: Row) -> Row | None:
+    found = _block(row)
+    if found is None or 2 * found[1] - found[0] > len(row):
+        return None
+    return _moved(found[1] - found[0])(row)
+
+
+def _reflected(row: Row) -> Row | None:
+    found = _block(row)
+    if found is None:
+        return None
+    start, end = found
+    return row[:start] + row[start:end][::-1] + row[end:]
+
+
+def _moved_to_dot(most: int) -> MoveRule:
+    """Return the rule of a block that moves to a dot on either side, by so many cells.
+
+    The dot is 1 or 2, and the block has a higher color.
+    """
+
+    def rule(row: Row) -> Row | None:
+        colors = sorted(set(row) - {0})
+        if len(colors) != 2 or colors[0] > 2 or row.count(colors[0]) != 1:
+            return None
+        dot, start, length = row.index(colors[0]), *_of_color(row, colors[1])
+        if dot < start:
+            mirrored = rule(row[::-1])
+            return None if mirrored is None else mirrored[::-1]
+        if set(row[start : start + length]) != {colors[1]}:
+            return None
+        to = min(start + most, dot - length)
+        moved = (0,) * to + (colors[1],) * length
+        return moved + (0,) * (dot - to - length) + row[dot:]
+
+    return rule
+
+
+def _of_color(row: Row, color: int) -> tuple[int, int]:
+    return row.index(color), row.count(color)
+
+
+_TO_ONE_SIDE: Sequence[MoveRule] = (
+    *map(_moved, (1, 2, 3, 4)),
+    *map(_moved_to_dot, (1, 2, 3, 4, 1_000)),
+    *(_fallen, _counted, _weighed, _parted, _one_step),
+    *(_moved_by_its_length, _reflected),
+)
+
+
+def results(row: Row) -> Iterator[Row | None]:
+    """Yield what each rule makes of a row, to the one side and to the other."""
+    for rule in _TO_ONE_SIDE:
+        yield rule(row)
+        mirrored = rule(row[::-1])
+        yield None if mirrored is None else mirrored[::-1]
+
+
+def _shows_two_rules(entry: Entry) -> bool:
+    """Say whether a rule that makes all examples makes another row of the last one."""
+    metadata = entry["metadata"]
+    shown = [results(tuple(e["input"])) for e in metadata["train_examples"]]
+    outputs = [tuple(example["output"]) for example in metadata["train_examples"]]
+    last, right = metadata["test_example"]["input"], metadata["test_example"]["output"]
+    return any(
+        made not in (None, tuple(right)) and list(results) == outputs
+        for made, *results in zip(results(tuple(last)), *shown, strict=True)
+    )
+
+
+RULES = TaskRules(
+    "arc_1d",
+    notation=grid_of(DIGIT, compact=True),
+    item_checks=(
+        ItemCheck(
+            "examples show two rules that differ on the last row", _shows_two_rules
+        ),
+    ),
+)
