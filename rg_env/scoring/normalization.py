@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable
 
 from rg_env.task_rules.reading.talk import lead_end
+from rg_env.task_rules.reading.values import read_value
 
 MAX_ROUNDS = 8
 
@@ -28,7 +29,10 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
 _DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
-_END = re.compile(r"(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40})>|\s)+\Z")
+_END = re.compile(
+    r"(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40}|\w{1,20}\|)>"
+    r"|\[(?:/?INST|EOS|EOT|END|/?SYS)\]|\s)+\Z"
+)
 _LAST_WORDS = re.compile(
     r"(?:[.!]\s*I hope (?:it|this|that) is correct[.!]?|\s\((?:final )?answer\))\Z"
 )
@@ -58,7 +62,22 @@ _BULLET = re.compile(r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+")
 _DASH_AS_BULLET = re.compile(r"[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=]*\Z)")
 """A dash before words; before anything that can be negative it is a minus."""
 
-_NAME = re.compile(r"(?:[A-Za-z](?:_?\{?\d\}?)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
+_NAME = re.compile(r"(?:[A-Za-z](?:_\{?\d\}?|\d)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
+_POINT = re.compile(r"[A-Za-z]\d{0,2}")
+"""A name that is an answer itself: `G6 = G8`, `A = B`."""
+
+_ROW = r"\[[^\[\]]*\]"
+_ARRAY = re.compile(
+    rf"(?:np\.|numpy\.)?array\(\s*({_ROW}|\[\s*(?:{_ROW}[\s,]*)+\])\s*"
+    r"(?:,\s*dtype\s*=\s*[\w.]+\s*)?\)"
+)
+_OBJECT = re.compile(
+    r"\{\s*[\"'](?:final_?)?(?:answer|solution|result|output)[\"']\s*:\s*(.*)\}",
+    re.DOTALL,
+)
+_NUMBER_IN_LATEX = re.compile(
+    r"(?<![\w$\\])\$\s?([+-]?\d[\d,]*(?:\.\d+)?)\s?\$(?=\s|\Z)"
+)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _THIN_THOUSANDS = re.compile(
     r"(?<![\d.,])\d{1,3}(?:(?:\u2009|\u202f|\{,\}|\\,|\\!,|\\;)\d{3})+(?![\d,])"
@@ -87,7 +106,7 @@ _IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _SIGNS_OF_FORMATTING = re.compile(
     r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
     r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)|^--"
-    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),"
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|array\(|[A-Z]\]\s*\Z|\btotal of\s"
 )
 """What an answer holds if there is anything to take off it, besides its ends."""
 
@@ -219,12 +238,44 @@ def _without_lead(text: str) -> str:
     return rest or text
 
 
+def _without_label(text: str) -> str:
+    """Take `The answer is` off, also where the right answer begins like a lead."""
+    end = lead_end(text, labelled=True)
+    return text[end:].strip() or text
+
+
 def _without_name(text: str) -> str:
     """Take `x =` off, where nothing else is equal to anything."""
     match = _NAME.match(text)
     if match is None or text.count("=") != 1 or "\n" in text:
         return text
-    return text[match.end() :].strip() or text
+    rest = text[match.end() :].strip()
+    is_other = not text.startswith("=") and _POINT.fullmatch(rest)
+    return text if is_other or not rest else rest
+
+
+def _without_array(text: str) -> str:
+    """Take a list out of what numpy writes: `np.array([[1, 2], [3, 4]])`."""
+    match = _ARRAY.fullmatch(text)
+    return match[1] if match else text
+
+
+def _without_object(text: str) -> str:
+    """Take an answer out of JSON that holds it alone: `{"answer": "5"}`."""
+    match = _OBJECT.fullmatch(text)
+    try:
+        held = read_value(text) if match else None
+    except ValueError:
+        return text
+    if match is None or not isinstance(held, dict) or len(held) != 1:
+        return text
+    (value,) = held.values()
+    return value.strip() if isinstance(value, str) else match[1].strip()
+
+
+def _without_math_in_a_line(text: str) -> str:
+    """Take the dollars off a number with its unit behind: `$134$ days`."""
+    return _NUMBER_IN_LATEX.sub(r"\1", text)
 
 
 def _without_period(text: str) -> str:
@@ -258,7 +309,11 @@ _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
     ("\\", _without_latex_word),
     (_ANY, _with_plain_latex),
     ("<", _without_tags),
+    ("{", _without_object),
+    ("na", _without_array),
+    ("$", _without_math_in_a_line),
     (_ANY, _without_lead),
+    (_ANY, _without_label),
     (_ANY, _without_bullet),
     (_ANY, _without_period),
     (_ANY, _without_name),

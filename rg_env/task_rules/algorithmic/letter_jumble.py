@@ -26,7 +26,7 @@ def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 RULES = TaskRules(
     "letter_jumble",
-    notation=list_of(WORD, " ".join),
+    notation=list_of(WORD, " ".join, is_sentence=True),
     fix=ScorerFix(
         scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
         fault="Words behind the last right one and capitals are ignored.",

@@ -32,16 +32,27 @@ NOTHING_CARRIED = 0.05
 """What the library gives for a plan that brings no box to its target."""
 
 Place = tuple[float, float]
-Squares = dict[Place | None, list[str]]
+Squares = dict[Place, list[str]]
 """The boxes and targets of each square."""
 
 _COORDINATE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_NAMED_PLACE = re.compile(
+    rf"(Agent|square)\[({_COORDINATE.pattern}),\s*({_COORDINATE.pattern})\]"
+)
 _MOVE = re.compile(r"move\(([^,()]*),\s([^()]*)\)\s*")
 
 
-def _place(text: str) -> Place | None:
-    found = _COORDINATE.findall(text)
-    return (float(found[0]), float(found[1])) if len(found) == 2 else None
+def _place(name: str) -> Place:
+    """Return the place of a square of the metadata: `0.5_1.5`."""
+    row, column = _COORDINATE.findall(name)
+    return float(row), float(column)
+
+
+def _place_of(kind: str, text: str) -> Place | None:
+    """Return the place that a plan names, `Agent[0.5, 1.5]`, None for anything else."""
+    match = _NAMED_PLACE.fullmatch(text.strip())
+    is_named = match is not None and match[1] == kind
+    return (float(match[2]), float(match[3])) if match and is_named else None
 
 
 def _move_box(squares: Squares, place: Place, box: str, to: Place) -> bool:
@@ -60,14 +71,15 @@ def _target(box: str) -> str:
 
 def _act(squares: Squares, agent: str, action: Any) -> bool:
     """Play one action of one agent; return whether it was possible."""
-    place, move = _place(agent), isinstance(action, str) and _MOVE.fullmatch(action)
+    place = _place_of("Agent", agent)
+    move = isinstance(action, str) and _MOVE.fullmatch(action)
     if place is None or not move:
         return False
     here, (box, goal) = squares.get(place, []), move.groups()
     if box not in here or not box.startswith("box_"):
         return False
     if "square" in goal:
-        to = _place(goal)
+        to = _place_of("square", goal)
         return to is not None and _move_box(squares, place, box, to)
     if goal != _target(box) or goal not in here:
         return False
@@ -84,7 +96,7 @@ def _actions(plan: list[Any]) -> Iterator[tuple[str, Any] | None]:
             continue
         agents = set()
         for agent, action in step:
-            place = _place(agent)
+            place = _place_of("Agent", agent)
             yield None if place in agents else (agent, action)
             agents.add(place)
 

@@ -56,6 +56,22 @@ def without_brackets(text: str) -> str:
     return text
 
 
+_LAST_BEHIND_AND = re.compile(r",\s*and\s+(?=[^,]*\Z)", re.IGNORECASE)
+
+
+def _without_last_and(text: str, element: re.Pattern[str]) -> str:
+    """Take the word off that stands before the last element: `a, b, and c`.
+
+    All elements have commas between them, so that no word of a sentence is lost.
+    """
+    rest = _LAST_BEHIND_AND.sub(", ", text)
+    pieces = rest.rstrip(".").split(",") if rest != text else []
+    of_elements = len(pieces) > 2 and all(
+        element.fullmatch(piece.strip(f" \t{_QUOTES}")) for piece in pieces
+    )
+    return rest if of_elements else text
+
+
 def _elements(
     text: str, element: re.Pattern[str], between: re.Pattern[str], numbered: bool
 ) -> Iterator[re.Match[str] | None]:
@@ -88,6 +104,7 @@ def read_sequence(
     between: re.Pattern[str] = BETWEEN,
     *,
     numbered: bool = True,
+    is_sentence: bool = False,
 ) -> list[re.Match[str]] | None:
     """Read a text that holds elements and otherwise only what says nothing.
 
@@ -96,6 +113,7 @@ def read_sequence(
         element: What one element looks like; not empty, in linear time.
         between: What may stand between two of them; something has to.
         numbered: Whether numbers that count from 1 are marks of the elements.
+        is_sentence: Whether an `and` before the last element is an element as well.
 
     Returns:
         At least one; None where the text holds anything else.
@@ -104,7 +122,9 @@ def read_sequence(
     if listed is not None:
         found = [element.fullmatch(plain(written)) for written in listed]
     else:
-        found = list(_elements(without_brackets(text), element, between, numbered))
+        text = without_brackets(text)
+        text = text if is_sentence else _without_last_and(text, element)
+        found = list(_elements(text, element, between, numbered))
     read = [match for match in found if match is not None]
     return read if read and len(read) == len(found) else None
 
@@ -122,13 +142,15 @@ def list_of(
     written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
     *,
     may_be_empty: bool = False,
+    is_sentence: bool = False,
 ) -> Notation:
     """Return the notation of a list, of what the pattern reads or as it is written."""
 
     def notation(answer: str, entry: Entry) -> str:
         if may_be_empty and "".join(answer.split()) in ("[]", "()"):
             return "[]"
-        found = read_sequence(plain(answer), element, between)
+        text = plain(answer)
+        found = read_sequence(text, element, between, is_sentence=is_sentence)
         return answer if found is None else joined([written(each) for each in found])
 
     return notation

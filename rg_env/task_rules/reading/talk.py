@@ -30,56 +30,80 @@ _SAYING = (
 SAYING = TALK | frozenset(_SAYING.split())
 """Words of a sentence that says a number."""
 
-_LEADING = (
-    "a and angle as assignment backward best board buttons cells chain color coloring"
-    " colors colour colours complete completed coordinates correct cube day decoded"
-    " decrypted detector directions distances elements filled finished following"
-    " fraction from full goal grid groups instructions key ladder letters light"
-    " list mapping matrix message minimal minimum move moves name nodes numbers on"
-    " operations optimal order palindrome partition partitions path pattern person"
-    " plaintext plan point position presses press probability program puzzle queens"
-    " radius reach relation relationship required resulting reversed right roots"
-    " rotated rotations route rows secret sentence sequence shortest simplified solve"
-    " solved sorted spiral start state status step steps string table test to tokens"
-    " transformed valid values way words"
+_NAMED = (
+    "angle assignment board buttons cells chain color coloring colors colour colours"
+    " coordinates cube day detector directions distances elements following fraction"
+    " goal grid groups instructions key ladder letters light list mapping matrix"
+    " message move moves name nodes numbers operations order palindrome partition"
+    " partitions path pattern person plaintext plan point position presses press"
+    " probability program puzzle queens radius relation relationship roots rotations"
+    " route rows sentence sequence state status step steps string table test tokens"
+    " values way words"
+)
+_DONE = (
+    "completed decoded decrypted filled finished reversed rotated simplified solved"
+    " sorted transformed"
+)
+_DESCRIBING = (
+    "a and as backward best complete correct from full minimal minimum on optimal reach"
+    " required resulting right secret shortest solve spiral start to valid"
 )
 _VERBS = frozenset({"is", "was", "are", "be", "equals", "it's"})
-LEADING = SAYING | _VERBS | frozenset(_LEADING.split())
+LEADING = SAYING | _VERBS | frozenset(f"{_NAMED} {_DONE} {_DESCRIBING}".split())
 """Words that announce an answer, before it."""
 
 _HEADINGS = frozenset({"answer", "solution", "result", "output"})
 _SO = frozenset({"so", "thus", "therefore", "hence"})
+_COUNTED = "answers boxed count have here number sum text total value word"
+_LABELS = _HEADINGS | _VERBS | _SO | frozenset(f"{_COUNTED} {_NAMED} {_DONE}".split())
+"""Words behind which a colon or `=` may stand. Of the others some are answers
+themselves, as in `on: off` and `left = right`."""
 
 _MARKS = "*_#>\u2022- \t\n"
 _LEAD_WORD = re.compile(
     r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:[*_:]+(?=\s))?\s*"
 )
+_NUMBER = re.compile(r"[$*\\-]*(?:boxed\{)?\d")
 _MAX_LEAD_WORDS = 12
 
 
-def lead_end(text: str) -> int:
-    """Return where the words end that announce an answer: `The moves are: `, `So, `."""
+def lead_end(text: str, *, labelled: bool = False) -> int:
+    """Return where the words end that announce an answer: `The moves are: `, `So, `.
+
+    Args:
+        text: An answer, perhaps with such words before it.
+        labelled: Whether it is only what ends with `answer`, `solution`, `result` or
+            `output`, the shortest: `The answer is `.
+    """
     end, at = 0, len(text) - len(text.lstrip(_MARKS))
+    words: list[str] = []
     for place in range(_MAX_LEAD_WORDS):
         match = _LEAD_WORD.match(text, at)
         word = match[1].lower().replace("\u2019", "'") if match else ""
         if match is None or word not in LEADING:
             break
         at, mark = match.end(), match[2]
+        words.append(word)
+        is_count = words[-2:] == ["total", "of"] and bool(_NUMBER.match(text, at))
         ends_lead = {
-            "": word == "it's" or (word in _VERBS and place > 0),
+            "": word == "it's" or (word in _VERBS and place > 0) or is_count,
             ",": word in _SO,
             "\n": word in _HEADINGS | _VERBS,
         }
-        if ends_lead.get(mark, len(word) > 1):
+        if ends_lead.get(mark, word in _LABELS):
             end = at
-    return end
+            if labelled and not _HEADINGS.isdisjoint(words):
+                return end
+        elif mark:
+            break
+    return 0 if labelled else end
 
 
 _PLAIN = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
 _WORD = re.compile(r"[A-Za-z]+")
 _ASKED = re.compile(r"\b(?:how (?:many|much)|number of)((?: [^\s.?!]+){1,3})", re.I)
-_DENIALS = frozenset({"not", "no", "nor", "never", "or"})
+_DENYING = "not no nor never or true false wrong incorrect"
+_DENIALS = frozenset(_DENYING.split())
 
 
 def _words_of(text: str) -> set[str]:

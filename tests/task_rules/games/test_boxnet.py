@@ -57,6 +57,17 @@ def test_boxes_that_stand_beside_their_targets_earn_nothing_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("named", "other"),
+    [("Agent", "Bgent"), ("Agent[", "Agent[-"), ("Agent", ""), ("square[", "square[-")],
+)
+def test_an_agent_and_a_square_have_their_names(named: str, other: str) -> None:
+    for entry in entries("boxnet"):
+        plan = box_by_box(entry, 3)
+        if named in plan:
+            assert fixed_score("boxnet", entry, plan.replace(named, other)) < 0.5
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         *("[1]", "{}", "1", '["a"]', '[{"x": "move(box_red, target_red)"}]'),

@@ -1,8 +1,11 @@
 """Lists, paths and pairs are read however their elements are parted."""
 
+import re
+
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.reading.lists import less_surplus, why_not_list
 from rg_env.task_rules.table import rules_of
 
 normalizer = ScoringRules().normalizer
@@ -14,7 +17,14 @@ COUNTS = "0 1 0 3 0 12"
 SPELLED = {
     "list_functions": (
         "[28, -8, 49]",
-        ["[28,-8,49]", "28, -8, 49", "(28, -8, 49)", "28 -8 49", "- 28\n- -8\n- 49"],
+        [
+            "[28,-8,49]",
+            "28, -8, and 49",
+            "28, -8, 49",
+            "(28, -8, 49)",
+            "28 -8 49",
+            "- 28\n- -8\n- 49",
+        ],
     ),
     "number_filtering": (
         NUMBERS,
@@ -22,6 +32,7 @@ SPELLED = {
             '["14", "-48.986", "30.30"]',
             "[14, -48.986, 30.30]",
             "14, -48.986, 30.30",
+            "14, -48.986, and 30.30",
             "1. 14\n2. -48.986\n3. 30.30",
         ],
     ),
@@ -29,7 +40,10 @@ SPELLED = {
         NUMBERS,
         ["[14, '-48.986', \"30.30\",]", f"Sorted list: {NUMBERS}"],
     ),
-    "spiral_matrix": ("4 0 12", ["4, 0, 12", "[4, 0, 12]", "4\n0\n12", "4 -> 0 -> 12"]),
+    "spiral_matrix": (
+        "4 0 12",
+        ["4, 0, 12", "4, 0, and 12", "[4, 0, 12]", "4\n0\n12", "4 -> 0 -> 12"],
+    ),
     "string_splitting": (
         COUNTS,
         [
@@ -54,7 +68,7 @@ SPELLED = {
         [
             *("Apple,bee,cat", "['Apple', 'bee', 'cat']", "[Apple, bee, cat]"),
             *("1. Apple\n2. bee\n3. cat", "'Apple', 'bee', 'cat'"),
-            "Sorted words: Apple bee cat",
+            *("Sorted words: Apple bee cat", "Apple, bee, and cat"),
         ],
     ),
     "word_sequence_reversal": ("b, A", ["b A", '["b", "A"]', "b \u2192 A", "- b\n- A"]),
@@ -70,7 +84,13 @@ SPELLED = {
     "shortest_path": (
         "up up left",
         [
-            *("up, up, left", "Up \u2192 Up \u2192 Left", "UP-UP-LEFT", "U U L"),
+            *(
+                "up, up, left",
+                "up, up, and left",
+                "Up \u2192 Up \u2192 Left",
+                "UP-UP-LEFT",
+                "U U L",
+            ),
             *("1. up\n2. up\n3. left", '["up", "up", "left"]'),
             *("Shortest path: up up left", "Go up, then move up, then left."),
         ],
@@ -78,14 +98,25 @@ SPELLED = {
     "path_star": (
         "12 7 31",
         [
-            *("12 -> 7 -> 31", "12,7,31", "12 - 7 - 31", "[12, 7, 31]"),
+            *(
+                "12 -> 7 -> 31",
+                "12,7,31",
+                "12, 7, and 31",
+                "12 - 7 - 31",
+                "[12, 7, 31]",
+            ),
             "1. 12\n2. 7\n3. 31",
         ],
     ),
     "word_ladder": (
         "CAT,COT,COG",
         [
-            *("cat, cot, cog", "CAT \u2192 COT \u2192 COG", "CAT\nCOT\nCOG"),
+            *(
+                "cat, cot, cog",
+                "CAT, COT, and COG",
+                "CAT \u2192 COT \u2192 COG",
+                "CAT\nCOT\nCOG",
+            ),
             *("1. CAT\n2. COT\n3. COG", '["CAT", "COT", "COG"]'),
             "Word ladder: CAT COT COG",
         ],
@@ -144,7 +175,7 @@ UNREAD = {
     "string_synthesis": ["0 [A] 1 [B]"],
     "string_insertion": ["ABCD or ABCE", "['AB', 'C']", "A B C"],
     "word_sorting": ["Apple; bee / cat", "Apple (or bee)"],
-    "ab": ["A# #C", "A# #B or B#"],
+    "ab": ["A# #C", "A# #B or B#", "A#, #B, or B#", "A#, #B, and not B#"],
     "sentence_reordering": ["It, is, so."],
     "shortest_path": [
         *("up or left", "up up (left)", "feasible", "infeasible or up", "up north"),
@@ -166,6 +197,29 @@ OTHERS = [(task, answer) for task, answers in UNREAD.items() for answer in answe
 @pytest.mark.parametrize(("task", "answer"), OTHERS)
 def test_what_is_not_only_the_list_stays_as_it_is(task, answer):
     assert rules_of(task).notation(answer, ENTRY) == answer
+
+
+def test_an_and_of_a_sentence_is_a_word_of_it():
+    unscrambled = rules_of("letter_jumble").notation
+    assert unscrambled("salt, oil, and bread", ENTRY) == "salt oil and bread"
+    sort = rules_of("word_sorting").notation
+    assert sort("ant, and, bee", ENTRY) == "ant, and, bee"
+    assert sort("ant and bee", ENTRY) == "ant, and, bee"
+
+
+@pytest.mark.parametrize(
+    ("value", "surplus", "elements", "left"),
+    [(1.0, 0, 4, 1.0), (1.0, 1, 4, 0.75), (1.2, 1, 4, 0.75), (0.25, 2, 4, 0.0)],
+)
+def test_a_surplus_element_takes_back_its_share(value, surplus, elements, left):
+    assert less_surplus(value, surplus, elements) == left
+    assert less_surplus(1.0, 1, 0) == 0.0
+
+
+@pytest.mark.parametrize("text", ["[n, 1]", "n", "[[1, n]]", "[1, n]"])
+def test_a_name_in_a_list_is_not_taken_for_a_number(text):
+    reason = why_not_list(text, re.compile("[01 ]+"))
+    assert reason == "a name where a value was expected"
 
 
 def test_that_there_is_no_path_is_said_in_any_case():

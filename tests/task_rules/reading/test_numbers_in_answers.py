@@ -74,6 +74,7 @@ def test_dollars_may_be_named(answer):
         ("1.12 x 10^-15", "1.12e-15"),
         ("1.12e-15 or 2", "1.12e-15 or 2"),
         ("1/2", "1/2"),
+        (r"\frac{1}{2}", r"\frac{1}{2}"),
     ],
 )
 def test_a_power_of_ten_is_written_with_e(answer, spelled):
@@ -211,3 +212,29 @@ def test_the_noise_of_a_computers_decimals_is_not_what_is_said(answer, meant):
 def test_of_equal_sides_the_last_is_the_answer(answer, spelled):
     entry = _entry("20", "how many legs are there in total?")
     assert rules_of("leg_counting").notation(answer, entry) == spelled
+
+
+@pytest.mark.parametrize(("sides", "is_read"), [(1, True), (8, True), (9, False)])
+def test_so_many_equal_sides_are_worked_out(sides, is_read):
+    answer = " = ".join(["4*5"] * sides + ["20"])
+    spelled = rules_of("leg_counting").notation(answer, _entry("20"))
+    assert spelled == ("20" if is_read else answer)
+
+
+@pytest.mark.parametrize(("answer", "spelled"), [("0/1", "0"), ("0/5", "0/5")])
+def test_nothing_is_in_lowest_terms_over_one(answer, spelled):
+    assert rules_of("dice").notation(answer, _entry("0")) == spelled
+
+
+POSSIBLE = _entry("3", "tell me the number of possible solutions: 2 of these are false")
+
+
+@pytest.mark.parametrize("answer", ["3 solutions", "There are 3 possible solutions."])
+def test_what_is_counted_may_stand_behind_its_number(answer):
+    assert normalizer("self_reference", POSSIBLE)(answer) == "3"
+
+
+@pytest.mark.parametrize("answer", ["false: 3", "3 false", "true: 3", "wrong: 3"])
+def test_a_word_that_denies_a_number_is_no_unit_of_it(answer):
+    asked = _entry("3", "what is the number of false statements?")
+    assert normalizer("self_reference", asked)(answer) == answer

@@ -59,7 +59,8 @@ def test_what_may_be_an_answer_is_no_talk(text: str) -> None:
         *("The moves are:\n", "### Final Answer\n\n", "Therefore, "),
         *("So the answer is: ", "Key move: ", "It's ", "The simplified fraction is "),
         *("Roots: ", "Total = ", "Final Answer: The final answer is "),
-        *("The light will be ", "Here is the list:"),
+        *("The light will be ", "Here is the list:", "a total of ", "Sorted list: "),
+        *("There are a total of ", "Answer:\nThe right number is "),
     ],
 )
 def test_what_announces_an_answer_ends_where_it_begins(lead: str) -> None:
@@ -71,9 +72,30 @@ def test_what_announces_an_answer_ends_where_it_begins(lead: str) -> None:
     [
         *("Not: 5", "The answer is not: 5", "It isn't 5", "The wrong answer is 5"),
         *("the cat is 5", "a: 5", "A=5", "so the word", "is 5", "5: 6", "x + 1 = 5"),
-        *("True = False", "mother = husband", "word\nlist\nof", ""),
+        *("True = False", "mother = husband", "word\nlist\nof", "", "on: 5", "on = 5"),
+        *("left: 5", "right = 5", "from: 5", "valid: 5", "a total of x 5", "left\n5"),
     ],
 )
 def test_what_may_deny_it_or_belong_to_it_announces_nothing(text: str) -> None:
     assert "5" not in text[: lead_end(text)]
     assert text[lead_end(text) :] in (text, "not: 5")
+
+
+@pytest.mark.parametrize("second", ["off", "Answer: off", "Answer: on"])
+def test_what_announces_an_answer_ends_before_the_first_one(second: str) -> None:
+    text = f"Answer: on\n{second}"
+    assert text[lead_end(text) :] == f"on\n{second}"
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("The answer is: It is so.", "It is so."),
+        ("**Final Answer:** There is one.", "There is one."),
+        ("It is so.", "It is so."),
+        ("So, there is one.", "So, there is one."),
+        ("The word is so", "The word is so"),
+    ],
+)
+def test_a_label_ends_where_it_says_that_it_is_the_answer(text: str, rest: str) -> None:
+    assert text[lead_end(text, labelled=True) :] == rest
