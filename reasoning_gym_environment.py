@@ -89,6 +89,7 @@ from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
 from rg_env.evaluation.samples import sample_of
+from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.evaluation.summary import EvalSummary, summarise
 from rg_env.inference.inference import Inference
 from rg_env.inference.outages import OutageWatch
@@ -378,6 +379,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.n_groups_to_process = self.screen.begin(self._made())
         total = self.n_groups_to_process
         self.curr_step = there = await self._continue_rows(total)
+        self._dumps.put_numbers(metrics_beside(self.jsonl_writer.path))
         items = None if self._items is None else self._items.items
         run = process_run.ProcessRun(
             self, self._groups, self.jsonl_writer, self._watch, items, there
@@ -409,6 +411,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _evaluate_alone(self) -> None:
         await self._set_up_alone()
         await self.evaluate()
+        if self.evaluation_folder is not None:
+            self._dumps.put_numbers(self.evaluation_folder / METRICS)
         await self.wandb_log({})
 
     async def _set_up_alone(self) -> None:

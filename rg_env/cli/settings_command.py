@@ -322,6 +322,7 @@ def _evaluate(env: Any) -> None:
 
 def write_rows(env: Any) -> None:
     """Run `process`; the report is made of whatever was written."""
+    from rg_env.evaluation.sources import metrics_beside
     from rg_env.pages.report import report_of
 
     env.n_groups_to_process = env.config.total_steps
@@ -332,8 +333,7 @@ def write_rows(env: Any) -> None:
         path = Path(env.config.data_path_to_save_groups)
         name = path.name.removesuffix(".jsonl")
         folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
-        numbers = Path(env.config.data_dumps_dir) / f"{env.run_uuid}_metrics.jsonl"
-        both, simulated = [path, numbers], _is_simulated(env)
+        both, simulated = [path, metrics_beside(path)], _is_simulated(env)
         page = report_of(both, folder, title=title, is_simulated=simulated)
         if page is not None:
             print(f"rows: {path}\nreport: {page}")

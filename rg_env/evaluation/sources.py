@@ -236,6 +236,11 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     return sorted(found, key=lambda file: (file.name, file))
 
 
+def metrics_beside(rows: Path) -> Path:
+    """Return where the metrics of a run are that wrote rows to a file."""
+    return rows.with_name(f"{rows.name.removesuffix('.jsonl')}_{METRICS}")
+
+
 def settings_of(samples: Path) -> tuple[str, dict[str, Any]] | None:
     """Return an evaluation's folder and settings, None where none stand beside it."""
     path = samples.with_name("evaluate_config.yaml")

@@ -37,7 +37,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env import ending
 from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.sources import Sources, files_of, settings_of
+from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
 from rg_env.pages.report_tally import Names, ReportTally
 from rg_env.pages.run_metrics import overview_of, read_all_metrics
 from rg_env.reports.progress_bar import WorkProgress
@@ -267,6 +267,8 @@ def write_report(
         Stopped: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
+    beside = {path for path in map(metrics_beside, files) if path.is_file()}
+    files += sorted(beside.difference(files))
     sources = Sources(files)
     tally, dumped, has_rows = ReportTally(), Counter[str](), False
     with _new_folder(folder) as new:

@@ -77,6 +77,10 @@ class Dumps:
         self._numbers_given = self._numbers_taken = 0  # each by one thread
         self._numbers = MetricsFile(folder / f"{run_uuid}_metrics.jsonl")
 
+    def put_numbers(self, path: Path) -> None:
+        """Have the numbers written elsewhere; before the first ones are."""
+        self._numbers = MetricsFile(path)
+
     async def _run(self, function: Callable[..., T], *args: Any) -> T:
         future = self._thread.submit(function, *args)
         return await asyncio.shield(asyncio.wrap_future(future))

@@ -78,6 +78,7 @@ def test_killed_twice_it_ends_with_the_items_of_one_run(
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "rows.jsonl",
         "rows.jsonl.settings.yaml",
+        "rows_metrics.jsonl",
         "rows_report",
     ]
 

@@ -47,6 +47,15 @@ def test_it_ends_with_status_0_and_as_many_rows_as_asked_for(done):
     assert (status, len(rows)) == (0, GROUPS)
 
 
+def test_the_numbers_lie_beside_the_rows_where_a_report_finds_them(done, tmp_path):
+    folder = done[0]
+    lines = (folder / "rows_metrics.jsonl").read_text().splitlines()
+    assert len(lines) == GROUPS
+    write_report([str(folder / "rows.jsonl")], tmp_path / "report")
+    (numbers,) = read_script(tmp_path / "report" / "overview.js")["metrics"]
+    assert numbers["steps"][-1] == GROUPS
+
+
 def test_log_probabilities_of_a_temperature_are_checked(simulated, tmp_path, logged):
     status, rows = process(tmp_path, simulated.url, temperature=0.5, total_steps=1)
     assert (status, len(rows)) == (0, 1)

@@ -47,7 +47,7 @@ def plain(numbers):
 
 def lines(folder):
     """Return the numbers of this machine; there is one file of them."""
-    (path,) = folder.glob("*_metrics.jsonl")
+    (path,) = folder.glob("*metrics.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -106,7 +106,7 @@ def test_process_logs_to_a_run_of_its_own(offline, logged_numbers, simulated):
         data_dumps_dir=offline / "dumps",
     )
     assert run_main(["process", *options]) == 0
-    found = lines(offline / "dumps")
+    found = lines(offline)
     assert [(line["kind"], line["step"]) for line in found] == [
         ("process", 1),
         ("process", 2),
@@ -130,7 +130,7 @@ def test_evaluate_logs_its_result(offline, logged_numbers, simulated):
     by_task = {n: v for n, v in results["all"].items() if n.startswith("eval/task/")}
     assert len(numbers["eval/tasks"].data) == len(by_task) > 1
     assert not by_task.keys() & numbers.keys()
-    (line,) = lines(offline / "dumps")
+    (line,) = lines(offline / "eval")
     assert line["kind"] == "evaluate"
     assert line.items() >= by_task.items()
 
