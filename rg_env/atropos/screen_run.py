@@ -58,6 +58,9 @@ class ScreenRun:
         self, run: ReasoningGymEnvConfig, groups_each: int | None, rows: str
     ) -> None:
         self._run, self._groups_each = run, groups_each
+        if run.group_size < 2:
+            allowed = "at least 2 in a screen: one rollout has no variance"
+            raise not_allowed("env.group_size", run.group_size, allowed)
         levels = run.task_levels
         mode = "curriculum" if run.complexity_mode == "curriculum" else "random"
         for name, setting in levels.items():

@@ -44,7 +44,7 @@ class Number(click.FloatRange):
 
 
 class FilePath(click.Path):
-    """A path, in which no NUL is."""
+    """A path, which is not empty, and in which no NUL is."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -52,6 +52,8 @@ class FilePath(click.Path):
         """Return the path of a text."""
         if "\0" in str(value):
             self.fail(f"{value!r} holds a NUL", param, ctx)
+        if not str(value).strip():
+            self.fail(f"{value!r} is no path", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -225,7 +225,10 @@ def files_of(paths: Iterable[str]) -> list[Path]:
         SettingError: A path leads nowhere, or to a folder without such files.
     """
     found: set[Path] = set()
-    for path in map(Path, paths):
+    for text in paths:
+        if not text.strip():
+            raise SettingError("command line: found an empty path; '.' is this folder")
+        path = Path(text)
         inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
         named = [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
         files = {p for p in named if p.is_file()}

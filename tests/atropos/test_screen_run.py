@@ -96,6 +96,11 @@ def test_a_level_setting_that_no_range_can_be_beside_is_refused():
         run_of(complexity_mode="random", task_levels={"gcd": "curriculum"})
 
 
+def test_a_group_of_one_rollout_is_refused_before_anything_is_sampled():
+    with pytest.raises(SettingError, match=r"env\.group_size: found 1"):
+        run_of(group_size=1)
+
+
 def test_a_task_with_two_parameters_in_a_mixture_is_refused():
     choices = [TaskChoice("gcd"), TaskChoice("gcd", params={"max_numbers": 3})]
     with pytest.raises(SettingError, match="gcd is in it with several parameters"):

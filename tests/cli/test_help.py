@@ -158,3 +158,9 @@ def test_a_wrong_command_line_is_answered_without_the_framework(command, status)
         imported & {"atroposlib.envs", "transformers", "wandb", "reasoning_gym"}
         == set()
     )
+
+
+@pytest.mark.parametrize("command", ["screen", "report", "rescore"])
+def test_an_empty_path_to_write_to_is_refused(command, capsys):
+    assert run_main([command, "--out", "", "x"]) == 2
+    assert "'--out': '' is no path" in capsys.readouterr().err

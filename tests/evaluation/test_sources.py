@@ -242,3 +242,9 @@ def test_a_path_without_files_is_refused(tmp_path, name):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SettingError, match=name):
         files_of([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("path", ["", " "])
+def test_an_empty_path_is_not_this_folder(path):
+    with pytest.raises(SettingError, match="empty path"):
+        files_of([path])
