@@ -1,12 +1,17 @@
 """`serve` killed and terminated again and again under faults; then everything counted.
 
     python benchmarks/chaos.py [--kills 50] [--terms 50] [--json FILE]
+    python benchmarks/chaos.py --matrix [--json FILE]
 
 Each run of the environment is ended by SIGKILL or SIGTERM at a random moment, its
 setup included, and the next one continues from its checkpoint. Meanwhile inference
 servers and the API are restarted under load and both spoil a part of their replies. In
 the middle the disk of the dump files is full for a while: a file system of its own in
 memory where that is permitted, otherwise that part is left out, which is said.
+
+With `--matrix`: a single `serve`, one of two shards, both of them, and the API with its
+trainer are killed and started again, with and without checkpoints and a minimum
+allocation. Each has the seconds until the trainer has batches again, or null.
 """
 
 from __future__ import annotations
@@ -16,6 +21,8 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import functools
+import itertools
 import random
 import re
 import signal
@@ -26,7 +33,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import psutil
 
@@ -40,6 +47,9 @@ LAST_RUN_S = 15.0
 END_WITHIN_S = 10.0
 LEFT_PATIENCE_S = 5.0
 DISK_MB = 64
+BATCHES_AFTER, BATCHES_WITHIN_S = 10, 60.0
+"""More batches than can have been queued at the kill."""
+
 LOST = re.compile(r": (\d+) groups were lost")
 
 
@@ -157,6 +167,84 @@ async def many_runs(
     return runs
 
 
+class Case(NamedTuple):
+    """What is killed in one run of the matrix, and under which settings."""
+
+    killed: str
+    save_every: int
+    least: float | None
+
+
+KILLED = ("serve", "one shard", "both shards", "the API")
+MATRIX = [Case(*row) for row in itertools.product(KILLED, (0, 1), (None, 0.1))]
+
+
+async def has_batches(api: disturbed.RestartableApi, number: int) -> float | None:
+    """Wait for some more batches; return the seconds, None if they do not come."""
+    began, wanted = time.monotonic(), api.receipts.steps + number
+    while api.receipts.steps < wanted:
+        if time.monotonic() > began + BATCHES_WITHIN_S:
+            return None
+        await asyncio.sleep(0.1)
+    return round(time.monotonic() - began, 1)
+
+
+async def after_kill(case: Case, folder: Path, log: BinaryIO) -> float | None:
+    """Kill what a case says, start it again, and wait for batches."""
+    server = disturbed.Restartable("tests.support.inference_server", "--rate=0")
+    api = disturbed.RestartableApi(folder, case.save_every)
+    count = 2 if "shard" in case.killed else 1
+
+    def start(i: int) -> subprocess.Popen[bytes]:
+        (folder / str(i)).mkdir(parents=True, exist_ok=True)
+        shard = {"shard_index": i, "num_shards": count}
+        least = {"min_batch_allocation": case.least, "max_batches_offpolicy": 2}
+        at = (folder / str(i), api.url, [server.url], log)
+        return disturbed.start_serve(*at, **shard, **least)
+
+    await asyncio.gather(server.start(), api.start())
+    envs = [start(i) for i in range(count)]
+    try:
+        if await has_batches(api, 3) is None:
+            raise RuntimeError(f"no batch before the kill: {case}")
+        if case.killed == "the API":
+            await api.stop()
+            await api.start()
+        for i in range(count if case.killed == "both shards" else 1):
+            if case.killed != "the API":
+                envs[i].kill()
+                envs[i].wait()
+        # The other shard has none left that the API would make a batch of.
+        await asyncio.sleep(2.0)
+        if case.killed != "the API":
+            for i in range(len(envs)):
+                if envs[i].poll() is not None:
+                    envs[i] = start(i)
+        return await has_batches(api, BATCHES_AFTER)
+    finally:
+        for env in envs:
+            env.kill()
+            env.wait()
+        await api.stop()
+        await server.kill()
+
+
+async def matrix(folder: Path) -> dict[str, Any]:
+    """Try all cases, one after the other."""
+    log_path, found = folder / "matrix.log", {}
+    began = time.monotonic()
+    with log_path.open("wb") as log:
+        for i, case in enumerate(MATRIX):
+            seconds = await after_kill(case, folder / str(i), log)
+            checkpoints = "checkpoints" if case.save_every else "no checkpoints"
+            name = f"{case.killed}, {checkpoints}, minimum {case.least}"
+            found[name] = seconds
+            findings.say(began, f"{name}: batches after {seconds} s")
+    said = log_path.read_text("utf-8", "replace")
+    lines = said.count("these environments are gone")
+    return {"seconds to batches": found, "lines that say so": lines}
+
+
 async def chaos(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run it all; return what was found."""
     log_path = Path(tempfile.gettempdir()) / f"chaos-{uuid.uuid4()}.log"
@@ -197,10 +285,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--terms", type=int, default=50)
     parser.add_argument("--life", type=float, default=LONGEST_RUN_S, help="seconds")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--matrix", action="store_true", help="every kind of kill")
     findings.add_options(parser, rate=0.05)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
-        findings.show(asyncio.run(chaos(options, Path(folder))), options.json)
+        work = matrix if options.matrix else functools.partial(chaos, options)
+        findings.show(asyncio.run(work(Path(folder))), options.json)
     return 0
 
 
