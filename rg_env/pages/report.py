@@ -299,6 +299,8 @@ def write_report(
         columns = {**tally.columns(), "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _write_page(new, title=title or "Report", note=note)
+    for said in sources.unread_said():
+        logger.warning("not in the report: %s", said)
     return len(tally)
 
 

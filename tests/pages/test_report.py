@@ -198,6 +198,17 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_report_lacks_is_said_in_the_log_too(
+    tmp_path: Path, logged: Any
+) -> None:
+    whole = {"task": "gcd", "question": "q", "completion": "x", "score": 1.0}
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps(whole) + "\n" + json.dumps(whole)[:30])
+    write_report([str(path)], tmp_path / "r")
+    said = f"not in the report: 1 damaged lines or files, the first: {path}, line 2"
+    assert said in logged.text
+
+
 def test_a_step_of_two_lines_is_one_point_of_all_their_rollouts(tmp_path: Path) -> None:
     numbers = [(1, 400, 0.2), (2, 1000, 0.5), (2, 1040, 0.9), (2, 40, 0.1)]
     lines = [
