@@ -25,6 +25,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import msgspec
@@ -81,8 +82,7 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 # -- values ----------------------------------------------------------------------------
 
 FLOAT_TOLERANCE = 1e-12
-"""Relative: sums in another order differ by less, and nobody's next number is as near.
-There is none about 0."""
+"""Relative, and so none about 0: a sum in another order differs by less."""
 
 
 def _is_same_number(value: float, gold: float) -> bool:
@@ -162,6 +162,13 @@ class _Nowhere(io.TextIOBase):
         return len(text)
 
 
+@functools.lru_cache(maxsize=1)
+def _compiled(program: str) -> CodeType:
+    """Return the code of a program, which all answers of a group are run with."""
+    # Without it, the program would have this module's imports from `__future__`.
+    return compile(program, "<program>", "exec", dont_inherit=True)
+
+
 def makes(program: str, given: Any, shown: Any) -> bool:
     """Say whether a program of the library makes the shown output of an input.
 
@@ -171,9 +178,11 @@ def makes(program: str, given: Any, shown: Any) -> bool:
     nowhere = _Nowhere()
     try:
         with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-            exec(program, names)  # noqa: S102 - as when it made the item
+            exec(_compiled(program), names)  # noqa: S102 - as when it made the item
             return is_same(names["main_solution"](**given), shown)
-    except (Exception, SystemExit):  # noqa: BLE001 - a program may raise anything
+    except KeyboardInterrupt:  # it is for us, and no program raises it
+        raise
+    except BaseException:  # noqa: BLE001 - a program may raise anything, and exit
         return False
 
 
@@ -189,25 +198,30 @@ def _is_right(value: Any, entry: Entry) -> bool:
 
 
 def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a value of JSON, or an object with nothing but talk around it.
-
-    What is right beside talk earns what the library pays for the gold answer there.
-    """
+    """Score a value of JSON, or an object with nothing but talk around it."""
     gold, answer = entry["answer"].strip(), answer.strip()
     if answer == gold:
         return 1.0
-    with contextlib.suppress(ValueError):
+    try:
         value = read_value(answer)
-        if _is_right(value, entry):
-            return 1.0
-        return READABLE if isinstance(value, dict) else 0.0
+    except ValueError:
+        return _beside_talk(answer, entry, library)
+    if _is_right(value, entry):
+        return 1.0
+    return READABLE if isinstance(value, dict) else 0.0
+
+
+def _beside_talk(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score an object with talk around it as the library scores the gold one there."""
     start, end = answer.find("{"), answer.rfind("}") + 1
     if start < 0 or not is_talk(_FENCE.sub("", answer[:start] + " " + answer[end:])):
         return 0.0
     try:
-        right = _is_right(read_value(answer[start:end]), entry)
+        value = read_value(answer[start:end])
     except ValueError:
         return 0.0
+    gold = entry["answer"].strip()
+    right = _is_right(value, entry)
     return library(answer[:start] + gold + answer[end:]) if right else READABLE
 
 
@@ -266,14 +280,16 @@ _HARMLESS_MODULES = frozenset(_HARMLESS.split())
 and nothing waits, as a queue does for what nobody will put into it."""
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.M
+    r"(?:^|[:;])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))",
+    re.M,
 )
 _DOES_MORE = re.compile(
-    r"\b(?:eval|exec|(?<!re\.)compile|__import__|import_module|[gs]etattr|delattr"
-    r"|attrgetter|methodcaller|globals|locals|vars|open|load|(?<!json\.)loads|FileIO"
-    r"|fromfile|genfromtxt|loadtxt|memmap|get_type_hints|_getframe|sleep)\b\s*\("
+    r"\b(?:eval|exec|__import__|__builtins__|__globals__|__subclasses__|import_module"
+    r"|[gs]etattr|delattr|attrgetter|methodcaller|get_type_hints|_getframe)\b"
+    r"|\b(?:(?<!re\.)compile|globals|locals|vars|open|load|(?<!json\.)loads|FileIO"
+    r"|fromfile|genfromtxt|loadtxt|memmap|sleep)\s*\("
 )
-"""Calls that run text, wait, or reach by name what a program does not name."""
+"""What runs text, waits, or reaches by name what a program does not name."""
 
 
 def may_do_more(program: str) -> bool:

@@ -199,6 +199,15 @@ def test_an_input_that_ends_the_process_costs_its_own_answer_alone(pool):
     ]
 
 
+PRELUDE = """\
+import os, sys
+class End(BaseException):
+    @classmethod
+    def fall(cls):
+        raise cls
+"""
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -209,11 +218,12 @@ def test_an_input_that_ends_the_process_costs_its_own_answer_alone(pool):
         "def main_solution(n):\n    return open('/tmp/f', 'w') if n else 'done'",
         "def main_solution(n):\n    return os.system('id') if n else 'done'",
         "def main_solution(n):\n    return 1 / 0 if n else 'done'",
+        "def main_solution(n):\n    return End.fall() if n else 'done'",
     ],
-    ids=["exit", "quit", "memory", "depth", "file", "shell", "error"],
+    ids=["exit", "quit", "memory", "depth", "file", "shell", "error", "end"],
 )
 def test_an_input_that_fails_in_the_program_is_wrong(pool, program):
-    made = entry(f"import os, sys\n{program}", {"n": 0}, "done")
+    made = entry(PRELUDE + program, {"n": 0}, "done")
     assert scored(pool, made, '{"n": 1}', '{"n": 0.0}', "{'n': 0}") == [
         (READABLE, "wrong"),
         (1.0, "right"),
@@ -292,6 +302,9 @@ def test_an_entry_is_used_where_its_program_makes_the_output(asked):
     assert fault(SORTED, {"data": [2, 1]}, [1, 2], asked) is None
     assert fault(SORTED, {"data": [2, 1]}, [2, 1], asked) == NOT_MADE
     assert fault("no_such_name", {}, {}, asked) == NOT_MADE
+    # As in the library, which runs it without `annotations` from `__future__`.
+    annotated = "def main_solution(n: Unknown):\n    return n"
+    assert fault(annotated, {"n": 1}, 1, asked) == NOT_MADE
 
 
 @pytest.mark.parametrize(
@@ -326,6 +339,7 @@ def test_an_input_that_json_cannot_write_is_asked_for_only_as_it_is_shown():
         *("n = eval(n)", "exec(n)", "n = compile(n, '', 'eval')", "pickle.loads(n)"),
         *("getattr(math, n)", "open(n)", "np.load(n)", "globals()[n]()"),
         *("    import subprocess", "operator.attrgetter(n)"),
+        *("list(map(eval, n))", "n = 1; import os", "if n: from os import system"),
         *("import queue", "from queue import Queue", "time.sleep(n)", "sleep(n)"),
     ],
 )
@@ -343,7 +357,7 @@ def test_no_input_is_asked_for_with_which_a_program_might_do_more_than_compute(l
     [
         *("import numpy as np", "from collections import deque", "import math, json"),
         *("from typing import List, Dict", "json.loads(n)", "re.compile('a')"),
-        *("def is_open(n): pass", "# eval is not used", "evaluate(n)"),
+        *("def is_open(n): pass", "evaluate(n)"),
     ],
 )
 def test_a_program_that_only_computes_is_asked_for_inputs(line):
