@@ -7,7 +7,6 @@ import functools
 import multiprocessing
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -53,7 +52,7 @@ def audit(
         levels=options.levels,
         items=options.items,
         seed=options.seed,
-        cascade=options.cascade and options.cascade.resolve(),
+        cascade=options.cascade,
     )
     tasks = options.tasks or list(library.describe().tasks)
     return for_each_task(job, tasks, options.processes)
@@ -79,16 +78,10 @@ def _code(name: str) -> str:
 def for_each_task(
     job: Callable[[str], Any], tasks: Sequence[str], processes: int
 ) -> dict[str, Any]:
-    """Do a job for each task in processes; say on stderr how far it is.
-
-    They work in a folder that goes with them: programs of codeio write files.
-    """
+    """Do a job for each task in processes; say on stderr how far it is."""
     found: dict[str, Any] = {}
     context = multiprocessing.get_context("spawn")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        ProcessPoolExecutor(processes, context, os.chdir, (folder,)) as executor,
-    ):
+    with ProcessPoolExecutor(processes, mp_context=context) as executor:
         waiting = {executor.submit(job, task): task for task in tasks}
         for future in as_completed(waiting):
             found[waiting[future]] = future.result()

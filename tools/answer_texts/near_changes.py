@@ -325,6 +325,13 @@ X<|im_end|>Y | <b>X</b> <b>Y</b> | - X⏎- Y | 1. X⏎2. Y | ### X⏎### Y |
 ANSWERS: Mapping[str, Change] = {
     "another item's answer": lambda right, other, chance: other or None,
     **{form.replace("\n", " / "): _both(form) for form in _forms(_TWO_ANSWERS)},
+    **{form: _both(form) for form in ("X: Y", "Y: X", "Y = X")},
+    **{form: _alone(form) for form in ("~~X~~", "\u2260 X", "wrong: X")},
+    "incorrect: X": _alone("incorrect: X"),
+    "false: X": lambda right, other, chance: (
+        f"false: {right}" if right.casefold() != "false" else None
+    ),
+    "Answer: Y": lambda right, other, chance: f"Answer: {other}" if other else None,
     "not X": _alone("not X"),
     "not(X)": _alone("not(X)"),
     "X is wrong": _alone("X is wrong"),

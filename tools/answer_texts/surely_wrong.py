@@ -64,7 +64,8 @@ def meaning(task: str, answer: str) -> str:
         if "".join(map("".join, terms)) == text.replace(" ", ""):
             parts = (f"{s[-1:].strip('+')}{_number(n)}{i}" for s, n, i in terms)
             return " ".join(sorted(parts))
-    if task == "sentence_reordering":  # it is about the order, and no quote
+    is_denied = re.search("[\u2260\u00ac]|~~", text)
+    if task == "sentence_reordering" and not is_denied:  # the order counts, no quote
         text = _AROUND_WORDS.sub("", text)
     if task == "time_intervals":  # `3 days, 4:05` and `3 4:05`
         text = _DAYS_BEFORE_CLOCK.sub(" ", text)
