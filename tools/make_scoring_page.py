@@ -25,7 +25,9 @@ TEXT = """\
 A guard rejects what no correct answer to the task can hold, and what is longer than
 `max_answer_chars`: score 0. The library's scorer scores the rest. Where it has a known
 fault, a fix corrects the score, unless `scorer_fixes` is false; in another version of
-the scorer the fault is checked again, and the log says the result.
+the scorer the fault is checked again, and the log says the result. Where a task has a
+fix, an answer that is not right scores 0.5 at most, and nothing for what a copy of the
+question or a constant has right as well.
 
 ## Guards ({num_guards})
 

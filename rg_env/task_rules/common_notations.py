@@ -15,7 +15,7 @@ from rg_env.task_rules.reading.numbers import (
     with_unit,
     written_plainly,
 )
-from rg_env.task_rules.reading.words import as_verdict, but_for_its_ends
+from rg_env.task_rules.reading.words import as_verdict
 from rg_env.task_rules.rules import Notation
 
 _COUNTED = (
@@ -29,7 +29,6 @@ COMMON_NOTATIONS: Mapping[str, Notation] = {
     **dict.fromkeys(_VERDICTS.split(), as_verdict),
     "decimal_chain_sum": written_plainly,
     "dice": as_fraction,
-    "emoji_mystery": but_for_its_ends,
     "path_star": nodes,
     "power_function": written_plainly,
     "simple_geometry": with_unit(DEGREES),

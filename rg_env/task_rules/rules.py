@@ -177,6 +177,12 @@ NO_ANSWER = OtherScore(
     "What cannot be read, or is rejected by a guard, scores 0.",
 )
 
+NEAR_MISS = OtherScore(
+    "a wrong answer near the right one",
+    "up to 0.9",
+    "A wrong answer scores a half at most, and nothing for what guessing has right.",
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class TaskRules:

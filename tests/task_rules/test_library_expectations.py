@@ -1,13 +1,13 @@
 """What the library's own tests expect of its scorers, asked of ours."""
 
 import itertools
-import json
 from typing import Any
 
 import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.rules import NEAR_MISS
 from rg_env.task_rules.table import TABLE, rules_of
 from rg_env.tasks import library
 
@@ -116,8 +116,6 @@ def test_an_answer_is_paid_as_the_library_expects(task, entry, answer, expected)
     ("answer", "least", "most"),
     [
         ("((3.0 + 2.0i ) )", 1.0, 1.0),
-        ("3.1 + 2i", 0.9, 0.999),
-        ("4 + 2i", 0.3, 0.4),
         ("10 + 10i", 0.0, 0.01),
         ("inf + 2i", 0.0, 0.0),
     ],
@@ -134,11 +132,7 @@ def test_what_is_not_right_in_a_made_entry_is_paid_as_the_library_expects():
     assert paid("rearc", entry_of("rearc"), "[[invalid") == 0.0
     assert paid("rush_hour", entry_of("rush_hour"), "A+1 B-2") == 0.01
     word = entry_of("figlet_font", static_word="TESTY")
-    assert paid("figlet_font", word, "WESTY") == pytest.approx(0.4)
-    board = entry_of("game_of_life", grid_size_x=5, grid_size_y=5, filled_cells=9)
-    rows = json.loads(board["answer"])
-    rows[0][0] = 1 - rows[0][0]
-    assert 0.1 < paid("game_of_life", board, json.dumps(rows)) < 1.0
+    assert 0.0 < paid("figlet_font", word, "WESTY") < 0.5
 
 
 RIGHT_WHEN_NORMALIZED = [
@@ -156,6 +150,37 @@ RIGHT_WHEN_NORMALIZED = [
 def _futoshiki():
     entry = entry_of("futoshiki", min_board_size=4, max_board_size=4)
     return entry, f"This is the board {entry['answer']}\nwith words around it."
+
+
+def _dead_board():
+    asked = {"grid_size_x": 3, "grid_size_y": 3, "filled_cells": 1}
+    entry = library.make_entry("game_of_life", asked, 42, checked=False)
+    return entry, "[[1,1,1],[0,0,0],[0,0,0]]"
+
+
+NEAR_MISSES = [
+    ("complex_arithmetic", {"metadata": {"result": (3.0, 2.0)}}, "3.1 + 2i"),
+    ("figlet_font", {"answer": "TESTY"}, "WESTY"),
+    (
+        "letter_jumble",
+        {"answer": "big world", "metadata": {}},
+        "big w",
+    ),
+    (
+        "calendar_arithmetic",
+        {"answer": "60", "metadata": {"task": "count_days"}},
+        "61",
+    ),
+    ("game_of_life", *_dead_board()),
+]
+
+
+@pytest.mark.parametrize(("task", "entry", "answer"), NEAR_MISSES)
+def test_a_near_miss_is_paid_less_than_the_library_expects(task, entry, answer):
+    of_library = paid(task, entry, answer, ScoringRules(scorer_fixes=False))
+    assert paid(task, entry, answer) <= 0.5
+    assert NEAR_MISS in rules_of(task).other_scores
+    assert of_library > paid(task, entry, answer)
 
 
 def _otherwise():
@@ -183,7 +208,8 @@ def _otherwise():
 def test_the_answers_of_the_table_of_other_scores_earn_nothing():
     asked = _otherwise()
     named = {task for task, rules in TABLE.items() if rules.other_scores}
-    assert asked.keys() | {task for task, _, _ in RIGHT_WHEN_NORMALIZED} == named
+    elsewhere = {task for task, _, _ in (*RIGHT_WHEN_NORMALIZED, *NEAR_MISSES)}
+    assert asked.keys() | elsewhere == named
     for task, answers in asked.items():
         assert [paid(task, *one) for one in answers] == [0.0] * len(answers), task
 

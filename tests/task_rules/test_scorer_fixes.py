@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rg_env.task_rules.arithmetic.prime_factorization import TIMES
+from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
 from rg_env.task_rules.rules import LIBRARY_VERSION
 from rg_env.task_rules.table import solution
 from rg_env.tasks import library
@@ -28,7 +29,9 @@ from tests.support.fixed_scores import (
 
 pytestmark = pytest.mark.slow
 
-FAULTY_FOR_SOME_ENTRIES = {"advanced_geometry", "codeio", "rush_hour"}
+FAULTY_FOR_SOME_ENTRIES = {
+    *("advanced_geometry", "calendar_arithmetic", "codeio", "rush_hour"),
+}
 """There the fault shows in one kind of entry, or in entries that luck can solve."""
 
 PAID_BY_ELEMENT = {"letter_jumble", "spell_backward", "word_sorting"}
@@ -175,36 +178,37 @@ def test_a_constant_earns_no_half_on_average(task, answer):
 NEAR_MISS_CREDIT: Mapping[str, str] = {
     "advanced_geometry": "0.5 for an incircle radius that is right to two decimals",
     "binary_matrix": "0.1 for the right matrix as a Python list",
-    "boxnet": "the share of the boxes that are carried to their targets",
-    "calendar_arithmetic": "exp(-5 relative error) for counts; 0.1 for another weekday",
-    "coin_flip": "0.9 to 1 % where it is not rounded; beyond, right leading digits",
-    "complex_arithmetic": "exp(-distance) to the right number",
+    "boxnet": "half of the share of the boxes that are carried to their targets",
+    "calendar_arithmetic": "half of a count's nearness, from a fifth off on",
+    "coin_flip": "0.5 to 1 % where it is not rounded; beyond, right leading digits",
+    "complex_arithmetic": "half of exp(-distance) to the right number",
     "decimal_arithmetic": "0.4 within one unit of the last place of its numbers",
-    "emoji_mystery": "the share of right characters in a sentence of the right length",
-    "figlet_font": "0.1 for each right letter in its place",
+    "emoji_mystery": "half of the share of right characters beyond the commonest one",
+    "figlet_font": "0.05 for each right letter in its place",
     "futoshiki": "0.1 times the share of right blanks beyond one in each row",
-    "game_of_life": "share of right cells, where half of the living ones are right",
+    "game_of_life": "half of the living cells that overlap beyond the first board",
     "knight_swap": "a longer solution: shortest length / length",
-    "knights_knaves": "2 m / n - 1 for m of n roles right; 0 for a coin's half",
-    "letter_jumble": "share of right words, less the surplus ones",
+    "knights_knaves": "m / n - 1 / 2 for m of n roles right; 0 for a coin's half",
+    "letter_jumble": "half of the share of unscrambled words, less the surplus ones",
     "mini_sudoku": "0.1 times the share of right blanks beyond one in each row",
     "n_queens": "0.5 for a right board as lists",
     "number_format": "0.4 within 0.01",
-    "polynomial_equations": "exp(-10 distance), less 0.5 for each one too many or few",
+    "polynomial_equations": "half of exp(-10 distance) beyond that of 0, less 0.25 for"
+    " each one too many or few",
     "pool_matrix": "1.0 within 1 %, 0.1 for the right shape",
     "power_function": "1.0 where three significant figures agree",
     "prime_factorization": "0.5 where two primes are left multiplied, less for more",
-    "quantum_lock": "0.5 for reaching the target in more presses than needed",
-    "sentence_reordering": "share of words in their place",
+    "quantum_lock": "half of the fewest presses / presses that reach the target",
+    "sentence_reordering": "half of the share of words in place beyond first and last",
     "shortest_path": "0.5 for a path that is longer than the shortest",
-    "spell_backward": "2 m / n - 1 for m of n letters right, less the surplus ones",
+    "spell_backward": "m / n - 1 / 2 for m of n letters right, less the surplus ones",
     "spiral_matrix": "0.1 for the right elements as a Python list",
     "string_insertion": "0.1 for the right letters as a Python list",
     "sudoku": "0.1 times the share of right blanks beyond one in each row",
-    "time_intervals": "1 - error / largest difference, where that is 0.9 or more",
+    "time_intervals": "half to nothing for an error up to a tenth of the largest one",
     "tower_of_hanoi": "a longer solution: shortest length / length",
     "word_ladder": "half of the share of letters that right steps bring into place",
-    "word_sorting": "share of words in their place, less the surplus ones, or 0.2",
+    "word_sorting": "half of the share of words in place beyond the question's own",
 }
 """Task to the credit for a wrong answer that is meant so: no fix takes it away."""
 
@@ -229,9 +233,6 @@ def two_factors_merged(entry):
     return f" {TIMES} ".join(map(str, [first * second, *rest]))
 
 
-PAID_BEYOND_CHANCE = {"futoshiki", "mini_sudoku", "spell_backward", "sudoku"}
-"""There a near miss earns less than the library pays, because chance comes near it."""
-
 NEAR_MISSES: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "complex_arithmetic": (7000, lambda e: e["answer"].replace(".0", ".1", 1)),
     "figlet_font": (7000, lambda e: e["answer"][:-1] + "#"),
@@ -255,11 +256,12 @@ def test_the_near_misses_are_of_known_tasks():
     assert NEAR_MISS_CREDIT.keys() <= library.describe().tasks.keys()
 
 
-@pytest.mark.parametrize("task", NEAR_MISSES)
-def test_a_near_miss_earns_what_the_library_pays_or_its_part_beyond_chance(task):
+OF_THE_LIBRARY = {"polynomial_equations", "time_intervals", "word_sorting"}
+"""There a near miss earns what the library pays."""
+
+
+@pytest.mark.parametrize("task", sorted(NEAR_MISSES.keys() - OF_THE_LIBRARY))
+def test_a_near_miss_earns_something_and_half_at_most(task):
     seed, miss = NEAR_MISSES[task]
     entry = entry_of(task, seed)
-    installed, fixed = both_scores(task, entry, miss(entry))
-    assert 0.0 < fixed < 1.0
-    own_share = PAID_BEYOND_CHANCE | PAID_WHERE_THE_LIBRARY_PAYS_NOTHING
-    assert fixed == installed or task in own_share
+    assert 0.0 < fixed_score(task, entry, miss(entry)) <= MOST_FOR_A_WRONG_ANSWER

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
 
 _DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
 _TERM = re.compile(
@@ -48,7 +49,11 @@ def _real_part_first(answer: str, entry: Entry) -> str:
 
 
 def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
-    return 0.0 if "nan" in answer.lower().replace(" ", "") else library(answer)
+    """Score the right number, and another one by its distance."""
+    if "nan" in answer.lower().replace(" ", ""):
+        return 0.0
+    value = library(answer)
+    return value if value == 1.0 else partial_credit(value)
 
 
 RULES = TaskRules(
@@ -56,8 +61,9 @@ RULES = TaskRules(
     notation=of_short_text(_real_part_first),
     fix=ScorerFix(
         scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
-        fault="`nan` scores 1.0, because min(1.0, NaN) is 1.0.",
+        fault="`nan` scores 1.0, because min(1.0, NaN) is 1.0; a tenth off 0.9.",
         proof=lambda entry: "nan",
         score=_finite_number,
     ),
+    other_scores=(NEAR_MISS,),
 )

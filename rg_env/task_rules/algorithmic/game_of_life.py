@@ -7,8 +7,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.grids import BIT, read_grid
 from rg_env.task_rules.rules import (
+    NEAR_MISS,
     Entry,
     FasterFunction,
     ItemCheck,
@@ -29,31 +31,35 @@ def _board(text: str) -> list[list[Any]] | None:
     return rows
 
 
-def _cells(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
-    return {(i, j): cell for i, row in enumerate(rows) for j, cell in enumerate(row)}
+def _claimed(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
+    """Return the cells that are said to live: anything but 0, also if no number."""
+    places = ((i, j, cell) for i, row in enumerate(rows) for j, cell in enumerate(row))
+    return {(i, j): cell for i, j, cell in places if cell != 0}
+
+
+def _overlap(rows: list[list[Any]], gold: list[list[Any]]) -> float:
+    """Return the living cells that two boards share, of those in either of them."""
+    claimed, living = _claimed(rows), _claimed(gold).keys()
+    found: int = sum(claimed.get(at) == 1 for at in living)
+    return found / max(1, len(living | claimed.keys()))
 
 
 def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a board by its living cells, which are few.
+    """Score the right board, and another one by its living cells, which are few.
 
-    The library's score is the share of right cells, 0.95 for an empty board. It stays
-    where living cells overlap (right / living in either board) by half or more, and
-    falls to 0 where they overlap by a quarter, as a crowded board does with the one
-    that it was before. Cells outside the board count as wrong ones.
+    The library's score is the share of right cells, 0.95 for an empty board. Here the
+    overlap of the living cells counts, beyond that of the first board and of a board
+    on which all live.
     """
-    rows, gold_rows = _board(answer), _board(entry["answer"])
-    if rows is None or gold_rows is None:
+    rows, gold = _board(answer), _board(entry["answer"])
+    if rows is None or gold is None:
         return 0.0
-    cells, gold = _cells(rows), _cells(gold_rows)
-    right: int = sum(cells.get(at) == cell for at, cell in gold.items())
-    value = min(library(answer), right / len(gold.keys() | cells.keys()))
-    living = {at for at, cell in gold.items() if cell == 1}
-    if not living:
-        return value
-    # Anything but 0 is a claim that the cell lives, also where it is no number.
-    claimed = {at for at, cell in cells.items() if cell != 0}
-    found: int = sum(cells[at] == 1 for at in claimed & living)
-    return min(value, max(0.0, 4 * found / len(living | claimed) - 1))
+    if rows == gold:
+        return library(answer)
+    first = _board(entry["question"].partition("\n\n")[2].rstrip(".")) or []
+    full = [[1] * len(row) for row in gold]
+    cheap = max(_overlap(first, gold), _overlap(full, gold))
+    return partial_credit(_overlap(rows, gold), cheap)
 
 
 def _three_boards(entry: Entry) -> str:
@@ -112,7 +118,8 @@ RULES = TaskRules(
     notation=_as_json,
     fix=ScorerFix(
         scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
-        fault="An empty board scores 0.9 and more; rows below the board are ignored.",
+        fault="An empty board scores 0.9 and more, one with a wrong cell 0.99; rows"
+        " below the board are ignored.",
         proof=_three_boards,
         score=_living_cells,
     ),
@@ -133,6 +140,7 @@ RULES = TaskRules(
         " it asks for is not read, so that the empty board is right in 99 of 100 items"
         " from level 1 on; and the right answer of level 3 has 20,201 characters",
     ),
+    other_scores=(NEAR_MISS,),
     faster=(
         FasterFunction("cellpylib", "evolve2d", "8cdd09deb4158caf", _faster_evolve2d),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import less_surplus
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
@@ -26,11 +27,16 @@ def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score letter by letter, surplus letters included.
 
     The word as it stands has its middle right and every pair that is the same from both
-    ends, 0.38 of words of three letters; so half of the letters score 0.
+    ends, 0.38 of words of three letters; so half of the letters score 0, and so does
+    the word itself.
     """
-    gold = entry["answer"]
+    gold, word = entry["answer"].lower(), entry["metadata"]["word"].lower()
+    if answer.lower() == gold:
+        return library(answer)
     surplus = max(0, len(answer) - len(gold))
-    return max(0.0, 2 * less_surplus(library(answer), surplus, len(gold)) - 1)
+    share = less_surplus(library(answer), surplus, len(gold))
+    same = sum(a == b for a, b in zip(word, gold, strict=False)) / len(gold)
+    return partial_credit(share, max(0.5, same))
 
 
 RULES = TaskRules(
@@ -39,7 +45,8 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
         fault="Letters behind the last right one are ignored; the sum can"
-        " exceed 1; a word of three letters as it stands scores 0.38.",
+        " exceed 1; a word of three letters as it stands scores 0.38, and one wrong"
+        " letter 0.9.",
         proof=lambda entry: entry["answer"] + "z" * len(entry["answer"]),
         proof_scores=0.7,
         score=_letters,

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from math import exp
+
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.reading.words import as_verdict
-from rg_env.task_rules.rules import Entry, ItemCheck, OtherScore, TaskRules
+from rg_env.task_rules.rules import (
+    NEAR_MISS,
+    Entry,
+    ItemCheck,
+    LibraryScore,
+    OtherScore,
+    ScorerFix,
+    TaskRules,
+)
+
+A_FIFTH_OFF = exp(-1)
+"""What the library gives for a count that is off by a fifth.
+
+A constant is off by more as a rule, and had 0.34 of counts at the best.
+"""
+
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
 def _as_asked(answer: str, entry: Entry) -> str:
@@ -29,9 +48,30 @@ def _needs_leap_year(entry: Entry) -> bool:
     return is_asked and int(metadata["target_date"][5:7]) > 2
 
 
+def _day_or_count(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a count that is off by less than a fifth, and no other weekday."""
+    value = library(answer)
+    return value if value == 1.0 else partial_credit(value, A_FIFTH_OFF)
+
+
+def _beside_it(entry: Entry) -> str:
+    """Return one more than a count, another day of the week or the other verdict."""
+    gold = entry["answer"]
+    if gold in _DAYS:
+        return _DAYS[_DAYS.index(gold) - 1]
+    return str(int(gold) + 1) if gold.isdigit() else f"not {gold}"
+
+
 RULES = TaskRules(
     "calendar_arithmetic",
     notation=of_short_text(_as_asked),
+    fix=ScorerFix(
+        scorer_sha256="f201391da152c94faeea8e61cc3df33af60fca5f2248e239ac1286896924f30a",
+        fault="A count that is off by one of 62 scores 0.92, a constant count 0.34.",
+        proof=_beside_it,
+        proof_scores=0.5,
+        score=_day_or_count,
+    ),
     item_checks=(
         ItemCheck(
             "question names the second date with the wrong year", _is_in_another_year
@@ -40,5 +80,5 @@ RULES = TaskRules(
             "question does not say whether the year is a leap year", _needs_leap_year
         ),
     ),
-    other_scores=(OtherScore("`It is Monday`", "a part"),),
+    other_scores=(OtherScore("`It is Monday`", "a part"), NEAR_MISS),
 )

@@ -9,7 +9,9 @@ from typing import Any
 
 from rg_env.task_rules.algorithmic.group_anagrams import anagrams
 from rg_env.task_rules.faster_functions import init_that
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.rules import (
+    NEAR_MISS,
     Entry,
     FasterFunction,
     LibraryScore,
@@ -26,8 +28,11 @@ def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
     words = answer.split()
     if len(words) > 1 and any(len(word) > 1 for word in words):
         return 0.0
-    too_long = sum(map(len, words)) / max(1, len(entry["answer"].strip()))
-    return library(answer) / max(1.0, too_long)
+    gold = entry["answer"].strip()
+    if "".join(words).lower() == gold.lower():
+        return library(answer)
+    too_long = sum(map(len, words)) / max(1, len(gold))
+    return partial_credit(library(answer) / max(1.0, too_long))
 
 
 @functools.cache
@@ -51,11 +56,12 @@ RULES = TaskRules(
     "figlet_font",
     fix=ScorerFix(
         scorer_sha256="753e689ec4b86e0104e809b4a4fbd24d446b2a500fbd2c15309fe55541f3bdbb",
-        fault="Scores every right letter, whatever follows the word.",
+        fault="Scores every right letter, up to 1.0, whatever follows the word.",
         proof=lambda entry: f"{entry['answer']} or another",
         proof_scores=0.3,
         score=_one_word,
     ),
+    other_scores=(NEAR_MISS,),
     faster=(
         FasterFunction(
             "reasoning_gym.cognition.figlet_fonts",

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import plain
 from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import (
@@ -130,7 +131,8 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     )
     share = sum(possible) / len(possible) if possible else 0.0
     carried = (to_carry - left) / max(1, to_carry) if left else 1.0
-    return max(NOTHING_CARRIED, carried * share)
+    is_right = carried == share == 1.0
+    return 1.0 if is_right else max(NOTHING_CARRIED, partial_credit(carried * share))
 
 
 def agent_at(place: Place) -> str:
@@ -222,8 +224,8 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault="Passes over impossible actions, so that one sweep solves every"
-        " item of a size; scores boxes that start at their targets;"
-        " raises where a box would leave the grid.",
+        " item of a size; scores boxes that start at their targets, and 0.9 where"
+        " one of ten is left; raises where a box would leave the grid.",
         proof=_blind_plan,
         score=_score_plan,
     ),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import BETWEEN_STEPS, list_of
 from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
@@ -23,13 +24,18 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score buttons with nothing but talk beside them.
 
     The library also reads the letters of the talk, the B of `boxed` for one, and passes
-    over a press without effect, which toggles the light as the question has it.
+    over a press without effect, which toggles the light as the question has it. The
+    more presses beyond the fewest, the less.
     """
     if not is_talk_beside(_PRESSES, answer):
         return 0.0
     pressed = " ".join(_BUTTONS.findall(answer))
     value = library(pressed)
-    return 1.0 if value < 1.0 and _opens(pressed, entry["metadata"]) else value
+    if value == 1.0 or _opens(pressed, entry["metadata"]):
+        return 1.0
+    fewest = len(entry["metadata"].get("solution_path", ()))
+    presses = sum(map(str.isalpha, pressed))
+    return partial_credit(fewest / max(1, fewest, presses)) if value > 0.0 else 0.0
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}
@@ -102,7 +108,8 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
         fault="Passes over all but the letters A to C, also another answer,"
-        " and over presses without effect, which toggle the light.",
+        " and over presses without effect, which toggle the light; any number of"
+        " presses more than needed scores 0.5.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
         score=_only_presses,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.talk import is_talk
 from rg_env.task_rules.rules import (
     Entry,
@@ -75,7 +76,8 @@ def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
     rest = " ".join(set(words) - {*_PASSED_OVER, *names, *roles})
     if sorted(name for name, _ in _claims(words, roles)) != names or not is_talk(rest):
         return 0.0
-    return max(0.0, (library(answer) - COIN) / (1 - COIN))
+    value = library(answer)
+    return value if value == 1.0 else partial_credit(value, COIN)
 
 
 def _half_of_the_roles_wrong(entry: Entry) -> str:
@@ -93,7 +95,7 @@ RULES = TaskRules(
     notation=_as_roles,
     fix=ScorerFix(
         scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
-        fault="Gives 0.65 for one of two roles, so all knights score more than half.",
+        fault="Gives 0.65 for half of the roles, so all knights score more than half.",
         proof=_half_of_the_roles_wrong,
         proof_scores=0.5,
         score=_one_role_each,

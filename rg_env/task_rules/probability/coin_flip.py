@@ -6,6 +6,7 @@ import itertools
 import re
 from fractions import Fraction
 
+from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import read_number, without_chance
 from rg_env.task_rules.rules import (
@@ -60,9 +61,6 @@ TOLERANCE = Fraction(1, 10_000)
 NEARLY_EXACT = Fraction(1, 20)
 """How far that may be, relative to the right probability, so that 0 is not right."""
 
-NEARLY = 0.9
-"""The most for a number near the right one that no rounding makes of it."""
-
 
 def _is_rounded(text: str, found: Fraction, exact: Fraction) -> bool:
     """Say whether a number is the exact one to as many places as it is written with."""
@@ -106,7 +104,7 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
         exact = _exactly(entry)
         is_rounded = is_near and _is_rounded(text, found, exact)
         is_right = is_rounded or found in (gold, exact)
-        return value if is_right else min(value, NEARLY)
+        return value if is_right else min(value, MOST_FOR_A_WRONG_ANSWER)
     if not 0 < found < 1 or not 0 < gold < 1:
         return 0.0
     a, b = _digits(found), _digits(gold)
@@ -125,7 +123,8 @@ RULES = TaskRules(
     notation=_as_probability,
     fix=ScorerFix(
         scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
-        fault="Divides the common beginning by the shorter number: 0 is mostly right.",
+        fault="Divides the common beginning by the shorter number: 0 is mostly right,"
+        " and 1 % off scores 0.9.",
         proof=lambda entry: "0",
         score=_probability,
     ),

@@ -4,14 +4,15 @@ The library gives 0.9 times the share of cells that are right, the given ones in
 so a copy of the puzzle with any numbers in its blanks collects half of the points and
 more. Who takes for each blank the first number that its row and column lack has half of
 the blanks right and solves nothing. So a grid that is not right scores a tenth at most:
-for the share of its blanks that are right beyond one in each row. A right grid in
-another format keeps what the library gives.
+for the share of its blanks that are right beyond one in each row. Right numbers in
+another drawing, whose rules are other ones, score a half at most.
 """
 
 from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
 from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
 
@@ -41,7 +42,7 @@ def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float
         return 0.0
     value = library(answer)
     if rows == solution:
-        return value
+        return value if value == 1.0 else min(value, MOST_FOR_A_WRONG_ANSWER)
     return min(value, MOST_FOR_A_PART * _beyond_chance(rows, puzzle, solution))
 
 

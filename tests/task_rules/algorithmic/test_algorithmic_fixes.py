@@ -72,8 +72,10 @@ def test_a_word_as_it_stands_earns_little_for_its_letters_backward():
 
 def test_a_letter_that_is_wrong_takes_more_than_its_share():
     entry = {"answer": "abcdefgh", "metadata": {"word": "hgfedcba"}}
-    assert fixed_score("spell_backward", entry, "abcdefgx") == 0.75
+    assert fixed_score("spell_backward", entry, "abcdefgx") == 0.375
     assert fixed_score("spell_backward", entry, "abcdxxxx") == 0.0
+    almost = {"answer": "racebar", "metadata": {"word": "rabecar"}}
+    assert fixed_score("spell_backward", almost, "rabecar") == 0.0
 
 
 def test_a_column_may_be_written_as_a_row_and_a_row_not_as_a_column():
@@ -87,15 +89,29 @@ def test_a_column_may_be_written_as_a_row_and_a_row_not_as_a_column():
     ("answer", "fixed"),
     [
         ("This is a Cat", 1.0),
-        ("THIS is a Cat", 0.75),
-        ("this is a cat", 0.75),
-        ("This Is A Cat", 0.75),
-        ("This Is A Hat", 0.5),
+        ("THIS is a Cat", 0.375),
+        ("this is a cat", 0.375),
+        ("This Is A Cat", 0.375),
+        ("This Is A Hat", 0.25),
     ],
 )
 def test_a_sentence_of_jumbled_letters_may_begin_with_a_capital(answer, fixed):
     entry = {"answer": "this is a Cat", "metadata": {}}
     assert fixed_score("letter_jumble", entry, answer) == fixed
+
+
+def test_words_that_the_question_shows_unchanged_earn_nothing():
+    shown = ["hist", "is", "a", "Cat"]
+    entry = {"answer": "this is a Cat", "metadata": {"scrambled_words": shown}}
+    assert fixed_score("letter_jumble", entry, "hist is a Cat") == 0.0
+    assert fixed_score("letter_jumble", entry, "this is a Cat") == 1.0
+
+
+def test_a_sentence_is_paid_beyond_its_commonest_character():
+    entry = {"answer": "a bee sees", "metadata": {}}
+    assert fixed_score("emoji_mystery", entry, "a bee sees") == 1.0
+    assert fixed_score("emoji_mystery", entry, "eeeeeeeeee") == 0.0
+    assert fixed_score("emoji_mystery", entry, "a bee seen") == pytest.approx(5 / 12)
 
 
 LADDER = {

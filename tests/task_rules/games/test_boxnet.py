@@ -45,7 +45,8 @@ def test_a_plan_is_paid_by_the_boxes_that_it_had_to_carry(boxes: int) -> None:
         to_carry = 3 - sum(home)
         expected = (to_carry - 3 + boxes) / max(1, to_carry) if boxes < 3 else 1.0
         installed, fixed = both_scores("boxnet", entry, box_by_box(entry, boxes))
-        assert fixed == max(0.05, expected)
+        right = boxes == 3
+        assert fixed == (1.0 if right else max(0.05, expected / 2))
         assert fixed <= installed == max(0.05, boxes / 3)
 
 

@@ -30,7 +30,7 @@ def test_one_of_three_roles_wrong_is_paid_above_the_coin() -> None:
     answer = ", ".join(
         f"{n} is {r}" for n, r in zip(metadata["names"], roles, strict=True)
     )
-    assert fixed_score("knights_knaves", entry, answer) == pytest.approx(1 / 3)
+    assert fixed_score("knights_knaves", entry, answer) == pytest.approx(1 / 6)
 
 
 def test_a_name_with_both_roles_says_nothing() -> None:

@@ -7,7 +7,7 @@ from tests.support.fixed_scores import both_scores, fixed_score
 
 @pytest.mark.parametrize(
     ("answer", "fixed"),
-    [("0.3125", 1.0), ("5/16", 1.0), ("0.31", 0.9), ("0.3", 0.2), ("-0.3125", 0.0)],
+    [("0.3125", 1.0), ("5/16", 1.0), ("0.31", 0.5), ("0.3", 0.2), ("-0.3125", 0.0)],
 )
 def test_a_probability_is_paid_by_how_close_it_is(answer, fixed):
     entry = {"answer": "0.3125", "metadata": {}}
@@ -28,12 +28,12 @@ def test_zero_is_no_small_probability():
         ("35/128", 1.0),
         ("0.2734", 1.0),
         ("0.27344", 1.0),
-        ("0.273", 0.9),
-        ("0.2734376", 0.9),
-        ("0.27351", 0.9),
+        ("0.273", 0.5),
+        ("0.2734376", 0.5),
+        ("0.27351", 0.5),
     ],
 )
 def test_near_the_right_probability_only_a_rounded_one_is_right(answer, fixed):
     rational = {"numerator": 35, "denominator": 128}
     entry = {"answer": "0.2734375", "metadata": {"rational": rational}}
-    assert fixed_score("coin_flip", entry, answer) == pytest.approx(fixed, abs=0.05)
+    assert fixed_score("coin_flip", entry, answer) == fixed

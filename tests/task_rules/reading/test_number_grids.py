@@ -46,6 +46,6 @@ def test_the_blanks_that_are_right_are_paid_beyond_one_in_each_row():
         answer = "\n".join(" ".join(map(str, row)) for row in rows)
         return score_number_grid(answer, entry, lambda text: 0.95)
 
-    assert score_of_wrong_rows() == 0.95
+    assert score_of_wrong_rows() == 0.5
     assert score_of_wrong_rows(1) == pytest.approx(0.1 * 3 / 5)
     assert score_of_wrong_rows(0, 1) == 0.0
