@@ -7,6 +7,7 @@ import functools
 import multiprocessing
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -52,7 +53,7 @@ def audit(
         levels=options.levels,
         items=options.items,
         seed=options.seed,
-        cascade=options.cascade,
+        cascade=options.cascade and options.cascade.resolve(),
     )
     tasks = options.tasks or list(library.describe().tasks)
     return for_each_task(job, tasks, options.processes)
@@ -78,10 +79,16 @@ def _code(name: str) -> str:
 def for_each_task(
     job: Callable[[str], Any], tasks: Sequence[str], processes: int
 ) -> dict[str, Any]:
-    """Do a job for each task in processes; say on stderr how far it is."""
+    """Do a job for each task in processes; say on stderr how far it is.
+
+    They work in a folder that goes with them: programs of codeio write files.
+    """
     found: dict[str, Any] = {}
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as executor:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(processes, context, os.chdir, (folder,)) as executor,
+    ):
         waiting = {executor.submit(job, task): task for task in tasks}
         for future in as_completed(waiting):
             found[waiting[future]] = future.result()
