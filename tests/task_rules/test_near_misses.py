@@ -1,4 +1,4 @@
-"""No wrong answer near a right one is scored in full, whatever the task's rules read.
+"""No wrong answer near a right one scores above a half, whatever the rules read.
 
 Right answers to items of every task, by its notation and its scorer, are changed in
 each way of `tools/answer_texts/near_changes.py`: another value, a neighbour, a sign,
@@ -16,6 +16,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
 from rg_env.tasks import library
 from rg_env.tasks.library_import import TASKS
 from tools.answer_texts.near_changes import CHANGES, other_answer
@@ -32,12 +33,8 @@ NEAR_ENOUGH = {
 
 PASSED_OVER = {
     ("shortest_path", "a tenth cut off"): "the `u` that is left of `up` says up",
-    **dict.fromkeys(
-        [("sentence_reordering", "~~X~~"), ("sentence_reordering", "\u2260 X")],
-        "every sign around a word is dropped",
-    ),
 }
-"""Task and change that are scored in full nevertheless, with the reason."""
+"""Task and change that score more nevertheless, with the reason."""
 
 SHORT = ("0", "x", "Z9", "nothing of the kind")
 """Answers to nothing, for the tasks whose right answers are long."""
@@ -94,7 +91,7 @@ def near_misses(item: SampledItem, others: list[str]) -> Iterator[tuple[str, str
 
 
 def overpaid(task: str) -> list[str]:
-    """Return the wrong answers that are scored in full, each with its change."""
+    """Return the wrong answers that score above a half, each with its change."""
     items = items_of(task)
     assert len(items) >= ITEMS
     found = []
@@ -107,11 +104,11 @@ def overpaid(task: str) -> list[str]:
         found += [
             f"{name}: {text!r} for {item.right!r}"
             for (name, text), value in zip(misses, values, strict=True)
-            if value >= 1.0
+            if value > MOST_FOR_A_WRONG_ANSWER
         ]
     return found
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_no_near_miss_is_scored_as_a_right_answer(task: str) -> None:
+def test_no_near_miss_scores_above_a_half(task: str) -> None:
     assert overpaid(task) == []

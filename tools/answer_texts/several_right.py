@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from math import trunc
 from typing import Any
+
+from sympy import real_roots
+from sympy.parsing.sympy_parser import parse_expr
 
 from tools.answer_texts.right_answers import frees_the_car
 from tools.answer_texts.sampled_items import SampledItem
@@ -48,7 +52,18 @@ def _same_numbers(metadata: Metadata, answer: str) -> bool:
         given = sorted(float(part) for part in answer.split(","))
     except ValueError:
         return False
-    return given == sorted(map(float, metadata["real_solutions"]))
+    gold = sorted(map(float, metadata["real_solutions"]))
+    return given == gold or (len(given) == len(gold) and _cut_off(metadata, given))
+
+
+def _cut_off(metadata: Metadata, given: Sequence[float]) -> bool:
+    """Say whether roots are rounded to four places, or down, as the question says."""
+    polynomial = parse_expr(metadata["polynomial_expr"])
+    roots = sorted({float(root) for root in real_roots(polynomial)})
+    places = [{round(r, 4), trunc(r * 10_000) / 10_000} for r in roots]
+    return len(roots) == len(given) and all(
+        number in right for number, right in zip(given, places, strict=True)
+    )
 
 
 def _same_factors(metadata: Metadata, answer: str) -> bool:

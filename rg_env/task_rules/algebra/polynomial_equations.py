@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from rg_env.task_rules.common_answers import seldom
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.numbers import read_number
 from rg_env.task_rules.reading.talk import is_talk
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
 
 _NO_SOLUTION = (
     "a an are distinct empty emptyset equation exist exists for has in is no none not"
@@ -37,8 +39,54 @@ def _is_number(piece: str) -> bool:
     return True
 
 
+_TERM = re.compile(r"([+-]?)(\d*)\*?(?:([a-z])(?:\*\*(\d+))?)?")
+_ROOT = re.compile(r"\s*[+-]?\d{1,20}(?:\.\d{0,20})?\s*")
+_UNIT = Fraction(1, 10_000)
+"""Of the last place that the question asks for."""
+
+
+def _value_at(polynomial: str, x: Fraction) -> Fraction:
+    """Return the value of `7*l**4 - 27`, exactly."""
+    total = Fraction(0)
+    for match in _TERM.finditer("".join(polynomial.split())):
+        if match[0]:
+            power = int(match[4] or 1) if match[3] else 0
+            total += int(match[1] + (match[2] or "1")) * x**power
+    return total
+
+
+def _is_root(given: Fraction, gold: Fraction, polynomial: str) -> bool:
+    """Say whether a number is a root to four places, rounded or cut off.
+
+    The question has them rounded down from a 5 on, and the library rounds to the
+    nearest. Cut off, a root lies between the two numbers.
+    """
+    if given == gold:
+        return True
+    if abs(gold) - abs(given) != _UNIT or given * gold < 0:
+        return False
+    return _value_at(polynomial, given) * _value_at(polynomial, gold) < 0
+
+
+def _are_the_roots(answer: str, entry: Entry) -> bool:
+    """Say whether an answer is all roots and nothing else."""
+    pieces = answer.split(",")
+    metadata = entry.get("metadata", {})
+    gold = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
+    if len(pieces) != len(gold) or not all(map(_ROOT.fullmatch, pieces)):
+        return False
+    given, polynomial = (
+        sorted(map(Fraction, pieces)),
+        entry["metadata"]["polynomial_expr"],
+    )
+    return all(_is_root(a, b, polynomial) for a, b in zip(given, gold, strict=True))
+
+
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score numbers with nothing but talk beside them, or that there is no solution."""
+    """Score numbers with nothing but talk beside them, or that there is no solution.
+
+    Other numbers than the roots score by their distance, beyond what 0 scores.
+    """
     if entry["answer"] == "":
         words = {word.lower() for word in _NAME.findall(answer)}
         words -= {str(entry.get("metadata", {}).get("variable", "")).lower()}
@@ -47,7 +95,12 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
         has_digit = any(char.isdigit() for char in answer)
         return library(answer) if (says_so or is_empty) and not has_digit else 0.0
     unread = " ".join(piece for piece in answer.split(",") if not _is_number(piece))
-    return library(answer) if is_talk(unread) else 0.0
+    if not is_talk(unread):
+        return 0.0
+    value = library(answer)
+    if value == 1.0 or _are_the_roots(answer, entry):
+        return 1.0
+    return partial_credit(value, library("0"))
 
 
 def _without_brackets(text: str) -> str:
@@ -89,7 +142,8 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
         fault="Ignores pieces that are no number: `3.0, or 4.0` scores 1.0,"
-        " and any text where there is no solution.",
+        " and any text where there is no solution; a hundredth off scores 0.9, and so"
+        " does a root that is rounded down as the question says.",
         proof=lambda entry: f"{entry['answer']}, or 4, or 5",
         proof_scores=0.9,
         score=_solutions,
@@ -101,4 +155,5 @@ RULES = TaskRules(
             one_in=8,  # `0` scored 0.30 to 0.69
         ),
     ),
+    other_scores=(NEAR_MISS,),
 )

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.values import read_list
-from rg_env.task_rules.rules import Entry, TaskRules
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
-_AROUND_WORDS = re.compile(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)|(?<!\w)_+|_+(?!\w)")
+_QUOTES = "\"'\u201c\u201d\u2018\u2019"
+_BEFORE = rf"[{_QUOTES}(\[$*_`\u2022\u2014-]+"
+_BEHIND = rf"[{_QUOTES})\]*_`.,;:!?\u2122\u2014-]+"
+_AROUND_WORDS = re.compile(rf"(?<!\S){_BEFORE}|{_BEHIND}(?!\S)")
+"""Signs around words that say nothing of their order; any other may deny it."""
 
 
 def _words(text: str) -> list[str]:
@@ -28,4 +34,39 @@ def _as_sentence(answer: str, entry: Entry) -> str:
     return sentence
 
 
-RULES = TaskRules("sentence_reordering", notation=_as_sentence)
+def _in_place(words: Sequence[str], gold: Sequence[str]) -> float:
+    pairs = zip(words, gold, strict=False)
+    return sum(a.lower() == b.lower() for a, b in pairs) / len(gold)
+
+
+def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score the right order, and another one by its words in place.
+
+    What the question's own order has in place earns nothing, nor do the two words that
+    their capital and their full stop put first and last.
+    """
+    value, gold = library(answer), entry["answer"].split()
+    if value == 1.0 or len(answer.split()) != len(gold):
+        return value
+    shown = entry["question"].partition(": ")[2].split()
+    cheap = max(_in_place(shown, gold), 2 / len(gold))
+    return partial_credit(value, cheap)
+
+
+def _first_and_last(entry: Entry) -> str:
+    first, *between, last = entry["answer"].split()
+    return " ".join([first, *(["zz"] * len(between)), last])
+
+
+RULES = TaskRules(
+    "sentence_reordering",
+    notation=_as_sentence,
+    fix=ScorerFix(
+        scorer_sha256="5f10e9fc7c8a5273119e610a1e6f08d3a187c1a1bdf0d1840ad598472289910b",
+        fault="Two words in the wrong order score 0.9; the word with the capital first"
+        " and the one with the full stop last score 2 words, whatever is between.",
+        proof=_first_and_last,
+        proof_scores=0.1,
+        score=_order,
+    ),
+)

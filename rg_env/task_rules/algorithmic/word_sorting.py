@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
+
+
+def _in_place(words: Sequence[str], gold: Sequence[str]) -> float:
+    return sum(a == b for a, b in zip(words, gold, strict=False)) / len(gold)
 
 
 def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score words in their place, surplus ones and those of the question included."""
     gold = entry["metadata"]["sorted_words"]
-    given = [word for word in re.split(r",\s*", answer) if word.strip()]
-    return less_surplus(library(answer), max(0, len(given) - len(gold)), len(gold))
+    given = [word.strip() for word in re.split(r",\s*", answer) if word.strip()]
+    if given == gold:
+        return 1.0
+    if any(len(word.split()) > 1 for word in given):
+        return 0.0  # something is said beside the words
+    surplus = max(0, len(given) - len(gold))
+    share = less_surplus(_in_place(given, gold), surplus, len(gold))
+    shown = entry["metadata"].get("transformed_words", ())
+    return partial_credit(share, _in_place(shown, gold))
 
 
 RULES = TaskRules(
@@ -19,10 +33,12 @@ RULES = TaskRules(
     notation=list_of(WORD, ", ".join),
     fix=ScorerFix(
         scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
-        fault="Words behind the last right one are ignored.",
+        fault="Words behind the last right one are ignored; a copy of the question"
+        " scores 0.2 and one wrong word 0.9.",
         proof=lambda entry: (
             entry["answer"] + ", zz" * len(entry["metadata"]["sorted_words"])
         ),
         score=_sorted_words,
     ),
+    other_scores=(NEAR_MISS,),
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 TIME_CREDIT_FROM = 0.9
-"""Below this a time interval scores 0.
+"""Up to this a time interval scores 0.
 
 The library's score is 1 - error / largest possible difference, so that 50 of 100 days
 score 0.75 on average. From here on a constant is near one answer in five at most.
@@ -38,7 +39,7 @@ def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not form.fullmatch(answer.strip()):
         return 0.0
     value = library(answer)
-    return value if value >= TIME_CREDIT_FROM else 0.0
+    return value if value == 1.0 else partial_credit(value, TIME_CREDIT_FROM)
 
 
 def _far_interval(entry: Entry) -> str:
@@ -69,8 +70,8 @@ RULES = TaskRules(
     notation=of_short_text(_as_days_and_clock),
     fix=ScorerFix(
         scorer_sha256="1ae24e969375fd66478c6046c7d4c7353da9c7955273617a594f925d149bb361",
-        fault="The middle of the range scores 0.75 on average; what follows"
-        " the first interval is ignored.",
+        fault="The middle of the range scores 0.75 on average, an hour off 0.96;"
+        " what follows the first interval is ignored.",
         proof=_far_interval,
         proof_scores=0.6,
         score=_interval,

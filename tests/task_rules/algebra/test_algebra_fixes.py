@@ -46,6 +46,42 @@ def test_nothing_but_talk_stands_beside_solutions(answer, fixed):
     assert fixed_score("polynomial_equations", entry, answer) == fixed
 
 
+ROOT = {
+    "answer": "0.6667",
+    "metadata": {
+        "variable": "x",
+        "real_solutions": [0.6667],
+        "polynomial_expr": "3*x - 2",
+    },
+}
+
+
+@pytest.mark.parametrize("answer", ["0.6667", ".6667", "0.66670", "0.6666"])
+def test_a_root_is_rounded_to_four_places_or_cut_off_there(answer):
+    assert fixed_score("polynomial_equations", ROOT, answer) == 1.0
+
+
+@pytest.mark.parametrize(
+    "answer", ["0.6668", "0.66665", "0.66667", "0.667", "0.6665", "0.6667, 0.7", "0.67"]
+)
+def test_another_number_is_no_root_and_earns_half_at_most(answer):
+    assert 0.0 < fixed_score("polynomial_equations", ROOT, answer) <= 0.5
+
+
+def test_a_root_that_is_exact_is_not_cut_off():
+    exact = {"real_solutions": [0.5], "polynomial_expr": "2*x - 1", "variable": "x"}
+    entry = {"answer": "0.5", "metadata": exact}
+    assert fixed_score("polynomial_equations", entry, "0.4999") <= 0.5
+
+
+def test_zero_earns_nothing_where_it_is_no_root():
+    assert fixed_score("polynomial_equations", ROOT, "0") == 0.0
+
+
+def test_a_long_exponent_is_no_root_and_is_not_worked_out():
+    assert fixed_score("polynomial_equations", ROOT, "1e-999999999") == 0.0
+
+
 @pytest.mark.parametrize(
     ("answer", "integrand"),
     [

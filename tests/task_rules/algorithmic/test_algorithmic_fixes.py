@@ -107,6 +107,54 @@ def test_words_that_the_question_shows_unchanged_earn_nothing():
     assert fixed_score("letter_jumble", entry, "this is a Cat") == 1.0
 
 
+SORTED = {
+    "answer": "ant, bee, cow, dog",
+    "metadata": {
+        "sorted_words": ["ant", "bee", "cow", "dog"],
+        "transformed_words": ["ant", "dog", "cow", "bee"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("ant, bee, cow, dog", 1.0),
+        ("ant,bee,cow,dog,", 1.0),
+        ("ant, dog, cow, bee", 0.0),
+        ("ant, bee, cow, elk", 0.25),
+        ("bee, ant, dog, cow", 0.0),
+        ("The answer is not ant, bee, cow, dog", 0.0),
+        ("ant, bee, cow, dog not", 0.0),
+    ],
+)
+def test_words_in_another_order_are_paid_beyond_that_of_the_question(answer, fixed):
+    assert fixed_score("word_sorting", SORTED, answer) == fixed
+
+
+REORDERED = {
+    "answer": "We all go to town.",
+    "question": "Restore the correct order: town. all We to go",
+    "metadata": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "fixed"),
+    [
+        ("We all go to town.", 1.0),
+        ("we ALL go to town.", 1.0),
+        ("town. all We to go", 0.0),
+        ("We x x x town.", 0.0),
+        ("We all go x town.", 0.3333),
+        ("We all go to", 0.05),
+    ],
+)
+def test_another_order_is_paid_beyond_the_first_and_the_last_word(answer, fixed):
+    score = fixed_score("sentence_reordering", REORDERED, answer)
+    assert score == pytest.approx(fixed, abs=1e-4)
+
+
 def test_a_sentence_is_paid_beyond_its_commonest_character():
     entry = {"answer": "a bee sees", "metadata": {}}
     assert fixed_score("emoji_mystery", entry, "a bee sees") == 1.0

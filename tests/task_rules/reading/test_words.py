@@ -127,6 +127,8 @@ def test_a_sentence_in_its_order_is_right_whatever_its_punctuation(answer):
         *("Ann said Come in to-day", "Come in, said Ann", "Come in said Ann to day"),
         *("Come in, said Ann to+day", "Come in, said Ann today"),
         *("Come in said Ann to-day or not", "come in said Ann to-day"),
+        *("~~Come in, said Ann to-day~~", "\u2260 Come in, said Ann to-day"),
+        *("!Come in, said Ann to-day", "\u00acCome in, said Ann to-day"),
     ],
 )
 def test_other_words_or_another_order_stay_as_they_are(answer):
