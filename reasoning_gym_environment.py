@@ -92,10 +92,9 @@ from rg_env.evaluation.samples import sample_of
 from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.evaluation.summary import EvalSummary, summarise
 from rg_env.inference.inference import Inference
-from rg_env.inference.outages import OutageWatch
 from rg_env.inference.request_settings import sampling_extra_of, template_kwargs_of
 from rg_env.inference.server_types import client_of, close_clients
-from rg_env.inference.start_probe import StartProbe
+from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S
 from rg_env.items.run_items import prepare_items
@@ -201,14 +200,13 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._lifetime = Lifetime()
         self._api = ApiClient(config.rollout_server_url)
         self._session = ApiSession(self._api)
-        self._watch = watch = OutageWatch(clients)
-        self._start_probe = StartProbe(clients, watch)
+        self._servers = Servers(clients)
         self._inference = Inference(
-            self.server, self.tokenizer, server.server_type, on_retry=watch.note_retry
+            self.server, self.tokenizer, server.server_type, self._servers
         )
         kwargs = template_kwargs_of(server)
         self._requests = RolloutRequests(
-            config, length, self.tokenizer, self._inference, watch, kwargs
+            config, length, self.tokenizer, self._inference, kwargs
         )
         self._dumps = dumps = Dumps(
             Path(config.data_dumps_dir),
@@ -226,7 +224,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             config, length, dumps, self.metrics, self._feedback, extra
         )
         self._groups = groups = GroupsInFlight(
-            self, self.ledger, self._requests, watch, self.metrics
+            self, self.ledger, self._requests, self._servers, self.metrics
         )
         # The framework's names for the same.
         self.workers = groups.workers
@@ -272,7 +270,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         self._scoring.pool = self._pool
         give_up = self.config.give_up_after_s if self.process_mode else None
-        self._watch.start(give_up_after_s=give_up)
+        self._servers.start(give_up_after_s=give_up)
         await self._dumps.recover()
         self._items = await prepare_items(self._pool, self.config, self._feedback)
         self._scoring.versions |= self._items.library.versions
@@ -293,7 +291,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             partial(close_clients, self.server.servers),
             self._session.leave,
             wandb_run.finish,
-            self._watch.stop,
+            self._servers.stop,
             self._close_workers,
             self._say_summary,
         )
@@ -306,7 +304,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             evaluates=evaluates,
             writes_rows=self._kind == "process",
         )
-        probed = self._start_probe.unless_refused(work, request)
+        probed = self._servers.unless_refused(work, request)
         await self._lifetime.run(probed, self.close, self._close_at_once)
 
     def _close_at_once(self) -> None:
@@ -382,7 +380,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._dumps.put_numbers(metrics_beside(self.jsonl_writer.path))
         items = None if self._items is None else self._items.items
         run = process_run.ProcessRun(
-            self, self._groups, self.jsonl_writer, self._watch, items, there
+            self, self._groups, self.jsonl_writer, self._servers, items, there
         )
         if there < total:
             await run.write(total, self.max_num_workers, self._kind)
@@ -619,7 +617,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Query one evaluation item, (entry, dataset) or whole; return its score.
 
         Raises:
-            InferenceFailed: The servers did not answer.
+            RequestFailedError: The servers did not answer.
             ScoringUnavailable: The worker pool gave no score.
         """
         _, score = await self._eval_rollout(*tuple(test_item)[-2:])
@@ -647,7 +645,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             completions=config.eval_completions,
             about=evaluation_run.about(config, servers[0].config),
             has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
-            watch=self._watch,
+            servers=self._servers,
         )
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
@@ -667,7 +665,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
                 self.evaluation_folder = folder
                 await self._write_numbers(folder, summary, began)
 
-            gave_up = self._watch.gave_up.is_set()
+            gave_up = self._servers.gave_up.is_set()
             is_kept = await files.finish(rows, None if gave_up else write_numbers)
         if self.process_mode and (summary.overall is None or not is_kept):
             self._lifetime.fail()
@@ -752,8 +750,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         return {
             "dump_groups_lost": self._dumps.groups_lost,
             "dump_groups_waiting": self._dumps.groups_waiting,
-            "failed_requests": self._watch.failures,
-            **{f"failed_requests_{kind}": n for kind, n in self._watch.kinds.items()},
+            "failed_requests": self._servers.failures,
+            **{f"failed_requests_{kind}": n for kind, n in self._servers.kinds.items()},
             **{f"finish_reason_{end}": n for end, n in self._inference.ends.items()},
             "api_retries": self._api.retries,
             "worker_deaths": 0 if self._pool is None else self._pool.deaths,

@@ -85,8 +85,6 @@ def start() -> None:
     handler.setFormatter(_LineFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     set_own_level(None)
-    # Its tries to reach the hub end in one sentence of ours.
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
 @contextlib.contextmanager
@@ -112,3 +110,8 @@ def above_live_view() -> Iterator[None]:
     finally:
         for handler in moved:
             handler.setStream(terminal)
+
+
+def is_worth_a_line(count: int) -> bool:
+    """Say whether the count of something that repeats is 1, 2, 4, 8 and so on."""
+    return count & (count - 1) == 0

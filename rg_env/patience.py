@@ -74,7 +74,6 @@ PROBE_WITHIN_S = 120.0
 PROBE_SILENT_AFTER_S = 5.0
 """Without a word to a request before that is said."""
 
-PROBE_FIRST_PAUSE_S = 1.0
 PROBE_LONGEST_PAUSE_S = 10.0
 """Between two probes of a server that is not there yet."""
 

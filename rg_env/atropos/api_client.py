@@ -29,7 +29,12 @@ from rg_env.inference.connection import (
     MOST_BYTES_OF_THE_API,
     read_bounded,
 )
-from rg_env.inference.request_failures import SILENT, describe, may_pass
+from rg_env.inference.request_failures import (
+    SILENT,
+    RequestFailedError,
+    may_pass,
+    no_reply,
+)
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
@@ -131,8 +136,10 @@ class ApiClient:
                     raise ApiRefused(f"{method} {path}: status {reply.status}: {said}")
                 return orjson.loads(content)
         except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
-            said = self.without_secret(describe(error))
+            said = self.without_secret(no_reply(error).said)
             raise ApiUnreachable(f"{method} {path}: {said}") from error
+        except RequestFailedError as error:  # of a body without an end
+            raise ApiUnreachable(f"{method} {path}: {error}") from error
 
     def without_secret(self, text: str) -> str:
         """Return a text without the path of our URL, which may be the API's secret."""

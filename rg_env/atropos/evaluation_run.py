@@ -14,8 +14,8 @@ from rg_env import patience
 from rg_env.atropos.group_scoring import completion_tokens
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of
 from rg_env.evaluation.summary import EvalSummary
-from rg_env.inference.inference import InferenceFailed, NoServer
-from rg_env.inference.outages import OutageWatch
+from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.servers import NoServerError, Servers
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import Score
@@ -41,7 +41,7 @@ class Evaluation:
         completions: Of each item.
         about: What every line of samples.jsonl says.
         has_tokens: Whether tokens can be counted.
-        watch: Told of each failed request; when it gives up, what is left counts as
+        servers: Told of each failed request; when it gives up, what is left counts as
             failed at once.
     """
 
@@ -54,13 +54,13 @@ class Evaluation:
         completions: int,
         about: Mapping[str, Any],
         has_tokens: bool,
-        watch: OutageWatch,
+        servers: Servers,
     ) -> None:
         self._rollout = rollout
         self._category_of = category_of
         self._about = about
         self._has_tokens = has_tokens
-        self._watch = watch
+        self._servers = servers
         self.wanted = [(*item, n) for item in items for n in range(completions)]
 
     async def run(
@@ -122,15 +122,15 @@ class Evaluation:
         known = self._known(entry, handle, number)
         outcome = reason = "request_failed"
         tries = 0
-        while tries < patience.EVALUATION_TRIES and not self._watch.gave_up.is_set():
+        while tries < patience.EVALUATION_TRIES and not self._servers.gave_up.is_set():
             try:
                 done, score = await self._rollout(entry, handle)
-            except InferenceFailed as error:
+            except RequestFailedError as error:
                 # For which no item can be blamed.
-                tries += not isinstance(error, NoServer)
+                tries += not isinstance(error, NoServerError)
                 outcome = "request_failed"
                 reason = str(error)
-                await self._watch.note_failure(reason)
+                await self._servers.note_failure(error.failure)
             except ScoringUnavailable as error:
                 tries += 1
                 outcome = "unscored"

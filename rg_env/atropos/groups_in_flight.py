@@ -20,9 +20,10 @@ from rg_env import patience
 from rg_env.atropos.delivery import rollouts_in
 from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
 from rg_env.atropos.rollout_requests import RolloutRequests
-from rg_env.inference.inference import InferenceFailed
-from rg_env.inference.outages import OutageWatch
+from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import ScoringUnavailable
+from rg_env.logs import is_worth_a_line
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
 
@@ -46,13 +47,13 @@ class GroupsInFlight:
         env: BaseEnv,
         ledger: Ledger,
         requests: RolloutRequests,
-        watch: OutageWatch,
+        servers: Servers,
         metrics: Metrics,
     ) -> None:
         self._env = env
         self._ledger = ledger
         self._requests = requests
-        self._watch = watch
+        self._servers = servers
         self._metrics = metrics
         self._answered: set[asyncio.Task[Any]] = set()
         self._lost_items: dict[int, tuple[Any, int]] = {}
@@ -264,9 +265,9 @@ class GroupsInFlight:
             ended_as = "zero_variance"
             if isinstance(group, dict):  # as ours is
                 group["seconds"] = round(time.monotonic() - began, 3)
-        except InferenceFailed as error:
-            await self._watch.note_failure(str(error))
-            again = [item] if self._watch.is_down else self.again(item)
+        except RequestFailedError as error:
+            await self._servers.note_failure(error.failure)
+            again = [item] if self._servers.is_down else self.again(item)
             ended_as = "unanswered"
         except ScoringUnavailable as error:
             logger.error("a group is lost: %s", error)
@@ -296,6 +297,6 @@ class GroupsInFlight:
         """Log an error with its traceback, ever more seldom, and wait a moment."""
         self._metrics.events["errors"] += 1
         count = self._metrics.events["errors"]
-        if count & (count - 1) == 0:  # the first, second, fourth, eighth, ...
+        if is_worth_a_line(count):
             logger.error("a group failed (error %d)", count, exc_info=error)
         await asyncio.sleep(patience.ERROR_PAUSE_S)

@@ -22,7 +22,7 @@ from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import finish_or_cancel
-from rg_env.inference.outages import OutageWatch
+from rg_env.inference.servers import Servers
 from rg_env.items.item_source import ItemSource
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.rollouts.line_file import LineFile
@@ -70,14 +70,14 @@ class ProcessRun:
         env: BaseEnv,
         groups: GroupsInFlight,
         rows: RowWriter,
-        watch: OutageWatch,
+        servers: Servers,
         items: ItemSource | None,
         there: int = 0,
     ) -> None:
         self._env = env
         self._groups = groups
         self._rows = rows
-        self._watch = watch
+        self._servers = servers
         self._next_item_lock = asyncio.Lock()
         self._row_lock = asyncio.Lock()
         self._is_ending = False
@@ -131,7 +131,7 @@ class ProcessRun:
         if self._fruitless >= patience.FRUITLESS_GROUPS_IN_A_ROW:
             logger.error("%d groups in a row gave no row: ending", self._fruitless)
             self._is_ending = True
-        is_over = self._is_ending or self._watch.gave_up.is_set()
+        is_over = self._is_ending or self._servers.gave_up.is_set()
         return self._begun < total and not is_over
 
     async def _write_in_turn(self, total: int, progress: WorkProgress) -> None:

@@ -15,7 +15,6 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Completion, Sampling
 from rg_env.inference.inference import Inference
-from rg_env.inference.outages import OutageWatch
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
 from rg_env.items.item_source import ItemSource, MadeItem, NoItems
@@ -87,14 +86,12 @@ class RolloutRequests:
         length: LengthLimit,
         tokenizer: Any,
         inference: Inference,
-        watch: OutageWatch,
         template_kwargs: Mapping[str, Any],
     ) -> None:
         self._config = config
         self._length = length
         self._tokenizer = tokenizer
         self._inference = inference
-        self._watch = watch
         self._template_kwargs = template_kwargs
         self._prompts = Prompts(tokenizer, template_kwargs)
         self.published_prompt = ""
@@ -193,7 +190,7 @@ class RolloutRequests:
             note_answered: Told, with the task that queries, when the replies have come.
 
         Raises:
-            InferenceFailed: The servers did not answer, or it is time to give up.
+            RequestFailedError: The servers did not answer, or it is time to give up.
         """
         answered = functools.partial(note_answered, asyncio.current_task())
         limit = self._length.tokens
@@ -222,7 +219,5 @@ class RolloutRequests:
         how = self._sampling(split)
         n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
         sampling = Sampling(max_tokens=room, split=split, **how)
-        completions = await self._watch.unless_given_up(
-            self._inference.generate(prompt, n, sampling, on_reply)
-        )
+        completions = await self._inference.generate(prompt, n, sampling, on_reply)
         return [build_rollout(prompt, c, entry, dataset) for c in completions]

@@ -23,22 +23,24 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from functools import partial, partialmethod
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-import aiohttp
 from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env import patience
-from rg_env.inference.circuit import Circuit, ServerLeftOutError
 from rg_env.inference.completions import check_some_usable
 from rg_env.inference.connection import Connection
 from rg_env.inference.probe import NoRouteError, ProbeRequest, find_route, greeting
 from rg_env.inference.replies import Generated, TokenReply, read_chat, read_reply
 from rg_env.inference.request_failures import (
     MAX_COMPLETION_TOKENS,
-    describe,
-    refusal_behind,
+    NOTHING,
+    SILENT,
+    Failure,
+    RequestFailedError,
+    failure_of,
 )
 from rg_env.inference.request_settings import (
     CHAT,
@@ -47,6 +49,7 @@ from rg_env.inference.request_settings import (
     secrets_of,
 )
 from rg_env.inference.routes import Body, SamplingFields, TokenRoute
+from rg_env.inference.server_state import ServerLeftOutError, ServerState
 
 logger = logging.getLogger(__name__)
 
@@ -73,9 +76,10 @@ class Client(APIServer):
         routes: At which it is queried for token ids, the likeliest first.
         tokenizer: Of the model.
         connection: To the server.
-        circuit: Opened by failures in a row, closed by a probe or an answer.
+        state: Whether the server is there, and is queried.
+        server_healthy: The same for the framework, which chooses a server by it.
+        on_change: Told after the server was left out, and after it was taken back.
         on_failure: Told of each request that failed, probes included.
-        has_answered: Whether a request was ever answered with something of use.
         needs_tokens: Whether a trainer gets what it returns.
         probe_request: What it is probed with; None for a greeting.
         is_probed: Whether it is known how the server is to be queried.
@@ -87,14 +91,15 @@ class Client(APIServer):
     tokenizer: Any
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        self.circuit = Circuit()
         super().__init__(config, reasoning_config=reasoning_config)
         newest = partial(deque[float], maxlen=config.rolling_buffer_length)
         self.request_timings, self.attempts_list = newest(), newest()
         self.eval_request_timings, self.eval_attempts_list = newest(), newest()
         self.connection = Connection(config, is_openai=self.chats)
-        self.on_failure: Callable[[Client, Exception], None] = _pass
-        self.has_answered = False
+        self.state = ServerState()
+        self.state.on_change = self._note_change
+        self.on_change: Callable[[Client], None] = _pass
+        self.on_failure: Callable[[Client, Failure], None] = _pass
         self.needs_tokens = False
         self.probe_request: ProbeRequest | None = None
         self.is_probed = False
@@ -106,47 +111,51 @@ class Client(APIServer):
 
     # -- whether it is queried ---------------------------------------------------------
 
-    @property
-    def server_healthy(self) -> bool:
-        """Whether the framework is to choose this server; it cannot say so itself."""
-        return self.circuit.admits
+    def _note_change(self) -> None:
+        self._tell_framework()
+        self.on_change(self)
 
-    @server_healthy.setter
-    def server_healthy(self, is_healthy: bool) -> None:
-        pass
-
-    def describe(self, error: BaseException) -> str:
-        """Return an error's name and what it means, without key and headers."""
-        return describe(error, *secrets_of(self.config))
+    def _tell_framework(self) -> None:
+        self.server_healthy = self.state.admits
+        if self.state.is_resting:
+            rest_s = self.state.rest_left_s
+            asyncio.get_running_loop().call_later(rest_s, self._tell_framework)
 
     def note_failure(self, error: Exception) -> None:
         """A request failed."""
-        self.circuit.note_error(error, self.describe(error))
-        self.on_failure(self, error)
+        failure = failure_of(error, *secrets_of(self.config))
+        self.state.note_failure(failure)
+        self._tell_framework()
+        self.on_failure(self, failure)
 
-    def lose(self, reason: str) -> None:
+    def leave_out(self, failure: Failure) -> None:
         """Leave out a server that has gone, and give up what hangs there."""
-        self.circuit.open(reason)
+        self.state.leave_out(failure)
         for request in self._under_way:
             request.cancel()
 
-    def take_back_if_due(self) -> None:
-        """Begin to probe a server that is left out, if its pause is over."""
-        if self.circuit.begin_probe():
+    def probe_if_due(self) -> None:
+        """Begin to probe a server that is left out or awaited, if its pause is over."""
+        if self.state.begin_probe():
             self._taking_back = asyncio.ensure_future(self._take_back())
 
     async def _take_back(self) -> None:
-        """Probe a server that was left out; it may have come back as another."""
+        """Probe a server; one that was left out may have come back as another."""
         passed = False
+        silence = Failure("TimeoutError", SILENT, NOTHING)
+        hanging = asyncio.get_running_loop().call_later(
+            patience.PROBE_SILENT_AFTER_S, self.state.leave_out, silence
+        )
         try:
-            if self.config.health_check:
+            if self.is_probed and self.config.health_check:
                 await self.connection.check_health()
             await self.probe()
             passed = True
         except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
             self.note_failure(error)
         finally:
-            self.circuit.end_probe(passed=passed)
+            hanging.cancel()
+            self.state.end_probe(passed=passed)
 
     async def check_server_status_task(self, chat_completion: bool = True) -> None:
         """Check the server's health for ever; one that is gone is left out."""
@@ -155,12 +164,12 @@ class Client(APIServer):
             try:
                 await self.connection.check_health()
                 if missed:
-                    self.circuit.hasten_probe()
+                    self.state.probe_soon()
                 missed = 0
-            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            except RequestFailedError as error:
                 missed += 1
                 if missed >= patience.HEALTH_MISSES_IN_A_ROW:
-                    self.lose(self.describe(error))
+                    self.leave_out(error.failure)
             await asyncio.sleep(patience.HEALTH_EVERY_S)
 
     # -- in place of the framework's three tries ---------------------------------------
@@ -181,7 +190,7 @@ class Client(APIServer):
             self._under_way.discard(request)
             request.cancel()
         if request.cancelled():
-            raise ServerLeftOutError(self.circuit.reason)
+            raise ServerLeftOutError(self.state.failure.said)
         try:
             reply = request.result()
             check(reply)
@@ -191,24 +200,39 @@ class Client(APIServer):
         return reply
 
     async def _once(
-        self, method: str, places: str, stat_dict: dict[str, Any], **fields: Any
-    ) -> Any:
-        async with getattr(self, places):
-            if not self.circuit.admits:
-                raise ServerLeftOutError(self.circuit.reason)
+        self,
+        query: Callable[..., Awaitable[T]],
+        places: AbstractAsyncContextManager[Any],
+        stat_dict: dict[str, Any],
+        fields: dict[str, Any],
+    ) -> T:
+        async with places:
+            if not self.state.admits:
+                self._tell_framework()  # which has set it at the first request
+                raise ServerLeftOutError(self.state.failure.said)
             stat_dict["start"] = time.time()
             stat_dict["attempts"] += 1
-            querying = getattr(self, method)(**fields)
-            reply = await self.unless_lost(querying, check_some_usable)
+            reply = await self.unless_lost(query(**fields), check_some_usable)
             stat_dict["end"] = time.time()
-        self.has_answered = True
-        self.circuit.note_answer()
+        self.state.note_answer()
         return reply
 
-    _chat_comp = partialmethod(_once, "query_chat", "sem")
-    _chat_eval = partialmethod(_once, "query_chat", "eval_sem")
-    _tokens_and_logprobs_comp = partialmethod(_once, "query_tokens", "sem")
-    _tokens_and_logprobs_comp_eval = partialmethod(_once, "query_tokens", "eval_sem")
+    async def _chat_comp(self, stat_dict: dict[str, Any], **fields: Any) -> Any:
+        return await self._once(self.query_chat, self.sem, stat_dict, fields)
+
+    async def _chat_eval(self, stat_dict: dict[str, Any], **fields: Any) -> Any:
+        return await self._once(self.query_chat, self.eval_sem, stat_dict, fields)
+
+    async def _tokens_and_logprobs_comp(
+        self, stat_dict: dict[str, Any], **fields: Any
+    ) -> TokenReply:
+        return await self._once(self.query_tokens, self.sem, stat_dict, fields)
+
+    async def _tokens_and_logprobs_comp_eval(
+        self, stat_dict: dict[str, Any], **fields: Any
+    ) -> TokenReply:
+        return await self._once(self.query_tokens, self.eval_sem, stat_dict, fields)
+
     chat_completion = inspect.unwrap(APIServer.chat_completion)
 
     # -- token ids ---------------------------------------------------------------------
@@ -255,13 +279,12 @@ class Client(APIServer):
         if not self.is_probed:
             await self.probe()
         if self.route is None:
-            raise NoRouteError("it gives no token ids")
+            raise NoRouteError(self, "it gives no token ids")
         route = self.route
         try:
             replies = await self.query_route(route, prompt, fields)
-        except aiohttp.ClientResponseError as error:
-            refusal = refusal_behind(error)
-            if refusal is not None and refusal.is_absence:
+        except RequestFailedError as error:
+            if error.failure.is_absence:
                 self.is_probed = False  # it has come back as another server
             raise
         if on_reply is not None:
@@ -280,10 +303,8 @@ class Client(APIServer):
         n, limit_name = fields.get("n", 1), self._limit_name
         try:
             reply = await self._chat(body, n)
-        except aiohttp.ClientResponseError as error:
-            refusal = refusal_behind(error)
-            wants_another = refusal is not None and refusal.wants_another_limit
-            if not wants_another or limit_name not in body:
+        except RequestFailedError as error:
+            if not error.failure.wants_another_limit or limit_name not in body:
                 raise
             self._limit_name = MAX_COMPLETION_TOKENS
             reply = await self._chat(body, n)

@@ -26,6 +26,7 @@ from rg_env.inference.replies import (
     TokenReply,
     UnusableReplyError,
 )
+from rg_env.inference.request_failures import UNUSABLE, Failure
 from rg_env.off_loop import breathe, no_breath, off_loop
 
 PROMPT_MASK = -100
@@ -68,7 +69,7 @@ class Completion:
     tokens: list[int]
     masks: list[int]
     logprobs: list[float] | None
-    unusable: str | None = None
+    unusable: Failure | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,17 +111,19 @@ def end_of(reason: Any) -> Any:
     return reason.get("type", "stop") if isinstance(reason, dict) else reason
 
 
-def why_cut_off(reason: Any) -> str | None:
+def why_cut_off(reason: Any) -> Failure | None:
     """Return why a completion is not whole, by its finish reason; None where it is."""
     end = end_of(reason) or "none"
     # Some say more behind a colon, as "content_filter: RECITATION".
     word = end.partition(":")[0].lower() if isinstance(end, str) else "none"
-    return f"finish_reason {word}" if word in NOT_WHOLE else None
+    if word not in NOT_WHOLE:
+        return None
+    return Failure(f"finish_reason_{word}", f"finish_reason {word}")
 
 
 def why_unusable(
     tokens: Sequence[int], logprobs: Sequence[float], reason: Any
-) -> str | None:
+) -> Failure | None:
     """Return why a completion is of no use to a trainer; None where it is of use.
 
     A model that says nothing still says its end, with a log-probability. Without a
@@ -131,14 +134,15 @@ def why_unusable(
     if cut_off is not None:
         return cut_off
     if not tokens:
-        return "no token"
+        return Failure(UNUSABLE, "no token")
     try:
         # A sum is finite only if all of its parts are, and faster than checking each.
         is_finite = math.isfinite(sum(logprobs))
     except TypeError:  # None, as SGLang writes a NaN
         is_finite = False
     if not is_finite or len(tokens) != len(logprobs):
-        return "a log-probability that is no number, or none for a token"
+        said = "a log-probability that is no number, or none for a token"
+        return Failure(UNUSABLE, said)
     return None
 
 
@@ -148,9 +152,11 @@ def check_some_usable(reply: Any) -> None:
         reasons = [why_unusable(*each) for each in zip(*reply[-3:], strict=True)]
     else:
         reasons = [why_no_answer(choice) for choice in reply.choices]
-    if None not in reasons:
-        why = f": {reasons[0]}" if reasons else ""
-        raise UnusableReplyError(f"none of {len(reasons)} completions is usable{why}")
+    if None in reasons:
+        return
+    why = next(filter(None, reasons), Failure(UNUSABLE, "there is none"))
+    said = f"none of {len(reasons)} completions is usable: {why.said}"
+    raise UnusableReplyError(said, None if why.kind == UNUSABLE else why.kind)
 
 
 # -- of token ids ----------------------------------------------------------------------
@@ -215,14 +221,14 @@ def _content(message: Any) -> str | None:
     return told if isinstance(told, str) else None
 
 
-def why_no_answer(choice: Any) -> str | None:
+def why_no_answer(choice: Any) -> Failure | None:
     """Return why a choice holds no answer of the model; None where it does."""
     cut_off = why_cut_off(choice.finish_reason)
     if cut_off is not None or _content(choice.message) is not None:
         return cut_off
     # A model may use up its tokens with thinking that nobody is told of.
     has_thought = _reasoning(choice.message) or choice.finish_reason == "length"
-    return None if has_thought else "no content"
+    return None if has_thought else Failure(UNUSABLE, "no content")
 
 
 def whole_text(choice: Any, *, thinking_open: bool) -> str:

@@ -9,17 +9,25 @@ Mends B23 of docs/host_defects.md: a connection is opened and closed for every r
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 import logging
-from collections.abc import AsyncIterable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
 import orjson
 
 from rg_env.inference.replies import NO_SUCH_FORM, BadReplyError
-from rg_env.inference.request_failures import FIRST_SERVER_FAULT
-from rg_env.inference.request_settings import headers_of, url_of
+from rg_env.inference.request_failures import (
+    FIRST_SERVER_FAULT,
+    MODEL,
+    Failure,
+    RequestFailedError,
+    no_reply,
+    refusal,
+)
+from rg_env.inference.request_settings import headers_of, secrets_of, url_of
 from rg_env.inference.routes import Body
 
 logger = logging.getLogger(__name__)
@@ -33,6 +41,9 @@ PAGE = aiohttp.ClientTimeout(total=10.0)
 MEBIBYTE = 2**20
 REFUSAL_BYTES = 2**14
 """Read of a reply that refuses a request."""
+
+MOST_MODELS = 8
+"""Named in a sentence."""
 
 MOST_BYTES_OF_THE_API = 64 * MEBIBYTE
 ANY_REPLY_BYTES = 16 * MEBIBYTE
@@ -65,27 +76,6 @@ async def read_bounded(blocks: AsyncIterable[bytes], most_bytes: int) -> list[by
     return read
 
 
-async def _refuse_error(reply: aiohttp.ClientResponse) -> None:
-    """Raise what aiohttp raises for a status, with what the reply says of it."""
-    if reply.ok:
-        return
-    said = b""
-    async for block in reply.content.iter_chunked(REFUSAL_BYTES):
-        said += block
-        if len(said) >= REFUSAL_BYTES:
-            break
-    words = said[:REFUSAL_BYTES].decode("utf-8", "replace") or reply.reason or ""
-    if reply.history:
-        words = f"{reply.history[0].url} leads to {reply.url}"
-    raise aiohttp.ClientResponseError(
-        reply.request_info,
-        reply.history,
-        status=reply.status,
-        message=words,
-        headers=reply.headers,
-    )
-
-
 class Connection:
     """The connections to one server.
 
@@ -99,6 +89,7 @@ class Connection:
 
     def __init__(self, config: Any, *, is_openai: bool) -> None:
         self._config = config
+        self._secrets = secrets_of(config)
         self._is_openai = is_openai
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -147,8 +138,7 @@ class Connection:
             most_tokens: Of each, the prompt's included.
 
         Raises:
-            BodyTooLongError, aiohttp.ClientError, asyncio.TimeoutError, OSError: See
-                `read_bounded`, and what aiohttp raises.
+            RequestFailedError: It was refused, no reply came, or one that goes on.
         """
         times, at_once = (n, 1) if self.ignores_n else (1, n)
         most = most_bytes(at_once, most_tokens)
@@ -162,33 +152,63 @@ class Connection:
             for request in requests:
                 request.cancel()
 
+    @contextlib.asynccontextmanager
+    async def _reply(
+        self, method: str, path: str, **more: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request; what is wrong with a connection is a `RequestFailedError`."""
+        headers = self._headers() | more.pop("headers", {})
+        try:
+            async with self._opened().request(
+                method, self._url(path), headers=headers, **more
+            ) as reply:
+                yield reply
+        except aiohttp.TooManyRedirects as error:
+            raise BadReplyError(type(error).__name__) from error
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            raise RequestFailedError(no_reply(error, *self._secrets)) from error
+
     async def _post(self, path: str, body: Body, most: int) -> list[bytes]:
-        async with self._opened().post(
-            self._url(path),
+        async with self._reply(
+            "POST",
+            path,
             data=orjson.dumps(body),
-            headers=self._headers() | {"Content-Type": "application/json"},
+            headers={"Content-Type": "application/json"},
             timeout=aiohttp.ClientTimeout(total=self._config.timeout),
         ) as reply:
-            await _refuse_error(reply)
+            if not reply.ok:
+                raise RequestFailedError(await self._refusal(reply))
             return await read_bounded(reply.content.iter_any(), most)
 
-    def _page(self, path: str) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        url, headers = self._url(path), self._headers()
-        return self._opened().get(url, headers=headers, timeout=PAGE)
+    async def _refusal(self, reply: aiohttp.ClientResponse) -> Failure:
+        """Read what a reply says that refuses; name the models, if that is why."""
+        said = b""
+        async for block in reply.content.iter_chunked(REFUSAL_BYTES):
+            said += block
+            if len(said) >= REFUSAL_BYTES:
+                break
+        words = said[:REFUSAL_BYTES].decode("utf-8", "replace") or reply.reason or ""
+        failure = refusal(reply.status, words, reply.headers, *self._secrets)
+        names = await self._model_names() if failure.setting == MODEL else []
+        if not names:
+            return failure
+        more = ["..."] if len(names) > MOST_MODELS else []
+        has = f"it has: {', '.join([*names[:MOST_MODELS], *more])}"
+        return dataclasses.replace(failure, advice=has)
 
     async def check_health(self) -> None:
         """Raise where the server's page of health fails; one without it passes."""
-        async with self._page("/health") as reply:
+        async with self._reply("GET", "/health", timeout=PAGE) as reply:
             if reply.status >= FIRST_SERVER_FAULT:
-                reply.raise_for_status()
+                raise RequestFailedError(await self._refusal(reply))
 
-    async def model_names(self) -> list[str]:
+    async def _model_names(self) -> list[str]:
         """Return the models that the server says it has; none where it does not say."""
         try:
-            async with self._page("/v1/models") as reply:
+            async with self._reply("GET", "/v1/models", timeout=PAGE) as reply:
                 listed = orjson.loads(await reply.content.read(MEBIBYTE))
                 return [str(row["id"]) for row in listed["data"]]
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, *NO_SUCH_FORM):
+        except (RequestFailedError, *NO_SUCH_FORM):
             return []
 
     async def close(self) -> None:

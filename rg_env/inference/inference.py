@@ -4,7 +4,7 @@ To train, every server is queried for token ids and log-probabilities. Otherwise
 that gives none, or is of type openai, is queried as a chat.
 
 Whatever goes wrong with a request (refused, 500, timed out, malformed, broken off, too
-few choices) becomes `InferenceFailed`. A failed request is never a wrong answer.
+few choices) is a `RequestFailedError`. A failed request is never a wrong answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import asyncio
 import dataclasses
 import logging
 import random
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +21,6 @@ from atroposlib.envs.server_handling.managed_server import ManagedServer
 from tenacity import RetryError
 
 from rg_env import patience
-from rg_env.errors import RunFailed
-from rg_env.inference.circuit import ServerLeftOutError, why_all_out
 from rg_env.inference.client import Client
 from rg_env.inference.completions import (
     KNOWN_ENDS,
@@ -35,8 +32,15 @@ from rg_env.inference.completions import (
     through_proxy,
 )
 from rg_env.inference.prompts import Prompt
-from rg_env.inference.request_failures import describe
+from rg_env.inference.request_failures import (
+    UNUSABLE,
+    Failure,
+    RequestFailedError,
+    failure_of,
+)
 from rg_env.inference.request_settings import secrets_of
+from rg_env.inference.server_state import ServerLeftOutError
+from rg_env.inference.servers import NoServerError, Servers
 
 logger = logging.getLogger(__name__)
 
@@ -49,20 +53,11 @@ MOST_ENDS = 16
 OTHER_END, LONGEST_END = "other", 32
 
 
-class InferenceFailed(RunFailed):
-    """The inference servers gave no usable reply; the text says what was tried."""
-
-    about = "inference failed"
-
-
-class NoServer(InferenceFailed):
-    """For long no server was to be queried; the fault cannot be the item's."""
-
-
 def _may_try_again(error: BaseException) -> bool:
     """Say whether another try is ours; a client that is not ours has made its own."""
-    failed = isinstance(error, InferenceFailed) and not isinstance(error, NoServer)
-    return failed and not isinstance(error.__cause__, RetryError)
+    if not isinstance(error, RequestFailedError) or isinstance(error, NoServerError):
+        return False
+    return not isinstance(error.__cause__, RetryError)
 
 
 class Inference:
@@ -72,7 +67,7 @@ class Inference:
         server: The framework's `ServerManager`.
         tokenizer: The environment's tokenizer.
         server_type: vllm, sglang, openai or trl: of servers whose client does not say.
-        on_retry: Told why a request failed that is tried again.
+        servers: Whether any server is there; told of each request that failed.
 
     Attributes:
         ends: How many completions ended with which word.
@@ -83,12 +78,12 @@ class Inference:
         server: Any,
         tokenizer: Any,
         server_type: str,
-        on_retry: Callable[[str], object] = lambda reason: None,
+        servers: Servers,
     ) -> None:
         self._server = server
         self._tokenizer = tokenizer
         self._server_type = server_type
-        self._on_retry = on_retry
+        self._servers = servers
         self._trains = False
         self.ends: Counter[str] = Counter()
         for client in server.servers:
@@ -131,7 +126,8 @@ class Inference:
             on_reply: Called when a reply of token ids has come, before it is read.
 
         Raises:
-            InferenceFailed: No usable reply, or too few choices, in `COMPLETION_TRIES`.
+            RequestFailedError: No usable reply, or too few choices, in
+                `COMPLETION_TRIES`; or it is time to give up.
         """
         limit = len(prompt.tokens) + sampling.max_tokens
         usable: list[Completion] = []
@@ -142,20 +138,23 @@ class Inference:
             self._count_ends(made)
             if len(usable) < n:
                 whys = (c.unusable for c in made if c.unusable is not None)
-                raise InferenceFailed(
-                    f"{len(usable)} of {n} usable completions"
-                    f" ({next(whys, 'fewer were returned')})"
-                )
+                why = next(whys, Failure(UNUSABLE, "fewer were returned"))
+                said = f"{len(usable)} of {n} usable completions ({why.said})"
+                raise RequestFailedError(dataclasses.replace(why, said=said))
             return usable[:n]
 
-        return await patience.tried_again(
+        def note(error: Exception) -> None:
+            self._servers.note_retry(failure_of(error))
+
+        trying = patience.tried_again(
             attempt,
             _may_try_again,
-            lambda error: self._on_retry(str(error)),
+            note,
             tries=patience.COMPLETION_TRIES,
             first_pause_s=patience.COMPLETION_FIRST_PAUSE_S,
             longest_pause_s=patience.COMPLETION_LONGEST_PAUSE_S,
         )
+        return await self._servers.unless_given_up(trying)
 
     def _count_ends(self, made: list[Completion]) -> None:
         """Count usable completions by their end; name an unknown one once."""
@@ -173,24 +172,6 @@ class Inference:
                 )
             self.ends[word] += 1
 
-    async def _some_server(self) -> None:
-        """Wait until a server is to be queried, probing those that are left out.
-
-        Raises:
-            NoServer: None was for `LONGEST_WAIT_FOR_SERVER_S`.
-        """
-        began = time.monotonic()
-        servers = self._server.servers
-        while True:
-            for server in servers:
-                if isinstance(server, Client):
-                    server.take_back_if_due()
-            if (reason := why_all_out(servers)) is None:
-                return
-            if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
-                raise NoServer(f"NoServerError: no server is left: {reason}")
-            await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
-
     async def _request(
         self,
         prompt: Prompt,
@@ -202,20 +183,20 @@ class Inference:
         # The framework itself queries in the one way or in the other.
         some = any(map(self._may_give_tokens, self._server.servers))
         while True:
-            await self._some_server()
+            await self._servers.wait_for_one()
             try:
                 if some:
                     return await self._managed(prompt, arguments, on_reply)
                 return await self._chat(self._server, prompt, arguments)
             except ServerLeftOutError:
                 await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+            except RequestFailedError:
+                raise
             except Exception as error:
-                # As many kinds as ways to fail: aiohttp's and ours, and of a client
-                # that is not ours openai's and pydantic's, in a retry error.
+                # Of a client that is not ours: openai's, pydantic's, in a retry error.
                 configs = [getattr(s, "config", None) for s in self._server.servers]
                 secrets = [secret for each in configs for secret in secrets_of(each)]
-                said = describe(_root_cause(error), *secrets)
-                raise InferenceFailed(said) from error
+                raise RequestFailedError(failure_of(error, *secrets)) from error
 
     async def _managed(
         self,
@@ -254,10 +235,3 @@ class Inference:
             messages=[dict(message) for message in prompt.messages], **arguments
         )
         return await from_chat(self._tokenizer, prompt, reply)
-
-
-def _root_cause(error: BaseException) -> BaseException:
-    """Return what lies under tenacity's RetryError and chained exceptions."""
-    attempt = getattr(error, "last_attempt", None)
-    inner = attempt.exception() if attempt is not None else None
-    return _root_cause(inner) if inner is not None else error

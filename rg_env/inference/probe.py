@@ -17,7 +17,6 @@ import logging
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import aiohttp
 import orjson
 
 from rg_env.inference.completions import check_some_usable, end_of, why_unusable
@@ -31,8 +30,15 @@ from rg_env.inference.replies import (
     MissingInReplyError,
     UnusableReplyError,
 )
-from rg_env.inference.request_failures import CONTEXT, Refusal, may_pass, refusal_behind
-from rg_env.inference.request_settings import CHAT, secrets_of
+from rg_env.inference.request_failures import (
+    CONTEXT,
+    NOTHING,
+    URL,
+    Failure,
+    RequestFailedError,
+    failure_of,
+)
+from rg_env.inference.request_settings import CHAT
 from rg_env.inference.routes import NUM_LIKELIEST, TokenRoute, Told
 
 logger = logging.getLogger(__name__)
@@ -71,25 +77,23 @@ def greeting(tokenizer: Any) -> ProbeRequest:
     return ProbeRequest(messages, tokenizer.encode("hi"), {"n": 2})
 
 
-class NoRouteError(BadReplyError):
+class NoRouteError(RequestFailedError):
     """No route of a server gives what is needed; the text has what each answered."""
 
+    def __init__(self, client: Any, told: str) -> None:
+        said = f"cannot {'train' if client.needs_tokens else 'be queried'}: {told}"
+        advice = "see docs/servers.md"
+        super().__init__(Failure("NoRouteError", said, setting=URL, advice=advice))
 
-class WrongSettingError(ValueError):
-    """A setting (`field`) does not fit the server, whatever its routes."""
 
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(reason)
-        self.field = field
+class WrongSettingError(RequestFailedError):
+    """A setting does not fit the server, whatever its routes."""
+
+    def __init__(self, setting: str, reason: str) -> None:
+        super().__init__(Failure("WrongSettingError", reason, setting=setting))
 
 
 # -- the search ------------------------------------------------------------------------
-
-
-class _Fault(NamedTuple):
-    told: str
-    error: Exception
-    refusal: Refusal | None = None  # where the reply was no well one
 
 
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
@@ -98,59 +102,53 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
     Raises:
         NoRouteError: It gives nothing that will do.
         WrongSettingError: A setting does not fit it.
-        Exception: It is not there, or refuses or fails otherwise.
+        RequestFailedError: It is not there, or refuses or fails otherwise.
     """
     routes: Sequence[TokenRoute] = client.routes
-    faults = []
+    told, failures = [], []
     for route in routes if client.needs_tokens or not client.chats else ():
-        fault = await _fault_of(client, route.path, _try_route(client, route, request))
-        if fault is None:
+        failure = await _failure_of(_try_route(client, route, request))
+        if failure is None:
             return route
-        faults.append(fault)
-    error = _telling_error(faults)
+        told.append(f"{route.path}: {failure.said}")
+        failures.append(failure)
+    telling = _telling(failures)
     # Some gateways answer 500 for ever to token ids, and a chat well.
-    if not client.needs_tokens and getattr(error, "status", 500) == 500:
-        fault = await _fault_of(client, CHAT, _try_chat(client, request))
+    if not client.needs_tokens and (telling is None or telling.status == 500):
+        failure = await _failure_of(_try_chat(client, request))
         # Some refuse a limit that is used up by thinking; a run's is higher.
-        if fault is None or (fault.refusal and fault.refusal.setting == CONTEXT):
+        if failure is None or failure.setting == CONTEXT:
             return None
-        faults.append(fault)
-        error = error or _telling_error([fault])
-    told = "; ".join(dict.fromkeys(fault.told for fault in faults))
-    raise error or NoRouteError(told)
+        told.append(f"{CHAT}: {failure.said}")
+        telling = telling or _telling([failure])
+    if telling is not None:
+        raise RequestFailedError(telling)
+    raise NoRouteError(client, "; ".join(dict.fromkeys(told)))
 
 
-def _telling_error(faults: Sequence[_Fault]) -> Exception | None:
-    """Return the error that says more than that there is no route.
+def _telling(failures: Sequence[Failure]) -> Failure | None:
+    """Return the failure that says more than that there is no route.
 
     It is the first refusal that names a setting, or else one that may pass; None where
     a route answers well and lacks something, or all are absent.
     """
-    refused = [(fault.refusal, fault.error) for fault in faults if fault.refusal]
-    if len(refused) < len(faults):
+    if any(failure.status is None for failure in failures):
         return None
-    naming = [error for refusal, error in refused if refusal.setting is not None]
-    passing = [
-        error
-        for refusal, error in refused
-        if may_pass(refusal.status) and not refusal.is_absence
-    ]
+    naming = [failure for failure in failures if failure.setting is not None]
+    passing = [each for each in failures if each.may_pass and not each.is_absence]
     return next(iter(naming + passing), None)
 
 
-async def _fault_of(client: Any, path: str, trying: Awaitable[None]) -> _Fault | None:
-    """Return why a path does not do, None where it does; raises what may pass."""
+async def _failure_of(trying: Awaitable[None]) -> Failure | None:
+    """Return why a route does not do, None where it does; raises what may pass."""
     try:
         await trying
-    except (UnusableReplyError, BodyTooLongError):
+    except (UnusableReplyError, BodyTooLongError, WrongSettingError):
         raise
-    except BadReplyError as error:
-        return _Fault(f"{path}: {error}", error)
-    except aiohttp.ClientResponseError as error:
-        refusal = refusal_behind(error, *secrets_of(client.config))
-        if refusal is None:
+    except RequestFailedError as error:
+        if error.failure.how == NOTHING:
             raise
-        return _Fault(f"{path}: {refusal.words}", error, refusal)
+        return error.failure
     return None
 
 
@@ -256,12 +254,15 @@ async def _check_temperature(
             bodies = await client.query_route(route, prompt, one, **route.likeliest)
             reply = orjson.loads(b"".join(bodies[0]))
             spans.append(_span_of(route.of_likeliest(reply)))
-    except (aiohttp.ClientResponseError, *NO_SUCH_FORM) as error:
+    except (RequestFailedError, *NO_SUCH_FORM) as error:
+        failure = failure_of(error)
+        if isinstance(error, RequestFailedError) and failure.how == NOTHING:
+            raise
         logger.warning(
             "whether %s returns log-probabilities of env.temperature cannot be seen"
             " (%s)",
             client.config.base_url,
-            client.describe(error),
+            failure.said,
         )
         return
     at_one, at_own = spans

@@ -28,7 +28,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 from openai.types.chat import ChatCompletion
 
-from rg_env.inference.request_failures import LONGEST_READ, said_in
+from rg_env.inference.request_failures import (
+    LONGEST_READ,
+    Failure,
+    RequestFailedError,
+    said_in,
+)
 from rg_env.off_loop import breathe, no_breath, off_loop
 
 T = TypeVar("T")
@@ -54,8 +59,11 @@ TokenReply = tuple[list[int], list[list[int]], list[list[float]], list[Any]]
 Breathe = Callable[[], None]
 
 
-class BadReplyError(ValueError):
+class BadReplyError(RequestFailedError):
     """A reply that holds nothing of use; the text says what is there instead."""
+
+    def __init__(self, said: str, kind: str | None = None) -> None:
+        super().__init__(Failure(kind or type(self).__name__, said))
 
 
 class MissingInReplyError(BadReplyError):

@@ -1,39 +1,53 @@
-"""What a failed request comes to, in words, and the setting that is the reason.
+"""A failed request as one value: how it is counted, what is said, the setting at fault.
 
-Pure. Where a server refuses, its own words are repeated; where no reply came, the words
+It is made where the request fails: of a reply that refuses by `refusal`, of a
+connection that fails by `no_reply`, and of a reply that is of no use by whoever reads
+it. Where a server refuses, its own words are repeated; where no reply came, the words
 are those of the system's error at the bottom, which aiohttp wraps in its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import email.utils
 import errno
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
 
 import orjson
-from aiohttp import ClientResponseError
-from aiohttp.http_exceptions import HttpProcessingError
 
+from rg_env import patience
+from rg_env.errors import RunFailed
+
+ERROR, NO_USE, NOTHING = (
+    "answers with an error",
+    "gives no usable reply",
+    "does not answer",
+)
+"""What a server does in the place of answering."""
+
+TOO_MANY_REQUESTS, UNAVAILABLE = 429, 503
 FIRST_SERVER_FAULT, NOT_FOUND = 500, 404
-BUSY = frozenset({408, 425, 429})
+BUSY = frozenset({408, 425, TOO_MANY_REQUESTS})
 """Of a server, or a proxy, that says nothing of the request."""
 
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 OF_THE_KEY = frozenset({401, 402, 403})
 OF_THE_PATH = frozenset({NOT_FOUND, 405, 410, 501})
 
+UNUSABLE = "unusable"
+"""Counted of a reply with too few completions of use."""
+
 LONGEST_READ = 2**16
 """Of a reply that is searched for a sentence."""
 
 LONGEST_SAID, LONGEST_TOLD = 200, 500
 DEEPEST = 12
-MOST_MODELS = 8
-"""Named in a sentence."""
 
 SHORTEST_SECRET = 4
 """A shorter key is a placeholder, and would be found in every second word."""
@@ -41,27 +55,109 @@ SHORTEST_SECRET = 4
 MAX_COMPLETION_TOKENS = "max_completion_tokens"
 """What some models want the limit called."""
 
+URL, KEY, MODEL = "openai.base_url", "openai.api_key", "openai.model_name"
+CONTEXT = "env.max_token_length"
+ADVICE = {
+    KEY: "set a key that it takes",
+    MODEL: "set one that it has",
+    CONTEXT: "set a lower one, and env.eval_max_token_length where that is set: prompt"
+    " and completion together are too long",
+}
+
 
 def may_pass(status: int) -> bool:
     """Say whether the same request may be answered later, by its status."""
     return status in BUSY or status >= FIRST_SERVER_FAULT
 
 
-def _without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Return what a server said, without the key, which some repeat."""
-    for secret in secrets:
-        if len(secret) >= SHORTEST_SECRET:
-            text = text.replace(secret, "(the key)")
-    return text
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A failed request.
+
+    Attributes:
+        kind: What it is counted as, in `failed_requests_<kind>`.
+        said: A line for people, in which no secret stands.
+        how: `ERROR`, `NO_USE` or `NOTHING`.
+        status: Of the reply that refuses, None where none does.
+        setting: The setting at fault; None where none is known.
+        advice: What to do about the setting.
+        parameter: The field of the request that the server names, or "".
+        retry_after_s: For how long the server wants to rest; None where it says none.
+    """
+
+    kind: str
+    said: str
+    how: str = NO_USE
+    status: int | None = None
+    setting: str | None = None
+    advice: str = ""
+    parameter: str = ""
+    retry_after_s: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What was said, and what to do about it."""
+        return f"{self.said}; {self.advice}" if self.advice else self.said
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may be answered later."""
+        return self.status is None or may_pass(self.status)
+
+    @property
+    def rest_s(self) -> float | None:
+        """For how long not to query a server that is busy; None for one that is not."""
+        if self.status == TOO_MANY_REQUESTS and self.retry_after_s is None:
+            return patience.BUSY_REST_S
+        is_busy = self.status in (TOO_MANY_REQUESTS, UNAVAILABLE)
+        return self.retry_after_s if is_busy else None
+
+    @property
+    def is_absence(self) -> bool:
+        """Whether the server does not have the path that was queried."""
+        return self.status in OF_THE_PATH and self.setting is None
+
+    @property
+    def wants_another_limit(self) -> bool:
+        """Whether the model takes `max_completion_tokens` in place of `max_tokens`."""
+        return self.parameter == "max_tokens" and MAX_COMPLETION_TOKENS in self.said
+
+
+class RequestFailedError(RunFailed):
+    """A request to an inference server failed; it is never a wrong answer."""
+
+    about = "inference failed"
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.said)
+        self.failure = failure
+
+
+def failure_of(error: BaseException, *secrets: str) -> Failure:
+    """Return the failure of a request, whoever's client raised the error."""
+    attempt = getattr(error, "last_attempt", None)  # tenacity's, of a client not ours
+    inner = attempt.exception() if attempt is not None else None
+    if inner is not None:
+        return failure_of(inner, *secrets)
+    if isinstance(error, RequestFailedError):
+        return error.failure
+    # aiohttp's name of it, and openai's
+    status = getattr(error, "status", None) or getattr(error, "status_code", None)
+    if isinstance(status, int) and status >= 400:
+        said = getattr(error, "message", None) or type(error).__name__
+        return refusal(status, said, getattr(error, "headers", None), *secrets)
+    return no_reply(error, *secrets)
 
 
 # -- no reply came ---------------------------------------------------------------------
 
-REFUSED = "nothing listens there"
 SILENT = "it takes the connection and says nothing"
-NO_SUCH_HOST = "there is no host of that name"
-NO_TLS = "it does not speak TLS"
-BAD_CERTIFICATE = "its certificate is not trusted"
+NEVER = {
+    ssl.SSLCertVerificationError: "its certificate is not trusted",
+    ssl.SSLError: "it does not speak TLS",
+    socket.gaierror: "there is no host of that name",
+}
+"""What no waiting mends."""
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -77,35 +173,32 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         )
 
 
-def fault_of(error: BaseException) -> str | None:
-    """Return the fault of a connection, one of the sentences above, or None."""
+def _never(error: BaseException) -> str | None:
     for cause in _causes(error):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return BAD_CERTIFICATE
-        if isinstance(cause, ssl.SSLError):
-            return NO_TLS
-        if isinstance(cause, socket.gaierror):
-            return NO_SUCH_HOST
-        if getattr(cause, "errno", None) == errno.ECONNREFUSED:
-            return REFUSED
-        if isinstance(cause, asyncio.TimeoutError | TimeoutError):
-            return SILENT
+        for kind, words in NEVER.items():
+            if isinstance(cause, kind):
+                return words
     return None
 
 
 def why_never(url: str, error: BaseException) -> str | None:
     """Return why no waiting brings a server to a URL; None where one may come."""
-    fault = fault_of(error)
-    host = getattr(error, "host", urlsplit(url).hostname)  # a proxy's perhaps
-    what_to_do = {
-        NO_SUCH_HOST: f"look at the spelling of {host!r}, or at the network",
-        NO_TLS: f"write {url.replace('https://', 'http://', 1)}",
-        BAD_CERTIFICATE: "name the file of the authority that signed it in the"
-        " environment variable SSL_CERT_FILE",
-    }
-    if fault not in what_to_do:
-        return None
-    return f"{url} cannot be reached: {fault}; {what_to_do[fault]}"
+    words = _never(error)
+    return None if words is None else f"{url} cannot be reached: {words}"
+
+
+def no_reply(error: BaseException, *secrets: str) -> Failure:
+    """Return the failure of a request to which no reply came."""
+    name, words = type(error).__name__, _never(error)
+    if words is not None:
+        return Failure(name, words, NOTHING, setting=URL)
+    for cause in _causes(error):
+        if getattr(cause, "errno", None) == errno.ECONNREFUSED:
+            return Failure(name, "nothing listens there", NOTHING)
+        if isinstance(cause, asyncio.TimeoutError | TimeoutError):
+            return Failure(name, SILENT, NOTHING)
+    words = _without_secrets(str(error), secrets)
+    return Failure(name, f"{name}: {words}"[:LONGEST_TOLD], NOTHING)
 
 
 # -- a reply that refuses --------------------------------------------------------------
@@ -124,49 +217,25 @@ _CONTEXT = re.compile(
 )
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
-KEY, MODEL, CONTEXT = "openai.api_key", "openai.model_name", "env.max_token_length"
-HINTS = {
-    KEY: "set a key that it takes",
-    MODEL: "set one that it has",
-    CONTEXT: "set a lower one, and env.eval_max_token_length where that is set: prompt"
-    " and completion together are too long",
-}
-"""Settings that a refusal is read for, and what to do; another one is in its words."""
+
+def _setting_of(status: int, said: str, parameter: str) -> str | None:
+    """Return the setting that a refusal names, if it names one."""
+    if status in OF_THE_KEY:
+        return KEY
+    if status not in ABOUT_THE_REQUEST | {NOT_FOUND}:
+        return None
+    if parameter == "model" or _MODEL.search(said):
+        return MODEL
+    is_context = _CONTEXT.search(f"{parameter} {said}")
+    return CONTEXT if is_context and status != NOT_FOUND else None
 
 
-class Refusal(NamedTuple):
-    """A reply that is no completion; it may name a parameter of the request."""
-
-    status: int
-    said: str
-    parameter: str = ""
-
-    @property
-    def words(self) -> str:
-        """Status and sentence."""
-        return f"{self.status} {self.said}".rstrip()
-
-    @property
-    def setting(self) -> str | None:
-        """The setting that is the reason; None where none is named."""
-        if self.status in OF_THE_KEY:
-            return KEY
-        if self.status not in ABOUT_THE_REQUEST | {NOT_FOUND}:
-            return None
-        if self.parameter == "model" or _MODEL.search(self.said):
-            return MODEL
-        is_context = _CONTEXT.search(f"{self.parameter} {self.said}")
-        return CONTEXT if is_context and self.status != NOT_FOUND else None
-
-    @property
-    def is_absence(self) -> bool:
-        """Whether the server does not have the path that was queried."""
-        return self.status in OF_THE_PATH and self.setting is None
-
-    @property
-    def wants_another_limit(self) -> bool:
-        """Whether the model takes `max_completion_tokens` in place of `max_tokens`."""
-        return self.parameter == "max_tokens" and MAX_COMPLETION_TOKENS in self.said
+def _without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return what a server said, without the key, which some repeat."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "(the key)")
+    return text
 
 
 def _parsed(text: str) -> Any:
@@ -198,47 +267,34 @@ def said_in(text: str, *secrets: str) -> str:
     return " ".join(said.split()).rstrip(".")[:LONGEST_SAID]
 
 
-def read_refusal(status: int, text: str, *secrets: str) -> Refusal:
-    """Read a reply that refuses a request; see `said_in`."""
+def retry_after_s(header: str, now: datetime) -> float:
+    """Return for how long a server wants to rest: seconds or a date, as HTTP has it."""
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        until = email.utils.parsedate_to_datetime(header)
+    except ValueError:
+        return patience.BUSY_REST_S
+    if until.tzinfo is None:  # "-0000"
+        until = until.replace(tzinfo=timezone.utc)
+    return (until - now).total_seconds()
+
+
+def refusal(
+    status: int, text: str, headers: Mapping[str, str] | None = None, *secrets: str
+) -> Failure:
+    """Return the failure of a request that a reply refuses; see `said_in`."""
     body = _parsed(text)
     inner = body.get("error") if isinstance(body, dict) else None
     parts = [part for part in (inner, body) if isinstance(part, dict)]
     named = [part["param"] for part in parts if isinstance(part.get("param"), str)]
     parameter = named[0].removeprefix("body.") if named else ""
-    return Refusal(status, said_in(text, *secrets), parameter)
-
-
-def refusal_behind(error: BaseException, *secrets: str) -> Refusal | None:
-    """Return the reply behind an error of aiohttp, None where there is none."""
-    if not isinstance(error, ClientResponseError):
-        return None
-    if isinstance(error.__cause__, HttpProcessingError):  # it was no HTTP
-        return None
-    return read_refusal(error.status, error.message or type(error).__name__, *secrets)
-
-
-# -- for people ------------------------------------------------------------------------
-
-
-def describe(error: BaseException, *secrets: str) -> str:
-    """Return an error's name and what it means, in the server's words or plainly."""
-    refusal, fault = refusal_behind(error, *secrets), fault_of(error)
-    words = _without_secrets(str(error), secrets)
-    if refusal is not None:
-        words = refusal.words
-    elif fault in (REFUSED, NO_SUCH_HOST, NO_TLS):  # plainer than aiohttp's words
-        words = fault
-    return f"{type(error).__name__}: {words or fault or ''}"[:LONGEST_TOLD]
-
-
-def sentence(field: str, url: str, refusal: Refusal, models: Sequence[str] = ()) -> str:
-    """Return the sentence that ends a start: the setting, and what the server says.
-
-    Where it is the model's name, those that the server has are named.
-    """
-    advice = HINTS.get(field, "look at the server's own log")
-    if models:
-        more = ["..."] if len(models) > MOST_MODELS else []
-        advice = f"it has: {', '.join([*models[:MOST_MODELS], *more])}"
-    said = refusal.said or "nothing more"
-    return f"{field}: {url} says {refusal.status}: {said}; {advice}"
+    words = said_in(text, *secrets)
+    said, setting = f"{status} {words}".rstrip(), _setting_of(status, words, parameter)
+    rest_s = None
+    if (header := (headers or {}).get("Retry-After")) is not None:
+        rest_s = retry_after_s(header, datetime.now(timezone.utc))
+        said = f"it asks to wait {rest_s:.0f} s; {said}"
+    advice = ADVICE.get(setting or "", "")
+    kind = f"status_{status}"
+    return Failure(kind, said, ERROR, status, setting, advice, parameter, rest_s)

@@ -7,8 +7,8 @@ import pytest
 
 from rg_env import patience
 from rg_env.atropos.groups_in_flight import GroupsInFlight
-from rg_env.inference.inference import InferenceFailed
-from rg_env.inference.outages import OutageWatch
+from rg_env.inference.request_failures import RequestFailedError, refusal
+from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import ScoringUnavailable
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.ledger import Ledger
@@ -21,6 +21,9 @@ SIZE = 4
 def no_pauses(monkeypatch):
     for name in ("ERROR_PAUSE_S", "OUTAGE_FIRST_PAUSE_S", "OUTAGE_LONGEST_PAUSE_S"):
         monkeypatch.setattr(patience, name, 0.001)
+
+
+FAILED = RequestFailedError(refusal(500, "overloaded"))
 
 
 class Requests:
@@ -37,7 +40,7 @@ def groups_in_flight(query, score=None):
     """Return groups in flight without an environment, and their ledger and metrics."""
     env = SimpleNamespace(config=SimpleNamespace(group_size=SIZE), score=score)
     ledger = Ledger()
-    metrics, watch = Metrics(ledger), OutageWatch([object()])
+    metrics, watch = Metrics(ledger), Servers([object()])
     groups = GroupsInFlight(env, ledger, Requests(query), watch, metrics)
     return groups, ledger, metrics
 
@@ -91,7 +94,7 @@ def test_a_group_without_variance_ends():
 
 @pytest.mark.parametrize(
     ("error", "outcome"),
-    [(InferenceFailed("500"), "unanswered"), (KeyError("x"), "failed")],
+    [(FAILED, "unanswered"), (KeyError("x"), "failed")],
 )
 def test_a_group_that_was_not_answered_ends_and_its_item_is_sampled_again(
     error, outcome
@@ -101,7 +104,7 @@ def test_a_group_that_was_not_answered_ends_and_its_item_is_sampled_again(
 
 
 def test_an_item_that_was_lost_too_often_is_not_sampled_again():
-    found, _, _ = collected(raising(InferenceFailed("500")), again=lambda item: [])
+    found, _, _ = collected(raising(FAILED), again=lambda item: [])
     assert found == (None, [])
 
 
@@ -138,7 +141,7 @@ async def hangs(item):
 def test_a_cancel_is_counted_and_passes(where, monkeypatch):
     monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 60.0)
     monkeypatch.setattr(patience, "OUTAGE_LONGEST_PAUSE_S", 60.0)
-    query = hangs if where == "querying" else raising(InferenceFailed("500"))
+    query = hangs if where == "querying" else raising(FAILED)
 
     async def run():
         groups, ledger, _ = groups_in_flight(query)

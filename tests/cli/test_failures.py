@@ -15,7 +15,7 @@ from rg_env.atropos.api_client import ApiRefused
 from rg_env.cli import failures
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
-from rg_env.inference.inference import InferenceFailed
+from rg_env.inference.request_failures import Failure, RequestFailedError
 from rg_env.tasks.own_tasks import OwnTaskError
 from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
 from tests.support.parts import ENTRY, REPO_ROOT
@@ -49,7 +49,11 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
         1,
         "error: the Atropos API refused a request: POST /x: 422",
     ),
-    "inference": (InferenceFailed("gone"), 1, "error: inference failed: gone"),
+    "inference": (
+        RequestFailedError(Failure("gone", "gone")),
+        1,
+        "error: inference failed: gone",
+    ),
     "a worker": (WorkerDied("was killed"), 1, "error: work in a worker process failed"),
     "a deadline": (DeadlineExceeded("not done after 3 s"), 1, "error: work in a"),
     "a connection": (
@@ -143,9 +147,9 @@ def test_a_reader_that_has_gone_is_told_nothing(capsys):
 LEFT_ALONE = """
 import asyncio, sys, threading
 from rg_env.cli import failures
-from rg_env.inference.outages import InferenceFailed
+from rg_env.inference.request_failures import Failure, RequestFailedError
 failures.catch_the_rest()
-async def fail(): raise InferenceFailed("gone")
+async def fail(): raise RequestFailedError(Failure("gone", "gone"))
 async def run():
     task = asyncio.ensure_future(fail())
     await asyncio.sleep(0)

@@ -17,7 +17,8 @@ from rg_env.demo.http_app import serve_app
 from rg_env.demo.stand_in_trainer import find_faults
 from rg_env.inference import connection as connection_module
 from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import InferenceFailed, NoServer
+from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
+from rg_env.inference.servers import NoServerError
 from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support import faults
@@ -115,8 +116,7 @@ def beside(work, *scripts, **settings):
 async def query(env):
     """Query four completions, as a group does."""
     prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-    querying = env._inference.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
-    return await env._watch.unless_given_up(querying)
+    return await env._inference.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
 
 
 async def query_often(env, times, at_once=8):
@@ -164,7 +164,7 @@ def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     fault, kind, logged
 ):
     async def work(env, server):
-        return await query(env), env._watch, server.faults.requests
+        return await query(env), env._servers, server.faults.requests
 
     made, watched, requests = beside(work, listed(fault), kind=kind)
     assert len(made) == 4 and requests == 2
@@ -177,7 +177,7 @@ def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
 @pytest.mark.parametrize("fault", HARMLESS)
 def test_what_can_be_used_is_not_queried_again(fault, kind):
     async def work(env, server):
-        return len(await query(env)), env._watch.failures, server.faults.requests
+        return len(await query(env)), env._servers.failures, server.faults.requests
 
     assert beside(work, listed(fault), kind=kind) == (4, 0, 1)
 
@@ -185,7 +185,7 @@ def test_what_can_be_used_is_not_queried_again(fault, kind):
 @pytest.mark.parametrize("fault", ["status_500", "reset", "truncated"])
 def test_an_endpoint_of_text_is_tried_again_as_well(fault):
     async def work(env, server):
-        return len(await query(env)), env._watch.failures, server.faults.requests
+        return len(await query(env)), env._servers.failures, server.faults.requests
 
     assert beside(work, listed(fault), kind="openai") == (4, 1, 2)
 
@@ -203,7 +203,7 @@ def test_a_busy_server_is_queried_again_when_it_said_and_not_before(kind):
 def test_requests_that_the_server_refuses_do_not_leave_it_out():
     async def work(env, server):
         for _ in range(3):
-            with pytest.raises(InferenceFailed):
+            with pytest.raises(RequestFailedError):
                 await query(env)
         return env.server.servers[0].server_healthy, server.faults.requests
 
@@ -231,12 +231,12 @@ def test_a_server_that_is_not_there_at_the_start_is_waited_for(logged):
     port = free_port()
 
     async def work(env):
-        env._watch.start(give_up_after_s=None)
+        env._servers.start(give_up_after_s=None)
         collecting = asyncio.ensure_future(collect(env))
-        await until(lambda: env._watch.is_down, "nothing is there")
+        await until(lambda: env._servers.is_down, "nothing is there")
         async with serve_app(FaultyServer(listed()).app(), port=port):
             await collecting
-        return env._watch
+        return env._servers
 
     async def run():
         env = env_of(f"http://127.0.0.1:{port}")
@@ -253,8 +253,8 @@ def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(monkeyp
     monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
 
     async def work(env, server):
-        env.server.servers[0].lose("gone")
-        with pytest.raises(NoServer):
+        env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
+        with pytest.raises(NoServerError):
             await query(env)
         item = an_item(env)
         times = 2 * patience.ITEM_TRIES
@@ -286,7 +286,7 @@ def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
         made += await query_often(env, 16)
         during = of_items(failing) - before
         failing.faults.script = listed()
-        while env.server.servers[0].circuit.is_open:
+        while env.server.servers[0].state.is_out:
             await query(env)
         taken_back = of_items(failing)
         await query_often(env, 16)
@@ -325,7 +325,7 @@ def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(logged, monkey
         await query_often(env, 16)
         answered_there = there.served.completions
         gone.runs.set()
-        while env.server.servers[0].circuit.is_open:
+        while env.server.servers[0].state.is_out:
             await query(env)
         return answered_there
 
@@ -406,8 +406,8 @@ def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_busy(
     monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.1)
 
     async def work(env, server):
-        env._watch.start(give_up_after_s=0.5)
-        with pytest.raises(InferenceFailed):
+        env._servers.start(give_up_after_s=0.5)
+        with pytest.raises(RequestFailedError):
             await query(env)
 
     beside(work, always("status_429"), kind=kind)
@@ -448,9 +448,9 @@ def test_an_evaluation_waits_out_an_outage(monkeypatch):
             faulty_server(always("reset")) as server,
             ready_env(server.url) as env,
         ):
-            env.server.servers[0].lose("gone")
+            env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
             evaluating = asyncio.ensure_future(env.evaluate())
-            waits = env._watch.kinds
+            waits = env._servers.kinds
             await until(lambda: waits["NoServerError"] > enough, "all wait")
             server.faults.script = listed()
             await evaluating

@@ -24,6 +24,7 @@ from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import Inference
 from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.server_types import CLIENTS, OpenAiClient
+from rg_env.inference.servers import Servers
 from tests.support.parts import (
     RIGHT,
     TOKENIZER,
@@ -281,12 +282,12 @@ def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
         app.add_routes([web.get("/health", health)])
         async with serve_app(app) as url, client_of(OpenAiClient, "openai", url) as c:
             check = asyncio.ensure_future(c.check_server_status_task())
-            await until(lambda: c.circuit.is_open, "it is left out")
+            await until(lambda: c.state.is_out, "it is left out")
             for _ in range(9):  # its pause grows to a minute
-                c.circuit.end_probe(passed=False)
-            assert not c.circuit.begin_probe()
+                c.state.end_probe(passed=False)
+            assert not c.state.begin_probe()
             is_well[0] = True
-            await until(c.circuit.begin_probe, "it is tried")
+            await until(c.state.begin_probe, "it is tried")
             check.cancel()
 
     asyncio.run(run())
@@ -357,7 +358,7 @@ async def through_our_inference(kind, url):
     (client,) = manager.servers
     await client.probe()
     prompt = render_prompt(client.tokenizer, MESSAGES)
-    room = Inference(manager, client.tokenizer, kind)
+    room = Inference(manager, client.tokenizer, kind, Servers(manager.servers))
     made = await room.generate(prompt, 3, Sampling(500, 0.7, 0.9, "train"))
     await client.close()
     await client.openai.close()

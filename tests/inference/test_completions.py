@@ -62,7 +62,7 @@ ENDS = {"abort": "abort", "error": "error", "content_filter: X": "content_filter
 
 @pytest.mark.parametrize("end", [*ENDS, None, ""])
 def test_an_end_of_the_servers_making_leaves_half_a_completion(end):
-    assert why_unusable(*WHOLE, end) == f"finish_reason {ENDS.get(end, 'none')}"
+    assert why_unusable(*WHOLE, end).said == f"finish_reason {ENDS.get(end, 'none')}"
     assert why_unusable(*WHOLE, {"type": end, "message": "m"}) is not None
 
 
@@ -82,7 +82,7 @@ def test_an_end_that_is_no_word_is_none(end):
     ],
 )
 def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
-    assert why in why_unusable(ids, logprobs, "stop")
+    assert why in why_unusable(ids, logprobs, "stop").said
 
 
 def test_one_completion_of_use_is_enough():

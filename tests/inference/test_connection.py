@@ -4,14 +4,15 @@ import asyncio
 import contextlib
 import gzip
 
-import aiohttp
 import pytest
 from aiohttp import web
 
 from rg_env.atropos.api_client import ApiClient, ApiUnreachable
 from rg_env.demo.http_app import serve_app
 from rg_env.inference import connection as connection_module
+from rg_env.inference import request_failures
 from rg_env.inference.connection import BodyTooLongError, Connection, most_bytes
+from rg_env.inference.request_failures import RequestFailedError
 from tests.support.odd_servers import Odd, models, serving
 from tests.support.parts import server_config
 
@@ -104,24 +105,36 @@ def test_a_compressed_bomb_is_bounded_as_what_it_becomes():
         asked(bomb)
 
 
-def test_what_a_refusal_says_is_read_to_a_bound():
+def test_what_a_refusal_says_is_read_to_a_bound(monkeypatch):
     async def refuse(request):
         return web.Response(status=400, text="no " * 100_000)
 
-    with pytest.raises(aiohttp.ClientResponseError) as refused:
+    read = []
+
+    def refusal(status, words, *more):
+        read.append(words)
+        return request_failures.refusal(status, words, *more)
+
+    monkeypatch.setattr(connection_module, "refusal", refusal)
+    with pytest.raises(RequestFailedError, match="400 no no"):
         asked(refuse)
-    assert len(refused.value.message) == connection_module.REFUSAL_BYTES
+    assert [len(words) for words in read] == [connection_module.REFUSAL_BYTES]
 
 
 @pytest.mark.parametrize("page", [(404, "no"), (200, "[]"), (200, {"data": [3]}), 7])
-def test_a_server_that_lists_no_models_has_none(page):
-    async def run(odd):
+def test_the_models_are_named_where_another_is_queried_and_the_server_says_them(page):
+    async def run(page):
+        odd = Odd({"GET /v1/models": page}, otherwise=(404, "no such model"))
         async with serving(odd) as url:
             connection = Connection(server_config(url), is_openai=False)
-            names = await connection.model_names()
-            await connection.close()
-            return names
+            try:
+                await connection.query("/x", lambda n: {}, 1, 10)
+            except RequestFailedError as error:
+                return error.failure.sentence
+            finally:
+                await connection.close()
 
-    assert asyncio.run(run(Odd({"GET /v1/models": page}))) == []
-    two = Odd({"GET /v1/models": models("v", "a", "b")})
-    assert asyncio.run(run(two)) == ["a", "b"]
+    assert asyncio.run(run(page)) == "404 no such model; set one that it has"
+    two, many = models("v", "a", "b"), models("v", *"abcdefghijk")
+    assert asyncio.run(run(two)) == "404 no such model; it has: a, b"
+    assert asyncio.run(run(many)).endswith("g, h, ...")

@@ -7,9 +7,10 @@ import pytest
 
 from rg_env import patience
 from rg_env.inference.completions import Sampling, _as_array
-from rg_env.inference.inference import MOST_ENDS, InferenceFailed
+from rg_env.inference.inference import MOST_ENDS
 from rg_env.inference.prompts import render_prompt
 from rg_env.inference.replies import BadReplyError
+from rg_env.inference.request_failures import RequestFailedError
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import RIGHT, WRONG, build_env, vllm_reply, vllm_server
 
@@ -99,7 +100,7 @@ def test_a_token_that_is_no_whole_number_is_not_made_one(ids):
 
 
 def test_too_few_choices_again_and_again_are_a_failure():
-    with pytest.raises(InferenceFailed, match="3 of 4"):
+    with pytest.raises(RequestFailedError, match="3 of 4"):
         completions(lambda body: vllm_reply([RIGHT]), n=4)
 
 
@@ -115,7 +116,7 @@ def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
 
 @pytest.mark.parametrize("reply", [{"error": {"message": "no quota left"}}, 500, 404])
 def test_a_reply_that_cannot_be_used_is_a_failed_request(reply):
-    with pytest.raises(InferenceFailed):
+    with pytest.raises(RequestFailedError):
         completions(lambda body: reply)
 
 
@@ -215,7 +216,7 @@ NO_ANSWERS = {
 @pytest.mark.parametrize("case", NO_ANSWERS)
 def test_what_is_no_answer_is_a_failed_request_with_its_reason(case):
     reply, said = NO_ANSWERS[case]
-    with pytest.raises(InferenceFailed, match=re.escape(said)):
+    with pytest.raises(RequestFailedError, match=re.escape(said)):
         chatted(*[reply] * 3, n=1)
 
 

@@ -1,20 +1,25 @@
 """What servers say when they refuse a request is read into the setting at fault."""
 
+import asyncio
+from datetime import datetime, timezone
+
 import orjson
 import pytest
 from aiohttp import ClientResponseError
 
+from rg_env import patience
+from rg_env.inference.completions import why_unusable
+from rg_env.inference.replies import BadReplyError
 from rg_env.inference.request_failures import (
-    CONTEXT,
     LONGEST_SAID,
-    MODEL,
-    read_refusal,
-    refusal_behind,
-    sentence,
+    NOTHING,
+    failure_of,
+    retry_after_s,
 )
+from rg_env.inference.request_failures import refusal as read_refusal
 from tests.support.odd_servers import HTML, recorded, refusal
 
-URL = "http://h:9004/v1"
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 def text_of(body):
@@ -92,15 +97,13 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_refusal_names_the_setting(case):
     status, body, field = CASES[case]
-    found = setting(status, body)
-    assert found is not None and found.startswith(field)
-    said = sentence(found, URL, read_refusal(status, text_of(body)))
-    assert said.startswith(f"{field}") and "\n" not in said
-    assert f": {URL} says {status}: " in said
+    found = read_refusal(status, text_of(body))
+    assert found.setting == field and found.kind == f"status_{status}"
+    assert found.sentence.startswith(f"{status} ") and "\n" not in found.sentence
 
 
 def test_a_context_that_is_too_short_names_the_length_of_evaluation_as_well():
-    said = sentence(CONTEXT, URL, read_refusal(400, "maximum context length is 9"))
+    said = read_refusal(400, "maximum context length is 9").sentence
     assert "env.eval_max_token_length" in said
 
 
@@ -133,26 +136,71 @@ def test_a_refusal_without_a_setting_names_none(status, body):
     ],
 )
 def test_what_is_said_is_a_line_for_people(body, said):
-    assert read_refusal(400, text_of(body)).said == said
+    assert read_refusal(400, text_of(body)).said == f"400 {said}".strip()
 
 
 def test_a_long_reply_is_cut():
-    assert len(read_refusal(400, "word " * 10_000).said) <= LONGEST_SAID
+    assert len(read_refusal(400, "word " * 10_000).said) <= len("400 ") + LONGEST_SAID
 
 
 def test_the_key_is_never_repeated():
-    said = read_refusal(401, '{"error": "wrong key sk-secret-1"}', "sk-secret-1").said
+    key, body = "sk-secret-1", '{"error": "wrong key sk-secret-1"}'
+    said = read_refusal(401, body, None, key).said
     assert "secret" not in said and "wrong key" in said
-    assert read_refusal(401, "extra", "x").said == "extra"  # of a placeholder
+    assert "secret" not in failure_of(OSError("proxy said sk-secret-1"), key).said
+    assert read_refusal(401, "extra", None, "x").said == "401 extra"  # a placeholder
 
 
-def test_a_model_that_is_refused_is_told_with_those_that_are_there():
-    refused = read_refusal(404, "no such model")
-    assert sentence(MODEL, URL, refused, ["one", "two"]).endswith("it has: one, two")
-    assert sentence(MODEL, URL, refused, list("abcdefghijk")).endswith("g, h, ...")
-    assert sentence(MODEL, URL, refused).endswith("set one that it has")
+class _OfOpenAi(Exception):
+    status_code, message = 500, "overloaded"
+
+
+class _OfTenacity(Exception):
+    class last_attempt:  # noqa: N801
+        exception = staticmethod(lambda: ClientResponseError(None, (), status=429))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (ClientResponseError(None, (), status=404, message="x"), "status_404", "404 x"),
+        (_OfOpenAi(), "status_500", "500 overloaded"),
+        (_OfTenacity(), "status_429", "429 ClientResponseError"),
+        (ConnectionResetError("gone"), "ConnectionResetError", "gone"),
+        (asyncio.TimeoutError(), "TimeoutError", "says nothing"),
+        (KeyError("logprobs"), "KeyError", "KeyError: 'logprobs'"),
+        (BadReplyError("no quota"), "BadReplyError", "no quota"),
+    ],
+)
+def test_whatever_a_client_raises_is_counted_by_its_kind(error, kind, said):
+    failure = failure_of(error)
+    assert failure.kind == kind and said in failure.said
+
+
+def test_a_completion_that_was_broken_off_is_counted_by_its_end():
+    assert why_unusable([1], [-0.5], "abort").kind == "finish_reason_abort"
+    assert why_unusable([], [], "stop").kind == "unusable"
 
 
 def test_a_connection_that_failed_is_no_reply():
-    assert refusal_behind(ConnectionRefusedError()) is None
-    assert refusal_behind(ClientResponseError(None, (), status=404)).status == 404
+    failure = failure_of(ConnectionRefusedError())
+    assert failure.status is None and failure.how == NOTHING and failure.may_pass
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("12", 12.0),
+        (" 3 ", 3.0),
+        ("9" * 400, float("inf")),
+        ("Thu, 01 Jan 2026 00:00:20 GMT", 20.0),
+        ("Thu, 01 Jan 2026 00:00:20 -0000", 20.0),
+        ("Wed, 31 Dec 2025 23:59:50 GMT", -10.0),
+        ("", patience.BUSY_REST_S),
+        ("soon", patience.BUSY_REST_S),
+        ("-5", patience.BUSY_REST_S),
+        ("1.5e", patience.BUSY_REST_S),
+    ],
+)
+def test_a_retry_after_is_read_as_seconds_or_a_date(header, seconds):
+    assert retry_after_s(header, NOW) == seconds

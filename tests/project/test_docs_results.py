@@ -12,6 +12,7 @@ from rg_env.atropos import wandb_run
 from rg_env.atropos.group_scoring import build_record
 from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.evaluation.summary import summarise
+from rg_env.inference.request_failures import refusal
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import EVENTS
 from rg_env.reports.metrics import Metrics
@@ -86,7 +87,7 @@ def test_the_documented_metrics_are_those_of_the_code():
 
 def test_the_documented_events_are_those_of_the_code():
     env = build_env()
-    env._watch.note_retry("status 503")
+    env._servers.note_retry(refusal(503, ""))
     env._inference.ends["stop"] += 1
     counted = set(re.findall(r'events\["(\w+)"\]', text_of(*SOURCES)))
     names = " ".join(env._events())

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "workers": {"errors"},
     "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"}
     | {"settings"},
-    "inference": {"scoring", "errors", "off_loop", "patience", "settings"},
+    "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
     "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},

@@ -8,8 +8,8 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.server_list import ServerSettings, server_list
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Sampling
-from rg_env.inference.inference import InferenceFailed
 from rg_env.inference.prompts import render_prompt
+from rg_env.inference.request_failures import RequestFailedError
 from rg_env.settings import kept_settings, setting_types
 from tests.support.odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
 from tests.support.parts import (
@@ -96,7 +96,7 @@ def generated(odd, kind="openai", trains=False, **changes):
 @pytest.mark.slow
 def test_a_server_that_repeats_a_header_is_not_repeated(logged):
     odd = Odd({}, otherwise=(401, refusal(f"no such team: {SECRET}")))
-    with pytest.raises(InferenceFailed, match="no such team") as failed:
+    with pytest.raises(RequestFailedError, match="no such team") as failed:
         generated(odd, headers={"Authorization": f"Bearer {SECRET}"})
     assert SECRET not in str(failed.value) + logged.text
 

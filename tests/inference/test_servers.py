@@ -1,4 +1,4 @@
-"""A reply that cannot get better by waiting ends a start, and no run."""
+"""A reply that cannot get better by waiting ends a start; an outage is said once."""
 
 import asyncio
 import functools
@@ -9,7 +9,10 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
+from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
+from rg_env.inference.request_failures import refusal as refusal_of
 from rg_env.inference.server_types import VllmClient
+from rg_env.inference.servers import Servers
 from tests.support.odd_servers import (
     MODEL,
     Odd,
@@ -57,7 +60,6 @@ def hurried(monkeypatch, tmp_path):
     monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr(patience, "CIRCUIT_LONGEST_PAUSE_S", 0.02)
     monkeypatch.setattr(patience, "PROBE_SILENT_AFTER_S", 0.5)
-    monkeypatch.setattr(patience, "PROBE_FIRST_PAUSE_S", 0.05)
     monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.01)
     monkeypatch.setattr(patience, "COMPLETION_LONGEST_PAUSE_S", 0.01)
     monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 0.01)
@@ -71,7 +73,7 @@ class Bare(ReasoningGymEnv):
     async def setup(self):
         """Watch, and do nothing else."""
         give_up = self.config.give_up_after_s if self.process_mode else None
-        self._watch.start(give_up_after_s=give_up)
+        self._servers.start(give_up_after_s=give_up)
 
     async def get_next_item(self):
         return self._requests.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
@@ -121,7 +123,7 @@ KINDS = pytest.mark.parametrize("kind", ["vllm", "sglang", "openai", "trl"])
 @KINDS
 def test_serve_ends_at_a_server_that_cannot_train_with_what_each_route_answered(kind):
     end = serve_at(with_changes("neither"), kind=kind)
-    assert end.startswith("openai.base_url: U/v1 cannot train: ")
+    assert end.startswith("openai.base_url: U/v1: cannot train: ")
     assert "/v1/completions: the reply has no token ids" in end
     assert "/generate: 404 Not Found" in end and end.endswith("; see docs/servers.md")
 
@@ -134,17 +136,10 @@ def test_serve_names_the_tokenizer_where_it_is_another_whatever_other_routes_say
     assert "POST /v1/chat/completions" not in odd.asked
 
 
-def elsewhere():
-    odd = moved("/there")
-    odd.replies["GET /there"] = (404, "nothing")
-    return odd
-
-
 NO_SERVERS = {
     "a web page": (web_page, "/v1/completions: a reply without completions: Welcome"),
     "the Atropos API": (atropos_api, "/v1/completions: 404 Not Found"),
     "nothing that is known": (lambda: Odd({}), "/v1/completions: 404 Not Found"),
-    "a place that leads elsewhere": (elsewhere, "leads to U/there"),
     "a place that leads to itself": (lambda: moved("/there"), "TooManyRedirects"),
 }
 
@@ -154,7 +149,7 @@ def test_what_is_no_inference_server_is_said_in_its_own_words(case):
     odd, said = NO_SERVERS[case]
     for kind in ("vllm", "openai"):
         end = end_at(odd(), kind=kind)
-        assert end.startswith("openai.base_url: U/v1 cannot be queried: ")
+        assert end.startswith("openai.base_url: U/v1: cannot be queried: ")
         assert said.replace("/v1/completions", "completions") in end
 
 
@@ -165,21 +160,21 @@ def test_one_wrong_server_of_several_is_named():
             end = await ended(bare(one, other))
             return end.replace(other, "OTHER")
 
-    assert asyncio.run(run()).startswith("openai.base_url: OTHER/v1 cannot be queried")
+    assert asyncio.run(run()).startswith("openai.base_url: OTHER/v1: cannot be queried")
 
 
 # -- connections -----------------------------------------------------------------------
 
 
-def test_tls_where_there_is_none_is_said_with_the_address_to_write():
+def test_tls_where_there_is_none_is_said():
     async def run():
         async with serving(stock_vllm()) as url:
             host = url.removeprefix("http://")
-            return await ended(bare(f"https://{host}/v1")), host
+            return await ended(bare(f"https://{host}/v1"))
 
-    end, host = asyncio.run(run())
+    end = asyncio.run(run())
     assert end.startswith("openai.base_url: https://")
-    assert end.endswith(f"it does not speak TLS; write http://{host}/v1")
+    assert end.endswith("it does not speak TLS")
 
 
 @pytest.mark.processes
@@ -190,12 +185,14 @@ def test_a_certificate_that_nobody_trusts_is_said(kind):
             return await ended(bare(f"https://{host}/v1", kind=kind))
 
     end = asyncio.run(run())
-    assert "certificate is not trusted" in end and "SSL_CERT_FILE" in end
+    assert "certificate is not trusted" in end
 
 
 def test_a_host_that_does_not_exist_is_said_to():
     end = asyncio.run(ended(bare("http://no-such-host.invalid/v1")))
-    assert "there is no host of that name" in end and "'no-such-host.invalid'" in end
+    assert end.startswith(
+        "openai.base_url: http://no-such-host.invalid/v1: there is no"
+    )
 
 
 def test_a_proxy_that_finds_the_host_is_left_to_find_it(monkeypatch):
@@ -243,7 +240,7 @@ def test_a_model_that_is_refused_is_told_with_the_one_that_is_there():
 def test_a_key_that_is_refused_is_not_printed():
     odd = openai_endpoint(key=KEY)
     end = end_at(odd, kind="openai", key="sk-wrong-key")
-    assert end.startswith("openai.api_key: U/v1 says 401: Incorrect API key")
+    assert end.startswith("openai.api_key: U/v1: 401 Incorrect API key")
     assert "sk-wrong-key" not in end
 
 
@@ -258,8 +255,8 @@ def test_what_may_get_better_is_tried_again_until_it_is_time(status, kind, logge
 @pytest.mark.parametrize(
     ("said", "end"),
     [
-        ("computer says no", "openai.base_url: U/v1 says 400: computer says no; look"),
-        ("maximum context length", "env.max_token_length: U/v1 says 400: maximum con"),
+        ("computer says no", "openai.base_url: U/v1: 400 computer says no"),
+        ("maximum context length", "env.max_token_length: U/v1: 400 maximum con"),
     ],
 )
 def test_requests_that_are_refused_after_a_good_probe_end_the_start(said, end):
@@ -292,7 +289,7 @@ def test_after_the_first_completion_the_same_reply_is_counted_and_logged(logged)
             return await ended(env)
 
     assert asyncio.run(run()) == 1
-    assert env._watch.kinds["status_401"] > 0 and "401" in logged.text
+    assert env._servers.kinds["status_401"] > 0 and "401" in logged.text
 
 
 # -- servers that come later -----------------------------------------------------------
@@ -340,7 +337,7 @@ async def probe_only(env):
     request = functools.partial(
         env._requests.probe_request, evaluates=False, writes_rows=False
     )
-    await env._start_probe.unless_refused(asyncio.sleep(0.3), request)
+    await env._servers.unless_refused(asyncio.sleep(0.3), request)
     await env.close()
 
 
@@ -385,6 +382,119 @@ def test_an_environment_that_is_used_from_python_asks_nothing_by_itself():
 
     asyncio.run(run())
     assert odd.asked == []
+
+
+# -- outages ---------------------------------------------------------------------------
+
+
+class Server:
+    """A client that is not ours."""
+
+    def __init__(self, healthy):
+        self.server_healthy = healthy
+        self.config = server_config()
+
+
+async def watched(healthy, give_up_after_s, wait_s):
+    servers = Servers([Server(healthy)])
+    servers.start(give_up_after_s=give_up_after_s)
+    await asyncio.sleep(wait_s)
+    await servers.stop()
+    await servers.stop()
+    return servers
+
+
+def begun(logged):
+    """Return the lines that say that an outage has begun."""
+    return [line for line in logged.messages if "answers with an error" in line]
+
+
+def test_unhealthy_servers_are_named_once_and_given_up_in_time(logged):
+    found = asyncio.run(watched(False, 0.1, 0.5))
+    (line,) = [line for line in logged.messages if "does not answer" in line]
+    assert found.gave_up.is_set() and NOWHERE in line
+
+
+def test_without_a_bound_it_never_gives_up():
+    assert not asyncio.run(watched(False, None, 0.3)).gave_up.is_set()
+
+
+def test_healthy_servers_are_no_outage(logged):
+    asyncio.run(watched(True, 0.1, 0.3))
+    assert logged.messages == []
+
+
+async def failing(*statuses, answers=True):
+    """Let requests fail, with or without an answer after each."""
+    servers = Servers([Server(True)])
+    for status in statuses:
+        await servers.note_failure(refusal_of(status, ""))
+        if answers:
+            servers.note_answer()
+    return servers
+
+
+def test_an_answer_ends_an_outage(logged, monkeypatch):
+    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
+    servers = asyncio.run(failing(500, 500))
+    assert servers.failures == len(begun(logged)) == 2
+    first, again = (line for line in logged.messages if "inference answers" in line)
+    assert "answers after" in first and "answers again after" in again
+
+
+def test_an_outage_is_one_line(logged, monkeypatch):
+    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
+    servers = asyncio.run(failing(500, 502, 503, answers=False))
+    assert len(begun(logged)) == 1
+    assert servers.kinds == {"status_500": 1, "status_502": 1, "status_503": 1}
+
+
+def test_a_failed_request_among_answered_ones_is_no_outage(logged):
+    servers = asyncio.run(failing(*[500] * 3))
+    assert servers.failures == 3 and begun(logged) == []
+
+
+def test_a_server_that_is_there_has_not_answered_yet(logged):
+    async def run():
+        client = VllmClient(server_config())
+        servers = Servers([client])
+        client.leave_out(Failure("ClientConnectorError", "nothing listens", NOTHING))
+        await servers.note_failure(servers.why_none())
+        client.state.end_probe(passed=True)
+        servers.note_answer()
+
+    asyncio.run(run())
+    assert [line.partition(" after ")[0] for line in logged.messages[1:]] == [
+        "inference is there",
+        "inference answers",
+    ]
+
+
+def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
+    async def run():
+        clients = [VllmClient(server_config(f"http://{i}")) for i in "ab"]
+        Servers(clients)
+        for client in clients:
+            client.leave_out(Failure("gone", "gone", NOTHING))
+        for client in clients:
+            client.state.end_probe(passed=True)
+
+    asyncio.run(run())
+    out, back = logged.messages
+    assert "http://a" in out and "others are queried" in out
+    assert "http://a" in back and "is back" in back
+
+
+def test_giving_up_ends_a_request_that_never_returns():
+    async def run():
+        servers = Servers([Server(True)])
+        asking = asyncio.ensure_future(servers.unless_given_up(asyncio.sleep(3600)))
+        await asyncio.sleep(0)
+        servers.gave_up.set()
+        await asking
+
+    with pytest.raises(RequestFailedError):
+        asyncio.run(run())
 
 
 # -- the commands ----------------------------------------------------------------------

@@ -1,0 +1,332 @@
+"""All inference servers of a run: whether any is there, and what is said of that.
+
+At the start of a command every server is probed, again and again until it is there.
+Until one has given a completion, a reply that cannot get better by waiting ends the
+start with the setting at fault; from then on it is a failed request like any other,
+since a run of days outlives a server that somebody sets up anew.
+
+An outage is said once: the URLs when nothing is answered, and when that is over.
+`process` and `evaluate` are told when to give up. A request that fails while others are
+answered is no outage: it is counted by its kind, and each kind is named ever more
+seldom. Of several servers, one that is left out is named when that begins and when it
+is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from rg_env import patience
+from rg_env.errors import SettingError
+from rg_env.inference.client import Client
+from rg_env.inference.probe import ProbeRequest
+from rg_env.inference.request_failures import (
+    NOTHING,
+    UNUSABLE,
+    URL,
+    Failure,
+    RequestFailedError,
+)
+from rg_env.inference.server_state import NOT_ANSWERED
+from rg_env.inference.server_types import CLIENTS
+from rg_env.logs import is_worth_a_line
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class NoServerError(RequestFailedError):
+    """For long no server was to be queried; the fault cannot be the item's."""
+
+
+class Servers:
+    """The servers of a run.
+
+    Args:
+        servers: The framework's server objects; only clients of ours are probed.
+
+    Attributes:
+        gave_up: Set once it is time to end.
+        failures: Failed requests since the run began, those tried again included.
+        kinds: The same by kind.
+    """
+
+    def __init__(self, servers: Sequence[Any]) -> None:
+        self._servers = servers
+        self._clients = [each for each in servers if isinstance(each, Client)]
+        self._left_out: set[Client] = set()
+        self._give_up_after_s: float | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._failing_since: float | None = None
+        self._said_s: float | None = None
+        self._newest = NOT_ANSWERED
+        self._has_answered = False
+        self._end_start: Callable[[], object] | None = None
+        self._refused = 0
+        self._refusal: SettingError | None = None
+        self.gave_up = asyncio.Event()
+        self.failures = 0
+        self.kinds: Counter[str] = Counter()
+        for client in self._clients:
+            client.on_failure = self._end_start_if_refused
+            client.on_change = self._say_change
+
+    @property
+    def urls(self) -> str:
+        """Where the servers are, for people."""
+        configs = [getattr(server, "config", None) for server in self._servers]
+        return ", ".join(config.base_url for config in configs if config is not None)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether an outage is going on."""
+        return self._said_s is not None
+
+    def why_none(self) -> Failure | None:
+        """Return why no server is to be queried now; None where one is."""
+        if any(getattr(server, "server_healthy", True) for server in self._servers):
+            return None
+        if not self._clients:
+            return Failure("NoServerError", "the health check fails", NOTHING)
+        return self._clients[0].state.failure
+
+    async def wait_for_one(self) -> None:
+        """Wait until a server is to be queried, probing those that are left out.
+
+        Raises:
+            NoServerError: None was for `LONGEST_WAIT_FOR_SERVER_S`.
+        """
+        began = time.monotonic()
+        while True:
+            for client in self._clients:
+                client.probe_if_due()
+            if (why := self.why_none()) is None:
+                return
+            if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
+                said = f"no server is left: {why.said}"
+                raise NoServerError(Failure("NoServerError", said, why.how))
+            await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+
+    # -- the start ---------------------------------------------------------------------
+
+    async def unless_refused(
+        self, work: Coroutine[Any, Any, None], request: Callable[[], ProbeRequest]
+    ) -> None:
+        """Do a command's work; cancel it where a server refuses a probe for good.
+
+        Raises:
+            SettingError: The setting at fault.
+        """
+        this = asyncio.current_task()
+        self._end_start = this.cancel if this is not None else None
+        probing = asyncio.ensure_future(self._probe_all(request))
+        try:
+            await work
+        except asyncio.CancelledError:
+            if self._refusal is None:
+                raise
+            raise self._refusal from None
+        finally:
+            self._end_start = None
+            probing.cancel()
+            await asyncio.gather(probing, return_exceptions=True)
+
+    @property
+    def _has_started(self) -> bool:
+        """Whether a server has given a completion, or the start is to end."""
+        has_begun = any(client.state.has_answered for client in self._clients)
+        return has_begun or self._end_start is None or self._refusal is not None
+
+    async def _probe_all(self, request: Callable[[], ProbeRequest]) -> None:
+        """Probe every server until it is there; a subclass's client is left alone."""
+        ours = [each for each in self._clients if type(each) in CLIENTS.values()]
+        for client in ours:
+            client.probe_request = request()
+            client.state.is_awaited = True
+        while not self._has_started and any(each.state.is_awaited for each in ours):
+            for client in ours:
+                client.probe_if_due()
+            await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+
+    def _end_start_if_refused(self, client: Client, failure: Failure) -> None:
+        """A request failed; end the start if the next one has to fail as well."""
+        if self._has_started or self._end_start is None:
+            return
+        setting = failure.setting
+        self._refused += setting is None and not failure.may_pass
+        if self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
+            setting = setting or URL
+        if setting is not None:
+            url = client.config.base_url or ""
+            self._refusal = SettingError(f"{setting}: {url}: {failure.sentence}")
+            self.gave_up.set()  # requests under way need not be waited for
+            self._end_start()
+
+    # -- failed requests ---------------------------------------------------------------
+
+    async def unless_given_up(self, querying: Coroutine[Any, Any, T]) -> T:
+        """Wait for an answer, but no longer than until it is time to give up.
+
+        Raises:
+            RequestFailedError: The request failed or was given up.
+        """
+        request = asyncio.ensure_future(querying)
+        giving_up = asyncio.ensure_future(self.gave_up.wait())
+        both: set[asyncio.Future[Any]] = {request, giving_up}
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if not request.done():
+                said = "given up after env.give_up_after_s"
+                raise RequestFailedError(Failure(UNUSABLE, said, NOTHING))
+            answer = request.result()
+        finally:
+            for future in both:
+                future.cancel()
+        self.note_answer()
+        return answer
+
+    def note_retry(self, failure: Failure) -> None:
+        """Count a request that failed and is tried again."""
+        self.failures += 1
+        self.kinds[failure.kind] += 1
+
+    async def note_failure(self, failure: Failure) -> None:
+        """A request failed; wait a growing while before the caller tries again."""
+        self.note_retry(failure)
+        if self.gave_up.is_set():
+            return
+        self._note_failing(failure)
+        count = self.kinds[failure.kind]
+        if not self.is_down and is_worth_a_line(count):
+            logger.warning(
+                "an inference request failed (%s, %d so far): %.200s",
+                failure.kind,
+                count,
+                failure.said,
+            )
+        self._give_up_in_time()
+        # Half the time that nothing was answered, within bounds.
+        pause_s = max(patience.OUTAGE_FIRST_PAUSE_S, self._failing_s() / 2)
+        with contextlib.suppress(asyncio.TimeoutError):
+            longest_s = patience.OUTAGE_LONGEST_PAUSE_S
+            await asyncio.wait_for(self.gave_up.wait(), min(longest_s, pause_s))
+
+    def note_answer(self) -> None:
+        """A request was answered."""
+        if self.is_down:
+            logger.log(
+                logging.WARNING if self._has_answered else logging.INFO,
+                "inference answers%s after %.0f s",
+                " again" if self._has_answered else "",
+                self._failing_s(),
+            )
+        self._failing_since = self._said_s = None
+        self._has_answered = True
+
+    # -- an outage ---------------------------------------------------------------------
+
+    def start(self, *, give_up_after_s: float | None) -> None:
+        """Begin to watch whether a server is there.
+
+        Args:
+            give_up_after_s: Seconds without an answer, while requests fail, after which
+                `gave_up` is set; None never gives up.
+        """
+        self._give_up_after_s = give_up_after_s
+        self._watching = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        """Stop watching; may be called twice."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+            self._watching = None
+
+    async def _watch(self) -> None:
+        while not self.gave_up.is_set():
+            await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
+            if (why := self.why_none()) is not None:
+                self._note_failing(why)
+            self._give_up_in_time()
+
+    def _note_failing(self, failure: Failure) -> None:
+        self._newest = failure
+        if self._failing_since is None:
+            self._failing_since = time.monotonic()
+        why = self.why_none()
+        is_lost = why is not None and not any(c.state.is_resting for c in self._clients)
+        # For long nothing is answered, or no server is there to rest.
+        if is_lost or self._failing_s() >= patience.OUTAGE_AFTER_S:
+            self._say_down(why or failure)
+
+    def _failing_s(self) -> float:
+        """Return for how long nothing but failures has come."""
+        began = self._failing_since
+        return 0.0 if began is None else time.monotonic() - began
+
+    def _give_up_in_time(self) -> None:
+        limit_s = self._give_up_after_s
+        if limit_s is None or self._failing_since is None or self.gave_up.is_set():
+            return
+        if self._failing_s() >= limit_s:
+            why = self.why_none() or self._newest
+            logger.error(
+                "inference at %s %s; giving up after %g s (env.give_up_after_s)",
+                self.urls,
+                f"({why.said:.300})" if self.is_down else self._in_words(why),
+                limit_s,
+            )
+            self.gave_up.set()
+
+    def _in_words(self, failure: Failure) -> str:
+        """Return what the servers do in the place of answering, and what to do."""
+        said = f"({failure.said:.300})"
+        if failure.how != NOTHING:
+            return f"{failure.how} {said}"
+        yet = "" if self._has_answered else " yet"
+        what_to_do = "start the server or set --openai.base_url"
+        return f"{failure.how}{yet} {said}; {what_to_do}"
+
+    def _say_down(self, failure: Failure) -> None:
+        """Name the servers at the beginning of an outage, and once in a while."""
+        now, said_s = time.monotonic(), self._said_s
+        if said_s is not None and now - said_s < patience.OUTAGE_SAY_AGAIN_S:
+            return
+        self._said_s = now
+        how_long = ""
+        if self._give_up_after_s is not None:
+            left_s = max(0.0, self._give_up_after_s - self._failing_s())
+            how_long = f" for {round(left_s, 1):g} s (env.give_up_after_s)"
+        logger.log(
+            # At a start it is normal: programs are started in any order.
+            logging.ERROR if self._has_answered else logging.WARNING,
+            "inference at %s %s; trying again%s",
+            self.urls,
+            self._in_words(failure),
+            how_long,
+        )
+
+    def _say_change(self, client: Client) -> None:
+        """Name a server that was left out while others are queried, or is back."""
+        url, state = client.config.base_url, client.state
+        if client in self._left_out and not state.is_out:
+            self._left_out.remove(client)
+            logger.warning("inference at %s is back after %.0f s", url, state.out_s)
+        elif state.is_out and self.why_none() is None:
+            self._left_out.add(client)
+            logger.warning(
+                "inference at %s is left out, others are queried (%.300s)",
+                url,
+                state.failure.said,
+            )
+        elif not state.is_out and self.is_down and not self._has_answered:
+            # The outage ends with an answer; until then requests may be waiting.
+            logger.info("inference is there after %.0f s", self._failing_s())
