@@ -65,10 +65,11 @@ def _constant_of_kind(
     return guess
 
 
-def _words_to_order(question: str, gold: str) -> list[str] | None:
-    """Return the words that a right answer puts into another order."""
+@functools.lru_cache(maxsize=4096)
+def _is_order_of_words(question: str, gold: str) -> bool:
+    """Say whether a right answer puts the words of the question into another order."""
     words = (parts.after_colon(question) or "").split()
-    return words if sorted(words) == sorted(gold.split()) else None
+    return sorted(words) == sorted(gold.split())
 
 
 def _form_of_word(word: str) -> str:
@@ -79,7 +80,7 @@ def _in_usual_order(question: str, seen: Seen) -> str | None:
     """Put each word where it, or a word of its form, mostly stands in right answers."""
     places: dict[str, list[float]] = defaultdict(list)
     for other, gold in seen:
-        if other == question or _words_to_order(other, gold) is None:
+        if other == question or not _is_order_of_words(other, gold):
             continue
         words = gold.split()
         for number, word in enumerate(words):
