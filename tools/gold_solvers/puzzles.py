@@ -7,8 +7,7 @@ import functools
 import json
 import re
 from collections import deque
-from collections.abc import Callable
-from itertools import permutations
+from collections.abc import Callable, Iterator
 
 import pyfiglet
 
@@ -83,7 +82,7 @@ def _thing(phrase: str, kinds: list[list[str]]) -> Thing | None:
         (kind, value)
         for kind, values in enumerate(kinds)
         for value in values
-        if kind and value in text
+        if kind and value.rstrip("s") in text  # "the rose bouquet" is of roses
     ]
     # "Boba tea" holds "tea".
     best = [one for one in about if not any(one[1] in a[1] != one[1] for a in about)]
@@ -122,23 +121,55 @@ def _zebra(question: str, gold: str) -> Verdict:
         else:
             clues.append(_relation(clue, kinds))
     asked = int(found(r"lives in House (\d+)", question)[0]) - 1
-    names = set()
-
-    def place(kind: int, house_of: dict[Thing, int]) -> None:
-        if kind == len(kinds):
-            names.add(next(v for v in kinds[0] if house_of[0, v] == asked))
-            return
-        known = [clue for clue in clues if max(clue[0][0], clue[1][0]) == kind]
-        for order in permutations(houses):
-            also = dict(zip(((kind, v) for v in kinds[kind]), order, strict=True))
-            tried = house_of | also
-            if all(holds(tried[a], tried[b]) for a, b, holds in known):
-                place(kind + 1, tried)
-                if len(names) > 1:
-                    return
-
-    place(0, {})
+    domains = {(k, v): set(houses) for k, values in enumerate(kinds) for v in values}
+    names: set[str] = set()
+    for places in _placements(domains, clues):
+        names.update(v for (k, v), at in places.items() if k == 0 and at == {asked})
+        if len(names) > 1:
+            break
     return only(sorted(names), gold.lower())
+
+
+Domains = dict[Thing, set[int]]
+"""Each thing with the houses where it may be."""
+
+
+def _narrowed(domains: Domains, clues: list[tuple[Thing, Thing, Relation]]) -> Domains:
+    """Return the houses that are left by each clue, and by what is alone in a house."""
+    before: Domains = {}
+    while domains != before:
+        before = domains
+        domains = {
+            thing: {
+                at
+                for at in left
+                if not any(
+                    o[0] == thing[0] and o != thing and domains[o] == {at}
+                    for o in domains
+                )
+            }
+            for thing, left in domains.items()
+        }
+        for a, b, holds in clues:
+            pairs = [(x, y) for x in domains[a] for y in domains[b] if holds(x, y)]
+            domains[a] = domains[a] & {x for x, _ in pairs}
+            domains[b] = domains[b] & {y for _, y in pairs}
+    return domains
+
+
+def _placements(
+    domains: Domains, clues: list[tuple[Thing, Thing, Relation]]
+) -> Iterator[Domains]:
+    domains = _narrowed(domains, clues)
+    if not all(domains.values()):
+        return
+    open_ = [thing for thing, left in domains.items() if len(left) > 1]
+    if not open_:
+        yield domains
+        return
+    thing = min(open_, key=lambda one: len(domains[one]))
+    for at in sorted(domains[thing]):
+        yield from _placements({**domains, thing: {at}}, clues)
 
 
 # -- others ----------------------------------------------------------------------------
