@@ -59,7 +59,13 @@ def test_boxes_that_stand_beside_their_targets_earn_nothing_alone() -> None:
 
 @pytest.mark.parametrize(
     ("named", "other"),
-    [("Agent", "Bgent"), ("Agent[", "Agent[-"), ("Agent", ""), ("square[", "square[-")],
+    [
+        ("Agent", "Bgent"),
+        ("Agent", "square"),
+        ("Agent[", "Agent[-"),
+        ("Agent", ""),
+        ("square[", "square[-"),
+    ],
 )
 def test_an_agent_and_a_square_have_their_names(named: str, other: str) -> None:
     for entry in entries("boxnet"):

@@ -58,7 +58,7 @@ def test_a_question_has_one_best_capture(text, answer, question, is_used):
     ("answer", "score"),
     [
         *(("D1", 1.0), ("d1", 1.0), ("The answer is D1", 2 / 16)),
-        *(("D10", 0.0), ("AD1", 0.0), ("D1 D2", 0.0), ("D2", 0.05)),
+        *(("D10", 0.0), ("d10", 0.0), ("AD1", 0.0), ("D1 D2", 0.0), ("D2", 0.05)),
     ],
 )
 def test_a_point_whose_name_contains_the_right_one_is_another(answer, score):
