@@ -25,9 +25,8 @@ LEAST_MEMORY_MIB = 512
 """Below, some import fails, and the package that it is of would be blamed."""
 
 _PACKAGES = (
-    "aiohttp atroposlib click fastapi huggingface_hub isal itables jinja2 msgspec numpy"
-    " openai orjson pydantic rich sympy tenacity tokenizers transformers uplot uvicorn"
-    " wandb yaml"
+    "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
+    " pydantic rich sympy tenacity tokenizers uplot uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
