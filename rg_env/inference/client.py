@@ -257,7 +257,8 @@ class Client(APIServer):
         self, route: TokenRoute, replies: list[list[bytes]]
     ) -> Generated:
         """Read the replies of a route as one; `BadReplyError` where they are none."""
-        read = [await read_reply(route.read, blocks) for blocks in replies]
+        secrets = secrets_of(self.config)
+        read = [await read_reply(route.read, blocks, *secrets) for blocks in replies]
         parts = zip(*read, strict=True)
         return Generated(*(list(itertools.chain.from_iterable(part)) for part in parts))
 
@@ -323,7 +324,10 @@ class Client(APIServer):
         replies = await self.connection.query(
             CHAT, lambda n: body | {"n": n} if "n" in body else body, n, most
         )
-        first, *others = [await read_reply(read_chat, blocks) for blocks in replies]
+        secrets = secrets_of(self.config)
+        first, *others = [
+            await read_reply(read_chat, blocks, *secrets) for blocks in replies
+        ]
         for other in others:
             first.choices += other.choices
         return first

@@ -91,7 +91,9 @@ class Generated(NamedTuple):
     finish_reasons: list[Any]
 
 
-async def read_reply(read: Callable[[bytes, Breathe], T], blocks: list[bytes]) -> T:
+async def read_reply(
+    read: Callable[[bytes, Breathe], T], blocks: list[bytes], *secrets: str
+) -> T:
     """Read the blocks of a reply, whatever it is.
 
     A long one is read off the event loop, and put together there, too: one of 5 MB
@@ -101,6 +103,7 @@ async def read_reply(read: Callable[[bytes, Breathe], T], blocks: list[bytes]) -
         read: Takes the body and what to call now and then, and raises one of
             `NO_SUCH_FORM` where it is no such reply.
         blocks: Of the body.
+        secrets: What no sentence may repeat of it.
 
     Raises:
         BadReplyError: It is no such reply.
@@ -112,7 +115,8 @@ async def read_reply(read: Callable[[bytes, Breathe], T], blocks: list[bytes]) -
     except BadReplyError:
         raise
     except NO_SUCH_FORM as error:
-        said = said_in(b"".join(blocks)[:LONGEST_READ].decode("utf-8", "replace"))
+        text = b"".join(blocks)[:LONGEST_READ].decode("utf-8", "replace")
+        said = said_in(text, *secrets)
         raise BadReplyError(
             f"a reply without completions: {said or 'empty'}"
         ) from error

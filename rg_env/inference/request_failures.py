@@ -197,7 +197,7 @@ def no_reply(error: BaseException, *secrets: str) -> Failure:
             return Failure(name, "nothing listens there", NOTHING)
         if isinstance(cause, asyncio.TimeoutError | TimeoutError):
             return Failure(name, SILENT, NOTHING)
-    words = _without_secrets(str(error), secrets)
+    words = " ".join(_without_secrets(str(error), secrets).split())
     return Failure(name, f"{name}: {words}"[:LONGEST_TOLD], NOTHING)
 
 

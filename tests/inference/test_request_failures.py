@@ -169,6 +169,7 @@ class _OfTenacity(Exception):
         (ConnectionResetError("gone"), "ConnectionResetError", "gone"),
         (asyncio.TimeoutError(), "TimeoutError", "says nothing"),
         (KeyError("logprobs"), "KeyError", "KeyError: 'logprobs'"),
+        (ValueError("of\n two lines"), "ValueError", "ValueError: of two lines"),
         (BadReplyError("no quota"), "BadReplyError", "no quota"),
     ],
 )

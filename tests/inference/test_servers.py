@@ -244,6 +244,14 @@ def test_a_key_that_is_refused_is_not_printed():
     assert "sk-wrong-key" not in end
 
 
+@pytest.mark.parametrize("kind", ["openai", "vllm"])
+def test_a_key_that_a_reply_of_another_form_repeats_is_not_printed(kind, logged):
+    odd = Odd({}, otherwise=(200, {"error": {"message": "no such key sk-wrong-key"}}))
+    end = end_at(odd, kind=kind, key="sk-wrong-key")
+    assert "no such key (the key)" in end
+    assert "sk-wrong-key" not in end and "sk-wrong-key" not in logged.text
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 @pytest.mark.parametrize("kind", ["openai", "vllm"])
 def test_what_may_get_better_is_tried_again_until_it_is_time(status, kind, logged):
