@@ -60,10 +60,18 @@ _LAST_BEHIND_AND = re.compile(r",\s*and\s+(?=[^,]*\Z)", re.IGNORECASE)
 
 
 def _without_last_and(text: str, element: re.Pattern[str]) -> str:
-    """Take the word off that stands before the last element: `a, b, and c`.
+    """Take the word off that stands before the last element: `a, b, and c`, `1 and 2`.
 
-    All elements have commas between them, so that no word of a sentence is lost.
+    All elements have commas between them, and of two none can be the word itself, so
+    that no word of a sentence is lost.
     """
+    pair = text.split(" and ")
+    if (
+        len(pair) == 2
+        and not element.fullmatch("and")
+        and all(map(element.fullmatch, pair))
+    ):
+        return ", ".join(pair)
     rest = _LAST_BEHIND_AND.sub(", ", text)
     pieces = rest.rstrip(".").split(",") if rest != text else []
     of_elements = len(pieces) > 2 and all(

@@ -207,6 +207,11 @@ def test_an_and_of_a_sentence_is_a_word_of_it():
     assert sort("ant and bee", ENTRY) == "ant, and, bee"
 
 
+def test_two_numbers_have_an_and_between_them():
+    assert rules_of("list_functions").notation("28 and -8", ENTRY) == "[28, -8]"
+    assert rules_of("list_functions").notation("28 and x", ENTRY) == "28 and x"
+
+
 @pytest.mark.parametrize(
     ("value", "surplus", "elements", "left"),
     [(1.0, 0, 4, 1.0), (1.0, 1, 4, 0.75), (1.2, 1, 4, 0.75), (0.25, 2, 4, 0.0)],
