@@ -72,8 +72,8 @@ _ARRAY = re.compile(
     r"(?:,\s*dtype\s*=\s*[\w.]+\s*)?\)"
 )
 _OBJECT = re.compile(
-    r"\{\s*[\"'](?:final_?)?(?:answer|solution|result|output)[\"']\s*:\s*(.*)\}",
-    re.DOTALL,
+    r"\{\s*[\"'](?:final[_ ]?)?(?:answer|solution|result|output)[\"']\s*:\s*(.*)\}",
+    re.DOTALL | re.IGNORECASE,
 )
 _NUMBER_IN_LATEX = re.compile(
     r"(?<![\w$\\])\$\s?([+-]?\d[\d,]*(?:\.\d+)?)\s?\$(?=\s|\Z)"

@@ -71,6 +71,7 @@ FORMATTED = {
     "token of a turn with a bar": "5<turn|>",
     "an answer in JSON": '{"answer": "5"}',
     "an answer in JSON as a number": '{"final_answer": 5}',
+    "an answer in JSON with a capital": '{"Final Answer": "5"}',
     "an answer as Python writes it": "{'result': '5'}",
     "a sum in words": "There are a total of 5",
     "a label that is no sentence": "Sorted words: 5",
