@@ -288,7 +288,7 @@ class Servers:
 
     def _in_words(self, failure: Failure) -> str:
         """Return what the servers do in the place of answering, and what to do."""
-        said = f"({failure.said:.300})"
+        said = f"({failure.sentence:.300})"
         if failure.how != NOTHING:
             return f"{failure.how} {said}"
         yet = "" if self._has_answered else " yet"
@@ -325,7 +325,7 @@ class Servers:
             logger.warning(
                 "inference at %s is left out, others are queried (%.300s)",
                 url,
-                state.failure.said,
+                state.failure.sentence,
             )
         elif not state.is_out and self.is_down and not self._has_answered:
             # The outage ends with an answer; until then requests may be waiting.

@@ -276,6 +276,25 @@ def test_requests_that_are_refused_after_a_good_probe_end_the_start(said, end):
     assert found.startswith(end)
 
 
+def test_a_server_that_comes_back_with_another_model_is_named_with_it(logged):
+    left = [chat, chat]  # to the probe, and to a group
+
+    def reply(body):
+        return left.pop()(body) if left else (404, NO_MODEL)
+
+    class Scored(Bare):
+        async def score(self, rollouts):
+            return None
+
+    async def run():
+        async with serving(openai_endpoint(reply, "another")) as url:
+            settings = {"kind": "openai", "give_up_after_s": 0.5, "cls": Scored}
+            return await ended(bare(url, max_num_workers=1, **settings))
+
+    assert asyncio.run(run()) == 1
+    assert "does not exist; it has: another)" in logged.text
+
+
 def test_after_the_first_completion_the_same_reply_is_counted_and_logged(logged):
     left = [chat, chat]  # to the probe, and to a group
 
