@@ -165,8 +165,8 @@ class Servers:
         if self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
             setting = setting or URL
         if setting is not None:
-            url = client.config.base_url or ""
-            self._refusal = SettingError(f"{setting}: {url}: {failure.sentence}")
+            told = f"{client.config.base_url}{' says' if failure.status else ':'}"
+            self._refusal = SettingError(f"{setting}: {told} {failure.sentence}")
             self.gave_up.set()  # requests under way need not be waited for
             self._end_start()
 

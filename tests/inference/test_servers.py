@@ -240,7 +240,7 @@ def test_a_model_that_is_refused_is_told_with_the_one_that_is_there():
 def test_a_key_that_is_refused_is_not_printed():
     odd = openai_endpoint(key=KEY)
     end = end_at(odd, kind="openai", key="sk-wrong-key")
-    assert end.startswith("openai.api_key: U/v1: 401 Incorrect API key")
+    assert end.startswith("openai.api_key: U/v1 says 401 Incorrect API key")
     assert "sk-wrong-key" not in end
 
 
@@ -263,8 +263,8 @@ def test_what_may_get_better_is_tried_again_until_it_is_time(status, kind, logge
 @pytest.mark.parametrize(
     ("said", "end"),
     [
-        ("computer says no", "openai.base_url: U/v1: 400 computer says no"),
-        ("maximum context length", "env.max_token_length: U/v1: 400 maximum con"),
+        ("computer says no", "openai.base_url: U/v1 says 400 computer says no"),
+        ("maximum context length", "env.max_token_length: U/v1 says 400 maximum con"),
     ],
 )
 def test_requests_that_are_refused_after_a_good_probe_end_the_start(said, end):
