@@ -25,7 +25,7 @@ from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.progress_bar import LINE_EVERY_S, WorkProgress, said_every
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -57,10 +57,15 @@ async def _rescore(
         def next_batch() -> list[Sample]:
             return list(itertools.islice(samples, SAMPLES_AT_ONCE))
 
+        def say(by: int = 0) -> None:
+            done = f"{tally.all.answers} scored, {tally.all.changed} changed"
+            progress.advance(done, by=by)
+
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
-        while batch := await off_loop(next_batch):
-            await rescoring.rescored(file.missing(batch) if file else batch, take)
-            progress.advance(f"{tally.all.changed} changed", by=sources.kb_since_last())
+        async with said_every(LINE_EVERY_S, say):  # an item may take a minute
+            while batch := await off_loop(next_batch):
+                await rescoring.rescored(file.missing(batch) if file else batch, take)
+                say(sources.kb_since_last())
     return found
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -14,10 +15,12 @@ from rg_env.cli.command import Command, Number, task_modules_option
 from rg_env.cli.standard_streams import given_answer, print_text
 from rg_env.errors import RunFailed, SettingError, unknown_name
 from rg_env.items import worker_jobs
+from rg_env.items.entry_maker import why_no_entry
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
+from rg_env.reports.progress_bar import LINE_EVERY_S, said_every
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
@@ -126,14 +129,17 @@ async def _make_of_seed(
     if refused is not None:
         what = refused.removeprefix(f"task_params.{task.name}: ")
         raise SettingError(f"command line: --param of {task.name}: {what}")
-    entry = await pool.run(
-        worker_jobs.make_entry,
-        task.name,
-        params,
-        seed,
-        not options.no_fixes,
-        deadline_s=MAKE_DEADLINE_S,
-    )
+    limit = f"it is given up after {MAKE_DEADLINE_S:g} s of CPU time"
+    making = f"still making the item of seed {seed}; {limit}"
+    async with said_every(LINE_EVERY_S, lambda: print(making, file=sys.stderr)):
+        entry = await pool.run(
+            worker_jobs.make_entry,
+            task.name,
+            params,
+            seed,
+            not options.no_fixes,
+            deadline_s=MAKE_DEADLINE_S,
+        )
     return ItemSheet(
         task=task,
         library_version=library.version,
@@ -201,8 +207,10 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
 def _sentence(task: str, error: Exception) -> str:
     if isinstance(error, JobFailed) and error.kind == "UnusableEntry":
         return f"{error.message}; another --seed makes another item"
-    if isinstance(error, DeadlineExceeded):
-        return f"{task}: no item within {MAKE_DEADLINE_S:g} s; try another --seed"
+    is_full = isinstance(error, JobFailed) and error.kind == "MemoryError"
+    if is_full or isinstance(error, DeadlineExceeded):
+        why = why_no_entry(cast("PoolError", error))
+        return f"{task}: {why}; another --seed, or smaller parameters, may make one"
     return f"{task}: {error}"
 
 

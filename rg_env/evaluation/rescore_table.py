@@ -18,6 +18,12 @@ Row = Mapping[str, Any]
 SCORES = ("saved", "library", "fixes", "ours")
 NAME_WIDTH = 32
 TEXT_WIDTH = 100
+MOST_REASONS = 10
+"""Shown of a task."""
+
+
+def _place(row: Row) -> str:
+    return on_one_line(f"{row['source']} {row['place']}", 10 * TEXT_WIDTH)
 
 
 @dataclasses.dataclass
@@ -32,6 +38,7 @@ class TaskCounts:
         changed: Answers that have another score now.
         causes: Cause to the scores that it changed; several may change one.
         unscored: Outcome and reason to the completions without a score.
+        places: The same to where the first of these stands.
     """
 
     items: set[int] = dataclasses.field(default_factory=set)
@@ -41,11 +48,14 @@ class TaskCounts:
     changed: int = 0
     causes: Counter[str] = dataclasses.field(default_factory=Counter)
     unscored: Counter[tuple[str, str]] = dataclasses.field(default_factory=Counter)
+    places: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         """Count one line of the file of `rescore`."""
         if row["score"] is None:
-            self.unscored[row["outcome"], row["reason"]] += 1
+            why = row["outcome"], row["reason"]
+            self.unscored[why] += 1
+            self.places.setdefault(why, _place(row))
             return
         self.items.add(hash((row["task"], row["question"])))
         self.answers += 1
@@ -120,18 +130,23 @@ class RescoreTally:
 
     def lines(self) -> list[str]:
         """Return what has no score with the reasons, then the examples."""
-        lines = [
-            f"no score: {number} of {on_one_line(task, NAME_WIDTH)} are {outcome}:"
-            f" {on_one_line(reason, TEXT_WIDTH)}"
-            for task, counts in sorted(self.by_task.items())
-            for (outcome, reason), number in counts.unscored.most_common()
-        ]
+        lines = []
+        for task, counts in sorted(self.by_task.items()):
+            of = f"of {on_one_line(task, NAME_WIDTH)}"
+            for why, number in counts.unscored.most_common(MOST_REASONS):
+                outcome, reason = why[0], on_one_line(why[1], TEXT_WIDTH)
+                first = f"the first: {counts.places[why]}"
+                lines.append(f"no score: {number} {of}, {outcome}: {reason} ({first})")
+            others = counts.unscored.most_common()[MOST_REASONS:]
+            if others:
+                of = f"{sum(number for _, number in others)} {of}"
+                lines.append(f"no score: {of}, for {len(others)} other reasons")
         for cause, rows in self.examples.items():
             for row in rows:
                 task = on_one_line(row["task"], NAME_WIDTH)
                 scores = " -> ".join(f"{row['scores'][name]:.3f}" for name in SCORES)
-                where = on_one_line(f"{row['source']} {row['place']}", 10 * TEXT_WIDTH)
-                lines.append(f"{cause}: {task} {scores} ({row['outcome']}) {where}")
+                outcome = row["outcome"]
+                lines.append(f"{cause}: {task} {scores} ({outcome}) {_place(row)}")
                 lines += [
                     f"  {key:12} {on_one_line(str(row[key]), TEXT_WIDTH)}"
                     for key in ("gold_answer", "answer", "saved_answer")

@@ -12,6 +12,7 @@ whose item is not made again, or not used, has none, nor has one that took too l
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 from collections import OrderedDict
@@ -21,7 +22,7 @@ from typing import Any
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.statistics import grouped
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
+from rg_env.items.entry_maker import is_unusable, why_no_entry
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
@@ -29,7 +30,7 @@ from rg_env.scoring.extraction import extract_answer
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import MIXTURE, LibraryDescription
-from rg_env.workers.pool_errors import PoolClosed, PoolError, PreloadFailed
+from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError, PreloadFailed
 from rg_env.workers.worker_pool import WorkerPool
 
 RULES = {
@@ -117,7 +118,7 @@ class Rescoring:
                     await take(found)
 
         def item(number: int) -> str:
-            origin = [samples[number].row.get(key) for key in ORIGIN]
+            origin = [samples[number].row.get(key) for key in (*ORIGIN, "no_item")]
             return json.dumps([samples[number].item, origin], sort_keys=True)
 
         items = grouped(range(len(samples)), item).values()
@@ -201,7 +202,10 @@ class Rescoring:
         task, row = sample.task, sample.row
         if task not in self._library.tasks and task != MIXTURE:
             raise _NoItem("unmatched", "no such task is installed")
+        if "no_item" in row:
+            raise _NoItem("unmatched", row["no_item"])
         params = row.get("params", row.get("dataset", {}))
+        own = {k: v for k, v in params.items() if k not in ("size", "seed")}
         try:
             if "seed" in row:
                 job: Any = worker_jobs.make_entry
@@ -222,9 +226,21 @@ class Rescoring:
             raise
         except PoolError as error:
             kind = "not_used" if is_unusable(error) else "unmatched"
-            reason = getattr(error, "message", str(error)).partition("\n")[0]
+            reason = await self._why_none(error, task, own)
             raise _NoItem(kind, reason.removeprefix(f"{task}: ")) from error
-        return entry, {k: v for k, v in params.items() if k not in ("size", "seed")}
+        return entry, own
+
+    async def _why_none(
+        self, error: PoolError, task: str, params: Mapping[str, Any]
+    ) -> str:
+        """Return why no item was made; wrong parameters are the reason of all else."""
+        if isinstance(error, JobFailed) and not is_unusable(error) and task != MIXTURE:
+            call = (worker_jobs.check_params, [(task, params)])
+            with contextlib.suppress(PoolError):  # then the first error is the reason
+                refused = await self._pool.run(*call, deadline_s=ITEM_DEADLINE_S)
+                if refused is not None:
+                    return refused.removeprefix("task_params.")
+        return why_no_entry(error)
 
     async def _index(self, sample: Sample, config: str) -> int:
         """Return where a question stands in a dataset.

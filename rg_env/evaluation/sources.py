@@ -108,13 +108,17 @@ def _said(messages: object, role: str) -> str | None:
 
 
 def _origin(row: Row) -> Row:
-    """Return what makes the item of a line again, {} where nothing does."""
+    """Return what makes the item of a line again, or `no_item`: why nothing does."""
     params = row.get("params", row.get("parameters", {}))
     seed, size, index = row.get("seed"), row.get("size"), row.get("index")
     dataset = row.get("dataset", row.get("config"))
+    if seed is not None and not (type(seed) is int and 0 <= seed < 2**32):
+        allowed = "a whole number from 0 to 4294967295"
+        return {"no_item": f"seed: found {shown(seed)}; allowed is {allowed}"}
     if not isinstance(dataset, dict):
         if not isinstance(params, dict):
-            return {}
+            allowed = "names with their values"
+            return {"no_item": f"params: found {shown(params)}; allowed is {allowed}"}
         if type(seed) is int and type(size) is not int:
             return {"seed": seed, "params": params}
         # Of a preset: some items are what they are in their dataset alone.

@@ -14,7 +14,7 @@ from typing import Any
 
 from rg_env.items import worker_jobs
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -30,6 +30,17 @@ class LeftOut(Exception):
 def is_unusable(error: BaseException | None) -> bool:
     """Say whether the library made an entry that nobody can solve."""
     return isinstance(error, JobFailed) and error.kind == "UnusableEntry"
+
+
+def why_no_entry(error: PoolError) -> str:
+    """Return why an entry was not made, in a sentence or its end, on one line."""
+    if isinstance(error, DeadlineExceeded):
+        return f"its item was {error}"
+    if not isinstance(error, JobFailed):
+        return str(error)
+    if error.kind == "MemoryError":
+        return "its item takes more memory than a worker may have"
+    return error.message.partition("\n")[0] or error.kind
 
 
 class EntryMaker:

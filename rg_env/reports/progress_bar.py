@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -21,6 +23,22 @@ from rg_env import logs
 logger = logging.getLogger(__name__)
 
 LINE_EVERY_S = 10.0
+
+
+@contextlib.asynccontextmanager
+async def said_every(period_s: float, say: Callable[[], None]) -> AsyncIterator[None]:
+    """Call `say` again and again as long as something else is awaited."""
+
+    async def speak() -> None:
+        while True:
+            await asyncio.sleep(period_s)
+            say()
+
+    speaking = asyncio.ensure_future(speak())
+    try:
+        yield
+    finally:
+        speaking.cancel()
 
 
 class WorkProgress:
@@ -74,7 +92,8 @@ class WorkProgress:
         self._done += by
         self._bar.update(self._task, advance=by, note=note)
         now = time.monotonic()
-        is_due = now - self._last_line >= LINE_EVERY_S or self._done == self._total
+        is_due = now - self._last_line >= LINE_EVERY_S
+        is_due |= by > 0 and self._done == self._total
         if self._bar.disable and is_due:
             self._last_line = now
             logger.info(

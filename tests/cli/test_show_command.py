@@ -25,6 +25,7 @@ from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale, Step
+from rg_env.workers.pool_errors import JobFailed
 from tests.support.parts import (
     ENTRY,
     GUARD_S,
@@ -172,10 +173,21 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     assert run_main(["show", "zebra_puzzles"]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert (
-        said.err
-        == "error: zebra_puzzles: no item within 0.0001 s; try another --seed\n"
-    )
+    why = "its item was not done after 0.0001 s of CPU time"
+    assert said.err.startswith(f"error: zebra_puzzles: {why}; another --seed")
+
+
+def test_an_item_that_takes_more_memory_than_a_worker_has_is_a_sentence():
+    said = show_command._sentence("gcd", JobFailed("MemoryError", ""))
+    assert said.startswith("gcd: its item takes more memory than a worker may have;")
+
+
+@pytest.mark.processes
+def test_an_item_that_takes_long_is_said_to_be_in_the_making(capsys, monkeypatch):
+    monkeypatch.setattr(show_command, "LINE_EVERY_S", 1e-3)
+    assert run_main(["show", "zebra_puzzles", "--seed=3"]) == 0
+    said = capsys.readouterr().err
+    assert "still making the item of seed 3; it is given up after 60 s of CPU" in said
 
 
 @pytest.mark.processes

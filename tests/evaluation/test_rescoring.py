@@ -273,6 +273,36 @@ def test_a_completion_without_its_item_has_no_score(
     assert new.row["reason"]
 
 
+WRONG_ORIGIN = {
+    "seed: found 'three'": {"seed": "three"},
+    "seed: found -1": {"seed": -1},
+    "params: found []": {"params": []},
+    "unknown parameter 'max_number'; did you mean 'max_numbers'": {
+        "params": {"max_number": 3}
+    },
+    "reasoning-gym refuses {'max_numbers': 'z'}": {"params": {"max_numbers": "z"}},
+}
+
+
+@pytest.mark.parametrize("said", WRONG_ORIGIN)
+def test_a_wrong_seed_or_parameter_is_named_as_the_reason(
+    pool, make_entry, tmp_path, said
+):
+    line = line_of(make_entry, "gcd", None) | WRONG_ORIGIN[said]
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "unmatched")
+    assert new.row["reason"].startswith(said)
+
+
+def test_an_item_that_takes_too_long_is_named_with_its_limit(
+    pool, make_entry, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rg_env.evaluation.rescoring.ITEM_DEADLINE_S", 1e-4)
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "zebra_puzzles", "x"))
+    assert (new.score, new.outcome) == (None, "unmatched")
+    assert new.row["reason"] == "its item was not done after 0.0001 s of CPU time"
+
+
 def first_unusable(pool, task):
     for seed in range(100):
         try:
