@@ -199,6 +199,8 @@ class TaskRules:
         level_repair: Which of its levels are repaired.
         fixed_level: Why its items do not change with the level, or it has none.
         faster: Functions of the library that are replaced.
+        corrected_metadata: Entry to what takes the place of its metadata of that name,
+            where the library's hold an answer that is none.
         solution: Entry to an answer that scores 1.0, where the entry's own answer is
             none; None where it holds none.
         other_scores: Where the library's own tests expect another score.
@@ -213,5 +215,6 @@ class TaskRules:
     level_repair: LevelRepair | None = None
     fixed_level: str = ""
     faster: tuple[FasterFunction, ...] = ()
+    corrected_metadata: Callable[[Entry], Mapping[str, Any]] | None = None
     solution: Callable[[Entry], str | None] | None = None
     other_scores: tuple[OtherScore, ...] = ()

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
-from rg_env.task_rules.table import fault_of
+from rg_env.task_rules.table import fault_of, rules_of
 from rg_env.tasks import own_tasks
 from rg_env.tasks.datasets import CACHE, build_dataset
 from rg_env.tasks.library_import import (
@@ -220,9 +220,10 @@ MAX_GOLD_CHARS = 20_000
 an entry that needs one, such as 32,767 moves of tower_of_hanoi, cannot be answered."""
 
 
-def _check_usable(
-    task: str, entry: Mapping[str, Any], checked: bool, published: bool
-) -> None:
+def _usable(
+    task: str, entry: dict[str, Any], checked: bool, published: bool
+) -> dict[str, Any]:
+    """Return an entry as the rules of its task correct it, or raise UnusableEntry."""
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_GOLD_CHARS:
         raise UnusableEntry(
@@ -232,6 +233,10 @@ def _check_usable(
     fault = fault_of(made_by, entry, checked=checked, published=published)
     if fault is not None:
         raise UnusableEntry(task, f"its {fault}")
+    correct = rules_of(made_by).corrected_metadata
+    if correct is None or not checked:
+        return entry
+    return {**entry, "metadata": {**entry["metadata"], **correct(entry)}}
 
 
 def make_entry(
@@ -254,7 +259,8 @@ def make_entry(
         place: Its index in the dataset and the size, for `REBUILT_PER_ENTRY` alone.
 
     Returns:
-        The same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
+        The same as `create_dataset(task, seed=seed, size=1, **params)[0]`; where it is
+        checked, with `corrected_metadata` of the task's rules.
 
     Raises:
         UnusableEntry: The library made one that cannot be used.
@@ -268,9 +274,7 @@ def make_entry(
         dataset = CACHE.dataset(task, params)
         dataset.seed = seed
         _reset_global_state(seed)
-    entry: dict[str, Any] = dataset[place[0]]
-    _check_usable(task, entry, checked, published)
-    return entry
+    return _usable(task, dataset[place[0]], checked, published)
 
 
 def _own_entry(
@@ -282,8 +286,7 @@ def _own_entry(
         entry: dict[str, Any] = build_dataset(task, params, seed)[0]
         own_tasks.check_entry(entry)
     with own_tasks.blaming(UnusableEntry):
-        _check_usable(task, entry, checked, published=False)
-    return entry
+        return _usable(task, entry, checked, published=False)
 
 
 MOST_ENTRIES = 10_000
@@ -314,8 +317,7 @@ def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
     entry = dataset_entries(task, config)[index]
     if entry is None:
         raise UnusableEntry(task, "its item is not made")
-    _check_usable(task, entry, checked=True, published=True)
-    return entry
+    return _usable(task, entry, checked=True, published=True)
 
 
 def usable_entries(

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rg_env.task_rules.rules import Entry
 
@@ -56,8 +55,15 @@ MAX_TOKENS = 500
 BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}
 """How strongly each sign binds."""
 
-Pieces = dict[int, int]
-"""Rows of the pieces of a formula, each with the number of its letters."""
+Clauses = frozenset[int]
+"""Clauses by their letters: bit `n` for letter n, bit `n + count` for its negation."""
+
+MOST_CLAUSES = 200
+"""Of a formula that is split into its clauses; a premise of the highest level has 58 at
+most, and the premises of an item 79."""
+
+MOST_PAIRS = 2_000
+"""Of clauses that are joined at once, so that no formula takes longer than a second."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,50 +71,80 @@ class Formula:
     """A formula over given letters.
 
     Attributes:
+        count: The number of the given letters.
         rows: The rows of the truth table in which it holds, one bit each.
-        parts: Its pieces, split at ∧; equal ones are one.
-        options: Its pieces, split at the sign for "or"; equal ones are one.
+        clauses: What it is when "or" is multiplied out, without what always holds and
+            what another of them implies; None if they are too many. No two of them are
+            made one by reasoning: `(P or Q) and (P or not Q)` has two.
+        denied: The clauses of its negation.
     """
 
+    count: int
     rows: int
-    parts: Pieces
-    options: Pieces
+    clauses: Clauses | None
+    denied: Clauses | None
 
     @property
-    def letters(self) -> int:
-        """The number of letters that it is written with."""
-        return sum(self.parts.values())
+    def every_row(self) -> int:
+        """All rows of the truth table."""
+        return (1 << (1 << self.count)) - 1
 
 
 @functools.cache
 def letter_formula(index: int, count: int) -> Formula:
     """Return the letter whose truth is bit `index` of the number of a row."""
     rows = sum(1 << row for row in range(1 << count) if row >> index & 1)
-    return Formula(rows, {rows: 1}, {rows: 1})
+    clauses = (frozenset({1 << bit}) for bit in (index, index + count))
+    return Formula(count, rows, *clauses)
 
 
-def _negated(inner: Formula, every_row: int) -> Formula:
-    parts, options = (
-        {rows ^ every_row: letters for rows, letters in pieces.items()}
-        for pieces in (inner.options, inner.parts)
+def _needed(clauses: Iterable[int], count: int) -> Clauses | None:
+    kept: list[int] = []
+    for clause in sorted(clauses, key=int.bit_count):
+        always_holds = clause >> count & clause
+        if always_holds or any(not other & ~clause for other in kept):
+            continue
+        kept.append(clause)
+    return frozenset(kept) if len(kept) <= MOST_CLAUSES else None
+
+
+def _all_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses | None:
+    if left is None or right is None:
+        return None
+    return _needed(left | right, count)
+
+
+def _one_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses | None:
+    if left is None or right is None or len(left) * len(right) > MOST_PAIRS:
+        return None
+    return _needed({a | b for a in left for b in right}, count)
+
+
+def negated(formula: Formula) -> Formula:
+    """Return "not" of a formula."""
+    rows = formula.rows ^ formula.every_row
+    return Formula(formula.count, rows, formula.denied, formula.clauses)
+
+
+def _both(left: Formula, right: Formula) -> Formula:
+    count = left.count
+    return Formula(
+        count,
+        left.rows & right.rows,
+        _all_of(left.clauses, right.clauses, count),
+        _one_of(left.denied, right.denied, count),
     )
-    return Formula(inner.rows ^ every_row, parts, options)
 
 
-def _joined(sign: str, left: Formula, right: Formula, every_row: int) -> Formula:
-    if sign == "∧":
-        rows, parts = left.rows & right.rows, left.parts | right.parts
-        return Formula(rows, parts, {rows: sum(parts.values())})
-    if sign == "↔":
-        rows = left.rows ^ right.rows ^ every_row
-        both = {rows: left.letters + right.letters}
-        return Formula(rows, both, both)
-    options = left.options
-    if sign == "→":
-        options = {left.rows ^ every_row: left.letters}
-    options = options | right.options
-    rows = functools.reduce(operator.or_, options)
-    return Formula(rows, {rows: sum(options.values())}, options)
+def _joined(sign: str, left: Formula, right: Formula) -> Formula:
+    if sign == "\u2227":
+        return _both(left, right)
+    if sign == "\u2228":
+        return negated(_both(negated(left), negated(right)))
+    implied = negated(_both(left, negated(right)))
+    if sign == "\u2192":
+        return implied
+    return _both(implied, negated(_both(right, negated(left))))
 
 
 class _Reader:
@@ -116,7 +152,6 @@ class _Reader:
 
     def __init__(self, letters: Sequence[str]) -> None:
         self._letters = letters
-        self._every_row = (1 << (1 << len(letters))) - 1
         self._formulas: list[Formula] = []
         self._waiting: list[str] = []
         self._operand_next = True
@@ -147,9 +182,9 @@ class _Reader:
         while self._waiting and BINDING.get(self._waiting[-1], -1) >= binding:
             sign, right = self._waiting.pop(), self._formulas.pop()
             if sign == "¬":
-                made = _negated(right, self._every_row)
+                made = negated(right)
             else:
-                made = _joined(sign, self._formulas.pop(), right, self._every_row)
+                made = _joined(sign, self._formulas.pop(), right)
             self._formulas.append(made)
 
     def finish(self) -> Formula | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import ScoreRow
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library
 from rg_env.tasks.library import UnusableEntry
 
@@ -36,7 +37,15 @@ def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
     """Make an entry the library's own way, with a dataset that nothing used before."""
     random.seed(seed)
     entry: dict[str, Any] = library.build_dataset(task, {}, seed)[0]
-    return entry
+    correct = rules_of(task).corrected_metadata
+    return (
+        entry
+        if correct is None
+        else {
+            **entry,
+            "metadata": {**entry["metadata"], **correct(entry)},
+        }
+    )
 
 
 def scorers_that_evaluate() -> list[str]:
