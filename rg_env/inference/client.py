@@ -354,6 +354,7 @@ class Client(APIServer):
 
     async def close(self) -> None:
         """Stop what is under way and close the connections; may be called twice."""
+        self.state.is_awaited = False  # a probe that ends now says nothing of it
         for probe in (self._probing, self._taking_back):
             if probe is not None and not probe.done():
                 probe.cancel()

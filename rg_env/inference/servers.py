@@ -62,6 +62,8 @@ class Servers:
     def __init__(self, servers: Sequence[Any]) -> None:
         self._servers = servers
         self._clients = [each for each in servers if isinstance(each, Client)]
+        # A client that a subclass names is left to itself at the start.
+        self._probed = [c for c in self._clients if type(c) in CLIENTS.values()]
         self._left_out: set[Client] = set()
         self._give_up_after_s: float | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -76,8 +78,9 @@ class Servers:
         self.failures = 0
         self.kinds: Counter[str] = Counter()
         for client in self._clients:
-            client.on_failure = self._end_start_if_refused
             client.on_change = self._say_change
+        for client in self._probed:
+            client.on_failure = self._end_start_if_refused
 
     @property
     def urls(self) -> str:
@@ -146,13 +149,13 @@ class Servers:
         return has_begun or self._end_start is None or self._refusal is not None
 
     async def _probe_all(self, request: Callable[[], ProbeRequest]) -> None:
-        """Probe every server until it is there; a subclass's client is left alone."""
-        ours = [each for each in self._clients if type(each) in CLIENTS.values()]
-        for client in ours:
+        """Probe every server until it is there."""
+        for client in self._probed:
             client.probe_request = request()
             client.state.is_awaited = True
-        while not self._has_started and any(each.state.is_awaited for each in ours):
-            for client in ours:
+        states = [client.state for client in self._probed]
+        while not self._has_started and any(state.is_awaited for state in states):
+            for client in self._probed:
                 client.probe_if_due()
             await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
 

@@ -389,6 +389,16 @@ def test_a_client_of_a_subclass_is_left_to_itself():
     assert odd.asked == []
 
 
+def test_a_request_that_a_subclass_client_is_refused_ends_no_start():
+    async def run():
+        odd = Odd({}, otherwise=(401, refusal("no")))
+        async with serving(odd) as url:
+            env = bare(url, cls=OwnClient, give_up_after_s=0.3, model=MODEL)
+            return await ended(env)
+
+    assert asyncio.run(run()) == 1
+
+
 def test_the_hosts_mock_server_is_not_probed():
     env = ReasoningGymEnv(env_config(), [server_config()], testing=True)
 
@@ -510,6 +520,22 @@ def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
     out, back = logged.messages
     assert "http://a" in out and "others are queried" in out
     assert "http://a" in back and "is back" in back
+
+
+def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
+    async def run():
+        async with hanging() as one, hanging() as other:
+            clients = [VllmClient(server_config(url)) for url in (one, other)]
+            Servers(clients)
+            for client in clients:
+                client.state.is_awaited = True
+                client.probe_if_due()
+            await asyncio.sleep(0.1)
+            for client in clients:
+                await client.close()
+
+    asyncio.run(run())
+    assert logged.messages == []
 
 
 def test_giving_up_ends_a_request_that_never_returns():
