@@ -4,10 +4,10 @@
     samples.jsonl           a line for each completion, in the order of their scoring
     metrics.json            the numbers, once all samples are on disk
 
-A folder without numbers holds an evaluation that was ended. `evaluate` continues it
-where the settings are the same that decide items, completions and scores; it is locked
-while it is written. Any other evaluation is left as it is: the next one goes into
-`folder_1`.
+A folder without numbers holds an evaluation that was ended. `evaluate` continues it,
+and one that lacks scores because workers gave none, where the settings are the same
+that decide items, completions and scores; it is locked while it is written. Any other
+evaluation is left as it is: the next one goes into `folder_1`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from rg_env.evaluation.samples import Row, read_rows
+from rg_env.evaluation.samples import UNSCORED, Row, read_rows
 from rg_env.off_loop import off_loop
 from rg_env.rollouts.line_file import LineFile, continued
 from rg_env.rollouts.row_writer import RowWriter
@@ -113,7 +114,8 @@ class EvaluationFiles:
             return
 
     def _is_ended(self, folder: Path) -> bool:
-        if (folder / METRICS).exists():
+        numbers = folder / METRICS
+        if numbers.exists() and not _lacks_scores(numbers):
             return False
         beside = folder / SETTINGS
         return not kept_settings.why_not(beside, self._settings, DECIDING)
@@ -193,5 +195,16 @@ class EvaluationFiles:
             (self._folder / METRICS).unlink(missing_ok=True)
             self._say_refused(error, "there are no numbers")
             return False
+        if self._resumes and any(row["outcome"] == UNSCORED for row in rows):
+            self._say_ended("lacks scores")
         logger.info("results: %s", self._folder)
         return True
+
+
+def _lacks_scores(numbers: Path) -> bool:
+    """Say whether completions are missing there because workers gave no score."""
+    try:
+        found = json.loads(numbers.read_text(encoding="utf-8"))["results"]["all"]
+        return bool(found.get(f"eval/outcome/{UNSCORED}"))
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return False

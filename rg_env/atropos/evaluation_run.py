@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rg_env import patience
 from rg_env.atropos.group_scoring import completion_tokens
-from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of
+from rg_env.evaluation.samples import NOT_USED, UNSCORED, Row, brief, key_of
 from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
@@ -133,7 +133,7 @@ class Evaluation:
                 await self._servers.note_failure(error.failure)
             except ScoringUnavailable as error:
                 tries += 1
-                outcome = "unscored"
+                outcome = UNSCORED
                 reason = str(error)
             else:
                 return {**known, **self._found(done, score)}

@@ -18,7 +18,7 @@ from rg_env.cli.command import Command, FilePath, shown, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation.rescore_table import RescoreTally
-from rg_env.evaluation.rescored_file import RescoredFile
+from rg_env.evaluation.rescored_file import TRIED_AGAIN, RescoredFile
 from rg_env.evaluation.rescoring import Rescoring
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
@@ -113,6 +113,8 @@ def rescore(
         print_text(json.dumps(tally.numbers() | unread, indent=2, default=str))
         return 0
     lines = [*tally.lines(), *sources.unread_said()]
+    if out and (again := sum(map(tally.all.outcomes.__getitem__, TRIED_AGAIN))):
+        lines.append(f"{again} of these are not in {out}: the command tries them again")
     if found:
         lines.append(f"{found} of these completions were in {out} already")
     print_text("\n".join([rendered(tally.table()), *lines]))

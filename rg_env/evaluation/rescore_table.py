@@ -69,18 +69,23 @@ class TaskCounts:
         number = self.saved if score == "saved" else self.answers
         return self.sums[score] / number if number else None
 
+    @property
+    def outcomes(self) -> Counter[str]:
+        """Of the completions without a score."""
+        outcomes: Counter[str] = Counter()
+        for (outcome, _), number in self.unscored.items():
+            outcomes[outcome] += number
+        return outcomes
+
     def numbers(self) -> dict[str, Any]:
         """Return the counts as plain values."""
-        unscored: Counter[str] = Counter()
-        for (outcome, _), number in self.unscored.items():
-            unscored[outcome] += number
         return {
             "items": len(self.items),
             "completions": self.answers,
             "mean": {score: self.mean(score) for score in SCORES},
             "changed": self.changed,
             "causes": self.causes,
-            "without_score": unscored,
+            "without_score": self.outcomes,
         }
 
     def cells(self) -> tuple[str, ...]:
@@ -130,7 +135,9 @@ class RescoreTally:
 
     def lines(self) -> list[str]:
         """Return what has no score with the reasons, then the examples."""
-        lines = []
+        missing = self.all.unscored.total()
+        total = f"{missing} of {missing + self.all.answers} completions"
+        lines = [f"{total} have no score and no part in the means"] * bool(missing)
         for task, counts in sorted(self.by_task.items()):
             of = f"of {on_one_line(task, NAME_WIDTH)}"
             for why, number in counts.unscored.most_common(MOST_REASONS):

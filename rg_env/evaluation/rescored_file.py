@@ -1,19 +1,29 @@
-"""The file of `rescore`: a line for each sample, continued where it ended."""
+"""The file of `rescore`: a line for each sample, continued where it ended.
+
+A sample that no scorer gave a score is not written, and is tried again.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown
-from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.samples import UNSCORED, Sample
 from rg_env.rollouts.json_encoding import readable
 from rg_env.rollouts.line_file import LineFile
 
 WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}
 WRITTEN |= {"outcome", "reasoning_gym"}
+TRIED_AGAIN = frozenset({"timeout", UNSCORED})
+"""Outcomes of samples that may have a score the next time."""
+
+
+def is_tried_again(row: Mapping[str, Any]) -> bool:
+    """Say whether a sample has no score and may have one the next time."""
+    return row["score"] is None and row["outcome"] in TRIED_AGAIN
 
 
 class RescoredFile:
@@ -55,6 +65,8 @@ class RescoredFile:
                     )
                     raise SettingError(f"--out: {what} is {made}; choose another file")
                 self._file.end += len(line)
+                if is_tried_again(row):
+                    continue  # of a version that wrote them
                 self._done.add((row["source"], row["place"]))
                 yield row
 
@@ -65,13 +77,14 @@ class RescoredFile:
         ]
 
     def write(self, samples: Iterable[Sample]) -> None:
-        """Append samples.
+        """Append samples, but those that are tried again.
 
         Raises:
             OSError: The disk does not take them; no part of a line is in the file.
         """
         for sample in samples:
-            self._file.append(readable(sample.row) + b"\n")
+            if not is_tried_again(sample.row):
+                self._file.append(readable(sample.row) + b"\n")
 
     def close(self) -> None:
         """Close the file; remove it if it holds nothing."""

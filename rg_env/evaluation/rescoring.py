@@ -2,11 +2,12 @@
 
 Each answer has three scores: of the library alone, with the fixes of its scorers, and
 with normalization as well, which is ours. All three are behind the guards. A completion
-whose item is not made again, or not used, has none, nor has one that took too long:
+whose item is not made again, or not used, has none, nor has one that was given none:
 
     unmatched        the library makes another question there, or nothing
     not_used         its reference answer is incorrect, or its board cannot be seen
-    timeout          scoring took too long, which says more of the machine
+    timeout          scoring used up its CPU time
+    unscored         workers were killed or stood still, again and again
 """
 
 from __future__ import annotations
@@ -19,18 +20,24 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.samples import UNSCORED, Sample
 from rg_env.evaluation.statistics import grouped
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable, why_no_entry
-from rg_env.items.group_scorer import GroupScorer, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import extract_answer
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import MIXTURE, LibraryDescription
-from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError, PreloadFailed
+from rg_env.workers.pool_errors import (
+    JobFailed,
+    PoolClosed,
+    PoolError,
+    PreloadFailed,
+    WorkerLost,
+)
 from rg_env.workers.worker_pool import WorkerPool
 
 RULES = {
@@ -47,7 +54,10 @@ score is one of ours), then the steps of ours."""
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
 ANSWER_DEADLINE_S = 20.0
-"""Longer than in training, as nobody waits."""
+"""CPU time, longer than in training, as nobody waits."""
+
+STOPS = (PoolClosed, PreloadFailed)
+"""Errors after which no item has a score."""
 
 ITEMS_AT_ONCE = 16
 KEPT_DATASETS = 20
@@ -106,7 +116,6 @@ class Rescoring:
 
         Raises:
             PoolError: The pool is closed or cannot start.
-            ScoringUnavailable: The same while answers were scored.
         """
         new: dict[int, Sample] = {}
 
@@ -137,6 +146,21 @@ class Rescoring:
             outcome, reason = error.args
             lost = Score(0.0, outcome, None)
             return [self._new(s, lost, score=None, reason=reason) for s in samples]
+        try:
+            return await self._scored(samples, entry, params)
+        except ScoringUnavailable as error:
+            if isinstance(error.__cause__, STOPS):
+                raise error.__cause__ from None
+            lost, why = Score(0.0, UNSCORED, None), str(error)
+            return [self._new(s, lost, score=None, reason=why) for s in samples]
+
+    async def _scored(
+        self,
+        samples: Sequence[Sample],
+        entry: Mapping[str, Any],
+        params: Mapping[str, Any],
+    ) -> list[Sample]:
+        """Score the samples of one item; raises as `GroupScorer.score_group`."""
         read = await off_loop(lambda: list(map(_read, samples)))
         own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
         saved = {a for s in samples if (a := s.row.get("answer")) is not None}
@@ -156,7 +180,7 @@ class Rescoring:
                 continue
             mine = {name: found.get(answer, none) for name, found in scores.items()}
             if any(score.outcome == "timeout" for score in mine.values()):
-                why = f"scoring it took longer than {ANSWER_DEADLINE_S:g} s"
+                why = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
                 late = Score(0.0, "timeout", answer)
                 new.append(self._new(sample, late, score=None, reason=why))
                 continue
@@ -222,10 +246,11 @@ class Rescoring:
                 entry = await self._pool.run(
                     job, task, config, index, deadline_s=DATASET_DEADLINE_S
                 )
-        except (PoolClosed, PreloadFailed):
+        except STOPS:
             raise
         except PoolError as error:
             kind = "not_used" if is_unusable(error) else "unmatched"
+            kind = UNSCORED if isinstance(error, WorkerLost) else kind
             reason = await self._why_none(error, task, own)
             raise _NoItem(kind, reason.removeprefix(f"{task}: ")) from error
         return entry, own

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from rich import box
 from rich.table import Table
 
-from rg_env.evaluation.samples import NOT_USED, Sample, scored
+from rg_env.evaluation.samples import NOT_USED, UNSCORED, Sample, scored
 from rg_env.evaluation.statistics import Estimate, best_of, estimate, grouped
 from rg_env.tasks.evaluation_specs import PresetName, load_preset
 
@@ -236,8 +236,11 @@ class EvalSummary:
         if self.overall is not None and self.overall.truncated:
             of = f"{self.overall.truncated} of {self.overall.completions}"
             found.append(f"{of} completions were cut off at their longest")
-        if number := self.failed_requests:
+        unscored = self.outcomes.get(UNSCORED, 0)
+        if number := self.failed_requests - unscored:
             found.append(f"{number} completions have no score: their requests failed")
+        if unscored:
+            found.append(f"{unscored} completions have no score: the workers gave none")
         if number := sum(self.not_used.values()):
             tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
             found.append(f"{number} items are not used and have no score: {tasks}")

@@ -12,6 +12,7 @@ import pytest
 
 from rg_env.cli import rescore_command
 from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable
 from rg_env.reports import progress_bar
 from tests.support import published
 from tests.support.parts import GUARD_S, descendants, left_alive, run_main, start_entry
@@ -75,6 +76,23 @@ def test_an_answer_is_scored_once_however_often_the_command_is_given(
     rescored(capsys, corpus, "--out", out)
     places = collections.Counter((row["source"], row["place"]) for row in rows_of(out))
     assert (len(places), max(places.values())) == (200, 1)
+
+
+def test_an_answer_without_a_score_is_tried_again_by_the_same_command(
+    corpus, capsys, tmp_path, monkeypatch
+):
+    file, out = corpus / "one" / "arithmetic" / "gcd.json", tmp_path / "out.jsonl"
+
+    async def lost(*how):
+        raise ScoringUnavailable("workers were killed")
+
+    monkeypatch.setattr(GroupScorer, "score_group", lost)
+    said = rescored(capsys, file, "--out", out)
+    assert "50 of 50 completions have no score" in said
+    assert f"50 of these are not in {out}: the command tries them again" in said
+    monkeypatch.undo()
+    rescored(capsys, file, "--out", out)
+    assert [row["score"] is None for row in rows_of(out)] == [False] * 50
 
 
 def test_a_file_of_rescore_beside_its_sources_is_none_of_them(pool, capsys, tmp_path):

@@ -16,6 +16,7 @@ from rg_env.demo.http_app import serve_app
 from rg_env.evaluation.samples import read_rows, sample_of
 from rg_env.evaluation.statistics import grouped
 from rg_env.evaluation.summary import summarise
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable
 from rg_env.tasks.evaluation_specs import load_preset
 from tests.support.parts import (
     FAST_TASKS,
@@ -233,6 +234,29 @@ def test_one_that_gave_up_has_no_numbers_and_is_continued(tmp_path, logged):
     assert f"was given up: 2 of {len(FAST_TASKS)} samples are in" in logged.text
     assert len(queried_of(tmp_path)) == len(FAST_TASKS) - 2
     assert numbers(tmp_path)["eval/failed_requests"] == 0
+
+
+def test_one_whose_workers_gave_no_score_says_so_and_is_continued(
+    tmp_path, monkeypatch, logged, capsys
+):
+    scored = GroupScorer.score_group
+
+    async def lost(scorer, handle, *how):
+        if handle.task == FAST_TASKS[0]:
+            raise ScoringUnavailable("workers were killed")
+        return await scored(scorer, handle, *how)
+
+    monkeypatch.setattr(GroupScorer, "score_group", lost)
+    assert evaluated_by(always_wrong, tmp_path) == 0
+    assert numbers(tmp_path)["eval/outcome/unscored"] == 1
+    assert (
+        "1 completions have no score: the workers gave none" in capsys.readouterr().out
+    )
+    assert "the same command with" in logged.text
+    monkeypatch.undo()
+    assert len(queried_of(tmp_path)) == 1
+    assert numbers(tmp_path)["eval/items"] == len(FAST_TASKS)
+    assert "eval/outcome/unscored" not in numbers(tmp_path)
 
 
 # -- what is queried -------------------------------------------------------------------

@@ -52,15 +52,16 @@ def test_completions_without_a_score_are_in_no_mean_and_named_with_the_reason():
     tally = tally_of(row(1.0, 1.0), row(0.0, None, **lost), row(0.0, None, **lost))
     assert tally.all.mean("saved") == 1.0
     assert tally.all.numbers()["without_score"] == {"unmatched": 2}
+    total = "2 of 3 completions have no score and no part in the means"
     said = "no score: 2 of gcd, unmatched: another question (the first: file 1)"
-    assert tally.lines() == [said]
+    assert tally.lines() == [total, said]
 
 
 def test_reasons_that_differ_from_row_to_row_do_not_fill_the_screen():
     lost = [row(None, None, reason=f"seed {n}", outcome="x") for n in range(50)]
     lines = tally_of(*lost).lines()
     assert lines[-1] == "no score: 40 of gcd, for 40 other reasons"
-    assert len(lines) == 11
+    assert len(lines) == 12
 
 
 def test_without_saved_scores_their_mean_is_unknown():

@@ -44,6 +44,25 @@ def test_what_was_written_is_not_missing_the_next_time(tmp_path):
     file.close()
 
 
+@pytest.mark.parametrize("outcome", ["timeout", "unscored"])
+def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path, outcome):
+    path = written(tmp_path / "out.jsonl", "1")
+    lost = {"score": None, "outcome": outcome}
+    line = dict.fromkeys(WRITTEN, "x") | {"reasoning_gym": VERSION} | lost
+    with path.open("a") as of_an_earlier_version:
+        of_an_earlier_version.write(json.dumps({**line, "place": "2"}) + "\n")
+    file, places = opened(path)
+    assert places == ["1"]
+    missing = file.missing([sample("2")])
+    assert len(missing) == 1
+    file.write([sample("2", **lost)])
+    file.write(missing)
+    file.close()
+    file, places = opened(path)
+    assert places == ["1", "2"]
+    file.close()
+
+
 def test_a_line_that_a_kill_has_torn_is_written_anew(tmp_path):
     path = written(tmp_path / "out.jsonl", "1", "2")
     path.write_bytes(path.read_bytes()[:-9])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+import jobs_for_items
 import pytest
 
 from rg_env.evaluation.rescoring import rescored
@@ -154,7 +155,18 @@ def test_an_answer_whose_scoring_takes_too_long_has_no_score_rather_than_0(
     monkeypatch.setattr("rg_env.evaluation.rescoring.ANSWER_DEADLINE_S", 1e-4)
     (new,) = of_lines(pool, tmp_path, line_of(make_entry, "simple_integration", "x"))
     assert (new.score, new.outcome) == (None, "timeout")
-    assert "longer than 0.0001 s" in new.row["reason"]
+    assert "used up 0.0001 s of CPU time" in new.row["reason"]
+
+
+def test_an_answer_whose_workers_are_killed_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path, monkeypatch
+):
+    line = line_of(make_entry, "gcd", jobs_for_items.KILLED)
+    for job in ("score_answers", "prepare_scores"):
+        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "unscored")
+    assert "signal 9" in new.row["reason"]
 
 
 def test_an_item_of_a_preset_is_made_in_its_dataset(pool, entry_of, tmp_path):

@@ -153,23 +153,24 @@ async def expected_scores(
 
     Returns:
         Every strategy that said anything to what it scores, the best first, and of
-        equals those that stand first.
+        equals those that stand first. An item that workers gave no score has no part.
 
     Raises:
         PoolError: The pool is of no use.
     """
     scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
 
-    async def of(item: Item) -> dict[str, float]:
+    async def of(item: Item) -> dict[str, float] | None:
         said = answers_of(item)
         handle = TaskHandle(item.task, item.params, item.seed)
         try:
             scores = await scorer.score_group(handle, item.entry, list(said.values()))
         except ScoringUnavailable:
-            return dict.fromkeys(said, 0.0)
+            return None
         return dict(zip(said, (score.value for score in scores), strict=True))
 
-    found = await asyncio.gather(*map(of, items))
+    scored = await asyncio.gather(*map(of, items))
+    found = [scores for scores in scored if scores is not None]
     names = dict.fromkeys(name for scores in found for name in scores)
     by_name = {}
     for name in names:
