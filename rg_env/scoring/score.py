@@ -11,12 +11,12 @@ and be fooled; what comes out is a number in [0, 1] and a word that says why.
     partial         between 0 and 1
     wrong           0.0, or the library's floor for a readable wrong answer
     empty_answer    0.0; the tags hold nothing, the scorer is not called
-    scorer_error    0.0; the library's scorer raised on this answer
+    scorer_error    0.0; the scorer raised on this answer, or that ended two workers
     rejected        0.0; the answer must not reach the scorer
-    timeout         0.0; the scorer missed its deadline on this answer
+    timeout         0.0; scoring this answer alone used up its CPU time
     (a format failure)  0.0; see rg_env.scoring.extraction
 
-A scorer pool that is broken gives no Score at all, and so can never look like one.
+Trouble of the machine gives no Score at all, and so can never look like one.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class NotStarted(Exception):
 
 
 class Killed(Exception):
-    """The worker was ended under the job by others, so the call may go to another."""
+    """The worker was ended by others, so the call may go to another one."""
 
 
 class WorkerProcess:
@@ -90,7 +90,7 @@ class WorkerProcess:
             DeadlineExceeded: The job used up its time; the worker is of no use.
             WorkerDied: The job ended it, or it sent something else than its answer.
             WorkerLost: It stands still, or the job could not be prepared in time.
-            Killed: Others ended it under the job.
+            Killed: Others ended it under the job, or while that was prepared.
             NotStarted: It ended before the job began, or had something else to say.
         """
         number = secrets.randbits(64)
@@ -103,6 +103,8 @@ class WorkerProcess:
             raise WorkerLost(f"preparing the job: {error}") from None
         except (OSError, EOFError) as error:
             raise NotStarted("the worker ended before the job began") from error
+        if first.kind is Frame.KILLED:
+            raise Killed(_read_end(first.body))
         if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
             raise NotStarted("the worker ended, or spoke, before the job began")
         if first.kind is Frame.FAILURE:  # it cannot read the call, or prepare it

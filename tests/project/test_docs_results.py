@@ -10,7 +10,7 @@ from typing import get_args
 
 from rg_env.atropos import wandb_run
 from rg_env.atropos.group_scoring import build_record
-from rg_env.evaluation.samples import NOT_USED, Sample
+from rg_env.evaluation.samples import NOT_USED, UNSCORED, Sample
 from rg_env.evaluation.summary import summarise
 from rg_env.inference.request_failures import refusal
 from rg_env.items.group_scorer import TaskHandle
@@ -46,7 +46,8 @@ def words_of_scores(path):
 
 def test_the_outcomes_table_has_every_outcome_of_the_code():
     product = [p for p in SOURCES if "demo" not in p.parts]
-    in_code = {NOT_USED}.union(get_args(FormatFailure), *map(words_of_scores, product))
+    others = {NOT_USED, UNSCORED}
+    in_code = others.union(get_args(FormatFailure), *map(words_of_scores, product))
     assert {codes(row[0])[0] for row in table("Outcome")} == in_code
 
 

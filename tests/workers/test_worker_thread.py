@@ -127,6 +127,14 @@ def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(single):
         execute(single, KILL_SELF)
 
 
+def test_workers_that_are_killed_while_they_prepare_are_counted(single):
+    before = single.deaths
+    trust = Trust(prepare=functools.partial(exec, KILL_SELF, {}))
+    with pytest.raises(WorkerLost, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"):
+        single.call(math.sqrt, 4.0, deadline_s=LONG_S, trust=trust)
+    assert single.deaths == before + MAX_ATTEMPTS
+
+
 def test_job_that_ends_its_first_worker_alone_is_not_blamed(single):
     first = single.call(os.getpid, deadline_s=LONG_S)
     source = "__import__('os').getpid() == pid and __import__('os')._exit(3) or 5"
