@@ -152,8 +152,8 @@ class RescoreTally:
             for row in rows:
                 task = on_one_line(row["task"], NAME_WIDTH)
                 scores = " -> ".join(f"{row['scores'][name]:.3f}" for name in SCORES)
-                outcome = row["outcome"]
-                lines.append(f"{cause}: {task} {scores} ({outcome}) {_place(row)}")
+                became = row["outcome"]
+                lines.append(f"{cause}: {task} {scores} ({became}) {_place(row)}")
                 lines += [
                     f"  {key:12} {on_one_line(str(row[key]), TEXT_WIDTH)}"
                     for key in ("gold_answer", "answer", "saved_answer")
