@@ -31,7 +31,7 @@ RULES = {"tasks": ["count_business_days", "weekday_of_date_from_first_date"]}
         ("quantum_lock", {}, 1),
         ("rectangle_count", {}, 1),
         ("syllogism", {}, 2),
-        ("time_intervals", SOON, 1),
+        ("time_intervals", SOON, 2),
         ("tsumego", {}, 2),
     ],
 )

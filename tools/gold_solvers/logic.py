@@ -226,12 +226,16 @@ def _colors(question: str, gold: str) -> Verdict:
 
 
 def _family(question: str, gold: str) -> Verdict:
-    """Judge the relation, and the gender where a marriage tells it."""
+    """Judge the relation, and the gender where a marriage tells it.
+
+    Of a couple without parents in the story the man is named first, of others whoever
+    is a child of the family.
+    """
     story, asked = question.rsplit("\n\n", 1)
     one, other = found(r"is (\w+)(?: related)? to (\w+)", asked)
     spouse: dict[str, str] = {}
     parents: dict[str, set[str]] = {}
-    women: set[str] = set()
+    gender_of: dict[str, int] = {}
     for couple in re.finditer(
         r"(\w+) is married to (\w+)\."
         r"(?: They have (?:a child|children) called ([^.]*)\.)?",
@@ -239,7 +243,8 @@ def _family(question: str, gold: str) -> Verdict:
     ):
         man, woman, children = couple.groups()
         spouse[man], spouse[woman] = woman, man
-        women.add(woman)
+        if man not in parents:
+            gender_of |= {man: 1, woman: 0}
         for child in re.findall(r"\w+", (children or "").replace(" and ", " ")):
             parents.setdefault(child, set()).update((man, woman))
 
@@ -265,8 +270,8 @@ def _family(question: str, gold: str) -> Verdict:
         ("daughter-in-law", "son-in-law"): other in up(spouse.get(one, ""), 1),
     }
     (words,) = [words for words, is_so in kinds.items() if is_so][:1]
-    if one in spouse:
-        return right_if(gold == words[0 if one in women else 1])
+    if one in gender_of:
+        return right_if(gold == words[gender_of[one]])
     return right_if(gold in words)
 
 

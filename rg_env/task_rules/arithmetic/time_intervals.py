@@ -78,6 +78,11 @@ RULES = TaskRules(
     ),
     item_checks=(
         ItemCheck(
+            "answer leaves out the time of day, which stands behind a weekday",
+            # The library cuts what it compares at the first " (".
+            lambda entry: "(%A) %H" in entry["metadata"]["format"],
+        ),
+        ItemCheck(
             "answer is below zero, because its second time is the earlier one",
             lambda entry: entry["answer"].startswith("-"),
         ),
