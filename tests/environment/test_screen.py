@@ -117,7 +117,8 @@ def test_the_same_screen_samples_the_same_items(done, tmp_path, server):
 
 
 def test_without_a_task_to_learn_from_there_are_no_settings(tmp_path, server, capsys):
-    status = screen(tmp_path, server.url, groups=1, tasks="gcd", group_size=1)
+    # Of which the server knows no answer.
+    status = screen(tmp_path, server.url, groups=1, tasks="lcm", group_size=2)
     assert status == 1
     assert "too " in capsys.readouterr().out
     assert not (tmp_path / "screen.yaml").exists()
