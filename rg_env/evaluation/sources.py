@@ -38,6 +38,8 @@ PART = ".part"
 SUFFIXES = (".json", ".jsonl", f".jsonl{PART}")
 """Of the files that are read in a folder; a file that is named is read anyway."""
 
+COMPRESSED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 """What lies beside the samples of an evaluation, ours or a published one."""
 
@@ -220,6 +222,17 @@ def _sample(row: Row) -> Sample:
     return Sample(*item, score, word, is_truncated, row)
 
 
+def _why_not(path: Path) -> str:
+    """Return why a path is not read."""
+    if path.is_dir():
+        return "no file *.json or *.jsonl"
+    if path.suffix in COMPRESSED:
+        return "compressed files are not read; decompress it, and name what comes of it"
+    if not path.exists():
+        return "no such file"
+    return "it is no ordinary file, and files are read twice; save it to one"
+
+
 def files_of(paths: Iterable[str]) -> list[Path]:
     """Return the files at paths, those of one name one after the other.
 
@@ -236,9 +249,9 @@ def files_of(paths: Iterable[str]) -> list[Path]:
         inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
         named = [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
         files = {p for p in named if p.is_file()}
-        if not files:
-            kind = "no file *.json or *.jsonl" if path.is_dir() else "no such file"
-            raise SettingError(f"command line: {shown(str(path))}: {kind}")
+        if not files or path.suffix in COMPRESSED:
+            why = _why_not(path)
+            raise SettingError(f"command line: {shown(str(path))}: {why}")
         found |= files
     return sorted(found, key=lambda file: (file.name, file))
 

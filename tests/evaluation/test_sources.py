@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -242,6 +243,18 @@ def test_a_path_without_files_is_refused(tmp_path, name):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SettingError, match=name):
         files_of([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.json.zst"])
+def test_a_compressed_file_is_refused_with_what_to_do(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(SettingError, match="decompress it"):
+        files_of([str(tmp_path / name)])
+
+
+def test_what_is_no_ordinary_file_is_said_to_be_there():
+    with pytest.raises(SettingError, match="'/dev/null': it is no ordinary file"):
+        files_of(["/dev/null"])
 
 
 @pytest.mark.parametrize("path", ["", " "])
