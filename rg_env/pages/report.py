@@ -199,9 +199,13 @@ def _new_folder(folder: Path) -> Iterator[Path]:
             f"--out: {shown(str(folder))} holds something else than a report; choose"
             " another folder"
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with ending.undoing(), contextlib.ExitStack() as stack:
-        near = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            near = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)
+        except OSError as error:
+            said = f"{shown(str(folder))} cannot be written ({error.strerror})"
+            raise SettingError(f"--out: {said}; choose another folder") from error
         stack.callback(shutil.rmtree, near, ignore_errors=True)
         new, old = Path(near) / "new", Path(near) / "old"
         new.mkdir()

@@ -198,6 +198,13 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     )
 
 
+def test_a_folder_that_cannot_be_written_is_named_itself(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps({"task": "gcd", "completion": "x", "score": 1.0}))
+    with pytest.raises(SettingError, match="--out: '/proc/mine' cannot be written"):
+        write_report([str(path)], Path("/proc/mine"))
+
+
 def test_what_a_report_lacks_is_said_in_the_log_too(
     tmp_path: Path, logged: Any
 ) -> None:
