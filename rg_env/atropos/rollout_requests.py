@@ -150,16 +150,28 @@ class RolloutRequests:
 
     def check_limit(self) -> None:
         """Refuse a limit that the shortest question reaches."""
-        limit_tokens, trainer_limit = self._length.tokens, self._length.trainer
-        shortest = len(self._short_prompt("?").tokens)
-        if shortest < limit_tokens:
-            return
-        is_ours = self._config.max_token_length == limit_tokens
-        name = "env.max_token_length" if is_ours else "the trainer's max_token_len"
-        raise SettingError(
-            f"{name}: {limit_tokens if is_ours else trainer_limit} tokens leave no room"
-            f" for an answer: the prompt of the shortest question takes {shortest}"
-        )
+        limit_tokens = self._length.tokens
+        name, limit = "the trainer's max_token_len", self._length.trainer
+        if self._config.max_token_length == limit_tokens:
+            name, limit = "env.max_token_length", limit_tokens
+        self._check(name, limit, limit_tokens, evaluates=False)
+        own_limit = self._config.eval_max_token_length
+        if own_limit is not None:
+            name = "env.eval_max_token_length"
+            self._check(name, own_limit, own_limit, evaluates=True)
+
+    def _check(
+        self, name: str, limit: int, limit_tokens: int, *, evaluates: bool
+    ) -> None:
+        """Refuse a limit in tokens that prompt and answer may not have together."""
+        messages = self.messages("?", evaluates=evaluates)
+        prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
+        shortest = len(prompt.tokens)
+        if shortest >= limit_tokens:
+            raise SettingError(
+                f"{name}: {limit} tokens leave no room for an answer: the prompt of the"
+                f" shortest question takes {shortest}"
+            )
 
     def probe_request(self, *, evaluates: bool, writes_rows: bool) -> ProbeRequest:
         """Return what servers are probed with: a short question."""

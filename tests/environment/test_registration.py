@@ -237,15 +237,21 @@ def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
     assert api.connected() == 0
 
 
-@pytest.mark.parametrize("command", ["serve", "process", "evaluate"])
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        *((name, "max_token_length") for name in ("serve", "process", "evaluate")),
+        ("evaluate", "eval_max_token_length"),
+    ],
+)
 def test_our_own_limit_that_no_prompt_stays_below_is_said_at_the_start(
-    command, tmp_path, capsys
+    command, name, tmp_path, capsys
 ):
     options = options_of(
-        max_token_length=64,
+        **{name: 64},
         data_path_to_save_groups=tmp_path / "rows.jsonl",
         data_dir_to_save_evals=tmp_path / "evals",
     )
     assert run_main([command, *options]) == 2
     said = capsys.readouterr().err
-    assert "env.max_token_length" in said and said.count("\n") == 1
+    assert f"env.{name}" in said and said.count("\n") == 1
