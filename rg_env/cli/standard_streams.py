@@ -58,7 +58,7 @@ def prepare() -> None:
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(_Forgetful(STDOUT, "w", closefd=False)),
             encoding=old.encoding,
-            errors=old.errors,
+            errors="backslashreplace",  # no encoding ends a command
             line_buffering=old.line_buffering,
             write_through=old.write_through,
         )
@@ -90,7 +90,9 @@ def rendered(*parts: RenderableType, width: int | None = None) -> str:
     from rich.console import Console  # 0.1 s, which most commands do without
 
     terminal = Console()
-    target = io.StringIO()
+    encoding = sys.stdout.encoding or "utf-8"  # says which lines can be drawn
+    raw = io.BytesIO()
+    target = io.TextIOWrapper(raw, encoding, "backslashreplace", write_through=True)
     console = Console(
         file=target,
         width=min(width or terminal.width, terminal.width),
@@ -100,7 +102,8 @@ def rendered(*parts: RenderableType, width: int | None = None) -> str:
     )
     for part in parts:
         console.print(part)
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines())
+    lines = raw.getvalue().decode(encoding).splitlines()
+    return "\n".join(line.rstrip() for line in lines)
 
 
 # -- an answer: in a command's words, through a pipe or typed --------------------------

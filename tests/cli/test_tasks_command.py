@@ -284,3 +284,23 @@ def test_what_the_terminal_cannot_write_is_escaped(code):
     )
     dash = "─".encode() if code == "utf-8" else b"\\u2500"
     assert done.stdout == b"a" + dash + b"\\ud800\n"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("code", "line"), [("ascii", b"---"), ("utf-8", b"\xe2\x94\x80")]
+)
+def test_a_table_is_drawn_with_lines_that_the_encoding_has(code, line):
+    script = (
+        "from rg_env.cli.standard_streams import print_text, rendered;"
+        "from rg_env.evaluation.rescore_table import RescoreTally;"
+        "print_text(rendered(RescoreTally(0).table()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONIOENCODING": code, "PYTHONPATH": str(ENTRY.parent)},
+        capture_output=True,
+        timeout=GUARD_S,
+        check=True,
+    )
+    assert line in done.stdout and b"u25" not in done.stdout
