@@ -100,7 +100,7 @@ class ItemCheck:
     """Something that is wrong with some entries of a task.
 
     Their answer is not the right one, not the only one or cannot be known
-    (docs/gold_answers.md says how many they are), or the question gives it away. A
+    (docs/reward_audits.md says how many they are), or the question gives it away. A
     check costs little beside making the entry, needs nothing but the entry, and is
     certain: it says that an entry is faulty only where it can show it.
 

@@ -6,7 +6,7 @@
 CHECKOUT is one of https://github.com/open-thought/reasoning-gym-eval, or a folder above
 `hard/RUN/CATEGORY/TASK.json`. Completions are scored again as by `rescore`, and judged
 by `judge.py`; with --out an interrupted command is continued. Printed are the tables of
-`docs/real_answers.md`, with --examples the texts behind them.
+`docs/reward_audits.md`, with --examples the texts behind them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of `docs/real_answers.md`, of samples that were scored again. Pure."""
+"""The tables of `docs/reward_audits.md`, of samples that were scored again. Pure."""
 
 from __future__ import annotations
 
