@@ -524,7 +524,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Return the next item of the stream whose prompt leaves room for an answer.
 
         Raises:
-            NoItems: No item could be made, or no prompt fitted, for too long.
+            NoItemsError: No item could be made, or no prompt fitted, for too long.
         """
         items, events = self._made().items, self.metrics.events
         messages, made = await self._requests.next_that_fits(items, events)
@@ -556,7 +556,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             scores are all equal and `ensure_scores_are_not_same` is set.
 
         Raises:
-            ScoringUnavailable: The worker pool gave no scores.
+            ScoringUnavailableError: The worker pool gave no scores.
         """
         if not rollout_group_data:
             return None
@@ -618,7 +618,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
         Raises:
             RequestFailedError: The servers did not answer.
-            ScoringUnavailable: The worker pool gave no score.
+            ScoringUnavailableError: The worker pool gave no score.
         """
         _, score = await self._eval_rollout(*tuple(test_item)[-2:])
         return float(score.value)
@@ -796,6 +796,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Continue from the newest checkpoint that is not after the current step.
 
         Raises:
-            BadCheckpoint: The file is broken or of another kind; nothing was loaded.
+            BadCheckpointError: The file is broken or of another kind; none of it is
+                loaded.
         """
         self._checkpoints.restore(self._state_owners, self._stream_settings())

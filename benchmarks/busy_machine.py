@@ -38,11 +38,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
 from rg_env.tasks.scales import load_shipped
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import find_descendants
 
@@ -91,7 +91,7 @@ def made(pool: WorkerPool, task: str, params: Any, seeds: Sequence[int]) -> Any:
         call = (worker_jobs.make_entry, task, params, seed)
         try:
             return pool.call(*call, deadline_s=MAKING_DEADLINE_S)
-        except JobFailed as error:
+        except JobError as error:
             if not is_unusable(error):
                 raise
     raise AssertionError(f"{task}: no seed makes an item")
@@ -134,7 +134,7 @@ async def outcomes(
                 scores = await scorer.score_group(
                     right.handle, right.entry, right.answers
                 )
-            except ScoringUnavailable as error:
+            except ScoringUnavailableError as error:
                 counts["unscored"] += number
                 counts[f"unscored: {error}"] += number
                 continue

@@ -40,7 +40,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import GroupScorer, TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import (
     ENVIRONMENT_MARK,
@@ -136,7 +136,7 @@ class Battery:
             call = (worker_jobs.make_entry, task, {}, seed)
             try:
                 return self._pool.call(*call, deadline_s=MAKING_DEADLINE_S)
-            except JobFailed as error:
+            except JobError as error:
                 if not is_unusable(error):
                     raise
         raise AssertionError("counting does not end")

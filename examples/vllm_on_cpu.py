@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 from rg_env.workers.sandbox import syscalls
 
 HERE = Path(__file__).resolve().parent
@@ -41,7 +41,7 @@ SMALL: Mapping[str, str] = MappingProxyType(
 """Variables with which vLLM takes little of a small machine."""
 
 
-class VllmFailed(RunFailed):
+class VllmError(RunError):
     """vLLM could not be installed, or does not run."""
 
 
@@ -56,7 +56,7 @@ def make_python(*requirements: Path, folder: Path = VENV) -> Path:
         Its Python.
 
     Raises:
-        VllmFailed: pip failed, which has said why.
+        VllmError: pip failed, which has said why.
     """
     python, note = folder / "bin" / "python", folder / ".made"
     wanted = {line for file in requirements for line in _lines(file)}
@@ -84,7 +84,7 @@ def _run(*command: object) -> None:
     done = subprocess.run([str(part) for part in command], check=False)
     if done.returncode:
         words = " ".join(map(str, command[:5]))
-        raise VllmFailed(f"failed with status {done.returncode}: {words}")
+        raise VllmError(f"failed with status {done.returncode}: {words}")
 
 
 def _name_it_vllm(folder: Path) -> None:
@@ -187,19 +187,19 @@ class Vllm:
         """Wait until it answers, which takes 20 to 60 s.
 
         Raises:
-            VllmFailed: It ended, or does not answer.
+            VllmError: It ended, or does not answer.
         """
         deadline = time.monotonic() + START_WITHIN_S
         while not is_well(self.url):
             self.check()
             if time.monotonic() > deadline:
-                raise VllmFailed(f"vLLM does not answer; see {self._log}")
+                raise VllmError(f"vLLM does not answer; see {self._log}")
             time.sleep(LOOK_EVERY_S)
 
     def check(self) -> None:
-        """Raise `VllmFailed` if it has ended."""
+        """Raise `VllmError` if it has ended."""
         if self._process is None or self._process.poll() is not None:
-            raise VllmFailed(f"vLLM has ended; see {self._log}")
+            raise VllmError(f"vLLM has ended; see {self._log}")
 
     def kill(self) -> None:
         """Kill it and what it has started, at once."""

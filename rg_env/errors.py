@@ -2,7 +2,7 @@
 
     SettingError      a setting is wrong: the field, what was found, what is allowed
     LibraryError      reasoning-gym cannot be used: why, and how to repair it
-    RunFailed         what ended a run and is no defect of ours; base of many
+    RunError          what ended a run and is no defect of ours; base of many
 
 All are met once, at the edge (the command line). The first two end the start with exit
 status 2; nothing is lost by them, because they come before any work. The third ends a
@@ -17,7 +17,7 @@ from typing import ClassVar
 
 __all__ = [
     "LibraryError",
-    "RunFailed",
+    "RunError",
     "SettingError",
     "nearest",
     "not_allowed",
@@ -49,7 +49,7 @@ class LibraryError(RuntimeError):
     """reasoning-gym cannot be read; its text says how to repair the install."""
 
 
-class RunFailed(RuntimeError):
+class RunError(RuntimeError):
     """What ended a run and is no defect of ours; its text is a sentence or its end.
 
     Attributes:

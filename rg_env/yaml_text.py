@@ -30,7 +30,7 @@ UNREADABLE = (
 MERGE = "tag:yaml.org,2002:merge"
 
 
-class YamlFault(ValueError):
+class YamlError(ValueError):
     """Why a text cannot be used, and where; the end of a sentence."""
 
 
@@ -64,7 +64,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
                 continue
             if key.value in seen:
-                raise YamlFault(
+                raise YamlError(
                     f"{_place(key.start_mark)}: {shown(key.value)} is given twice"
                 )
             seen.add(key.value)
@@ -75,38 +75,38 @@ def load(text: str) -> Any:
     """Return what a text says, None if it says nothing.
 
     Raises:
-        YamlFault: It is no YAML, or none that settings are written in.
+        YamlError: It is no YAML, or none that settings are written in.
     """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         # Deep: what holds itself is refused.
         return None if node is None else loader.construct_object(node, deep=True)
-    except YamlFault:
+    except YamlError:
         raise
     except UNREADABLE as error:
-        raise YamlFault(_why(error)) from error
+        raise YamlError(_why(error)) from error
 
 
 def read(path: str) -> Any:
     """Return what a file says, None if it says nothing.
 
     Raises:
-        YamlFault: It cannot be read, or is no YAML that settings are written in.
+        YamlError: It cannot be read, or is no YAML that settings are written in.
     """
     if not path.strip():
-        raise YamlFault("the name of a file is needed")
+        raise YamlError("the name of a file is needed")
     try:
         # Path.expanduser raises where there is no such user.
         path = os.path.expanduser(path)  # noqa: PTH111
         with Path(path).open(encoding="utf-8-sig") as file:
             text = file.read(MAX_CHARS + 1)
     except OSError as error:
-        raise YamlFault(error.strerror or str(error)) from error
+        raise YamlError(error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
-        raise YamlFault("it is no text in UTF-8") from error
+        raise YamlError("it is no text in UTF-8") from error
     except ValueError as error:  # a NUL in the name
-        raise YamlFault(str(error)) from error
+        raise YamlError(str(error)) from error
     if len(text) > MAX_CHARS:
-        raise YamlFault(f"it is longer than {MAX_CHARS} characters")
+        raise YamlError(f"it is longer than {MAX_CHARS} characters")
     return load(text)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env import yaml_text
-from rg_env.yaml_text import YamlFault
+from rg_env.yaml_text import YamlError
 
 FAULTY = {
     "key given twice": ("a: 1\nb: 2\na: 3", "line 3, column 1: 'a' is given twice"),
@@ -32,7 +32,7 @@ FAULTY = {
 @pytest.mark.parametrize("case", FAULTY)
 def test_a_text_that_is_refused_says_where_and_why(case: str) -> None:
     text, expected = FAULTY[case]
-    with pytest.raises(YamlFault) as refused:
+    with pytest.raises(YamlError) as refused:
         yaml_text.load(text)
     assert expected in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -49,7 +49,7 @@ def test_a_text_that_says_nothing_is_none() -> None:
 
 @given(st.text(alphabet="{}[],:&*!|>-# \t\n'\"%@ab1?<", max_size=30))
 def test_whatever_is_written_is_read_or_refused(text: str) -> None:
-    with contextlib.suppress(YamlFault):
+    with contextlib.suppress(YamlError):
         yaml_text.load(text)
 
 
@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_read_says_why(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(YamlFault, match=expected):
+    with pytest.raises(YamlError, match=expected):
         yaml_text.read(name)
 
 

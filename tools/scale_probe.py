@@ -22,7 +22,7 @@ from rg_env.task_rules.table import rules_of, solution
 from rg_env.tasks.library_levels import curriculum_levels, refused_levels, steps_of
 from rg_env.tasks.sampler import entry_seed
 from rg_env.tasks.scales import SkippedLevel, Step
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 
 MAX_HUNG_SHARE = 0.05
@@ -127,7 +127,7 @@ async def probe_params(
     """Make items of a configuration and score their gold answers.
 
     Raises:
-        PoolClosed: The pool is of no use.
+        PoolClosedError: The pool is of no use.
     """
     tally = ProbeTally()
     spent_s = 0.0
@@ -138,10 +138,10 @@ async def probe_params(
             took_ms, entry = await pool.run(
                 worker_jobs.timed, *call, deadline_s=DEADLINE_S
             )
-        except DeadlineExceeded:
+        except DeadlineExceededError:
             tally.hung += 1
             spent_s += DEADLINE_S
-        except (JobFailed, WorkerDied) as error:
+        except (JobError, WorkerDiedError) as error:
             given_up = tally.refused if is_unusable(error) else tally.lost
             given_up[str(error)[:160]] += 1
         else:

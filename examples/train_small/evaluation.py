@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 from rg_env.evaluation.statistics import Estimate, estimate
 
 PAUSE_S = 60.0
@@ -43,12 +43,12 @@ def held_out_scores(folder: Path, known: Container[str]) -> Scores:
         known: Keys of questions that do not count, since training has seen them.
 
     Raises:
-        RunFailed: An item has no score, since its requests failed.
+        RunError: An item has no score, since its requests failed.
     """
     scores: dict[str, dict[str, float]] = {}
     for sample in _lines(folder / "samples.jsonl"):
         if sample.get("score") is None:
-            raise RunFailed(f"{folder}: an item has no score: {sample['outcome']}")
+            raise RunError(f"{folder}: an item has no score: {sample['outcome']}")
         if key(sample["question"]) not in known:
             of_task = scores.setdefault(sample["task"], {})
             of_task[key(sample["question"])] = sample["score"]

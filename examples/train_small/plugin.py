@@ -11,14 +11,14 @@ from pathlib import Path
 
 from examples.vllm_on_cpu import end_with_us
 from rg_env.demo.child_process import PROJECT, read_log_end
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 ENTRY = PROJECT / "reasoning_gym_environment.py"
 
 END_WITHIN_S = 30.0
 
 
-class PluginFailed(RunFailed):
+class PluginError(RunError):
     """A command of the environment ended; the text holds the end of its log."""
 
 
@@ -45,9 +45,9 @@ class PluginProcess:
             )
 
     def check(self) -> None:
-        """Raise `PluginFailed` if it has ended."""
+        """Raise `PluginError` if it has ended."""
         if self._process.poll() is not None:
-            raise PluginFailed(
+            raise PluginError(
                 f"{self._name} ended with status {self._process.returncode};"
                 f" the end of {self._log}:\n{read_log_end(self._log)}"
             )
@@ -56,7 +56,7 @@ class PluginProcess:
         """Wait for its end.
 
         Raises:
-            PluginFailed: It ended with another status than 0.
+            PluginError: It ended with another status than 0.
         """
         if self._process.wait():
             self.check()
@@ -98,7 +98,7 @@ class Plugin:
         """Run one to its end.
 
         Raises:
-            PluginFailed: It ended with another status than 0.
+            PluginError: It ended with another status than 0.
         """
         with self.running(log, *argv, program=program) as process:
             process.wait()

@@ -22,7 +22,7 @@ class Server:
 
     Attributes:
         weights: Are handed over to it.
-        check: Raises `RunFailed` if it has ended.
+        check: Raises `RunError` if it has ended.
         kill: Ends it and what it has started.
     """
 
@@ -58,7 +58,7 @@ def start_small(folder: Path, log: Path, module: str = SMALL_SERVER) -> Server:
         module: What is run: small_server.py, or one that calls its `main`.
 
     Raises:
-        RunFailed: It ended, or does not answer.
+        RunError: It ended, or does not answer.
     """
     one_core = {"OMP_NUM_THREADS": "1"}  # the other is the trainer's
     program = ChildProgram(module, str(folder), log_path=log, variables=one_core)

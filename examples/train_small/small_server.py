@@ -41,7 +41,7 @@ from rg_env.demo.http_app import (
     serve_as_child,
 )
 from rg_env.demo.model import Generation
-from rg_env.demo.protocols import COMPLETION, Answer, BadRequest, Body
+from rg_env.demo.protocols import COMPLETION, Answer, BadRequestError, Body
 from rg_env.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
@@ -95,30 +95,32 @@ def read_request(body: Body, vocabulary: int) -> Request:
     """Read the body of a request; token ids are below `vocabulary`.
 
     Raises:
-        BadRequest: It asks for what is not done here, or is malformed.
+        BadRequestError: It asks for what is not done here, or is malformed.
     """
     for name, value in body.items():
         allowed = NEUTRAL_FIELDS.get(name, [])
         if name not in OWN_FIELDS and value is not None and value not in allowed:
-            raise BadRequest(f"`{name}`: the small server cannot do {value!r}")
+            raise BadRequestError(f"`{name}`: the small server cannot do {value!r}")
     if body.get("model") not in (None, MODEL_NAME):
-        raise BadRequest(f"`model`: there is only {MODEL_NAME!r} here")
+        raise BadRequestError(f"`model`: there is only {MODEL_NAME!r} here")
     ask = COMPLETION.read(body, DEFAULT_MAX_TOKENS)
     temperature = body.get("temperature", 1.0)
     if isinstance(ask.prompt, str):
-        raise BadRequest("`prompt`: the small server takes a list of token ids")
+        raise BadRequestError("`prompt`: the small server takes a list of token ids")
     if not 0 <= min(ask.prompt) <= max(ask.prompt) < vocabulary:
-        raise BadRequest(
+        raise BadRequestError(
             f"`prompt`: token ids lie in [0, {vocabulary}); it was encoded with another"
             " tokenizer than the model's"
         )
     if len(ask.prompt) + ask.max_tokens > MAX_MODEL_LEN:
-        raise BadRequest(
+        raise BadRequestError(
             f"the context length is {MAX_MODEL_LEN} tokens, and this is a prompt of"
             f" {len(ask.prompt)} with `max_tokens` {ask.max_tokens}"
         )
     if type(temperature) not in (int, float) or not 0 <= temperature < float("inf"):
-        raise BadRequest(f"`temperature`: expected at least 0, found {temperature!r}")
+        raise BadRequestError(
+            f"`temperature`: expected at least 0, found {temperature!r}"
+        )
     return Request(ask.prompt, ask.n, ask.max_tokens, temperature)
 
 
@@ -275,7 +277,7 @@ class SmallServer:
         """Take the weights that are in the folder now."""
         body = await read_body(request)
         if body != {"method": "reload_weights"}:
-            raise BadRequest(
+            raise BadRequestError(
                 'the small server does {"method": "reload_weights"} alone, from the'
                 f" folder it began with; found {body}"
             )
@@ -289,12 +291,14 @@ class SmallServer:
         """Say that there is no such page.
 
         Raises:
-            BadRequest: It is that of chats, without which `serve` would take this for
-                no server.
+            BadRequestError: It is that of chats, without which `serve` would take this
+                for no server.
         """
         message = f"the small server has no {request.method} {request.path}"
         if request.path == "/v1/chat/completions":
-            raise BadRequest(f"{message}: it completes token ids, as of type `vllm`")
+            raise BadRequestError(
+                f"{message}: it completes token ids, as of type `vllm`"
+            )
         return web.json_response({"error": {"message": message}}, status=404)
 
 

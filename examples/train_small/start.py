@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 from examples.train_small.options import read_options
-from examples.vllm_on_cpu import VLLM, VllmFailed, make_python
+from examples.vllm_on_cpu import VLLM, VllmError, make_python
 from rg_env import ending
 
 
@@ -30,7 +30,7 @@ def main() -> NoReturn:
     needs = [HERE / "requirements.txt"] + [VLLM] * is_vllm
     try:
         python = make_python(*needs)
-    except VllmFailed as error:
+    except VllmError as error:
         sys.exit(f"error: {error}")
     program = [str(python), str(HERE / "train_small.py")]
     program += ["--plugin-python", sys.executable, *argv]

@@ -20,7 +20,7 @@ from examples.train_small.torch_sampler import TorchSampler
 from examples.train_small.work_folder import WorkFolder
 from examples.trainer.checkpoints import write_whole
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 logger = logging.getLogger("rg_env.train_small")
 
@@ -102,7 +102,7 @@ class Starts:
             logger.info("a tokenizer of %d tokens", count)
             write_whole(noted, json.dumps(tasks))
         if unknown := set(tasks).difference(json.loads(noted.read_text("utf-8"))):
-            raise RunFailed(
+            raise RunError(
                 f"--tasks: the tokenizer of {folder} was made without"
                 f" {', '.join(sorted(unknown))}; give another --work"
             )

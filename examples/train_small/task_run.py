@@ -23,11 +23,11 @@ from examples.train_small.servers import Server
 from examples.train_small.work_folder import WorkFolder
 from examples.trainer.batches import BatchShape, BatchSource, Group
 from examples.trainer.checkpoints import Checkpoints, write_whole
-from examples.trainer.policy import Policy, TrainingFailed
+from examples.trainer.policy import Policy, TrainingError
 from examples.trainer.training_loop import Plan, train
 from examples.vllm_on_cpu import free_port
 from rg_env import ending, logs
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 from rg_env.reports.progress_bar import WorkProgress
 
 logger = logging.getLogger("rg_env.train_small")
@@ -72,8 +72,8 @@ class TaskRun:
         """Evaluate, train, evaluate, and write `result.json`.
 
         Raises:
-            RunFailed: A process failed.
-            TrainingFailed: The training cannot go on.
+            RunError: A process failed.
+            TrainingError: The training cannot go on.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         policy = self.policy_at(self.start)
@@ -215,7 +215,7 @@ def to_the_end(work: Callable[[contextlib.ExitStack], None]) -> int:
     except ending.Stopped as stopped:
         print("ended; the same command continues", file=sys.stderr)
         return stopped.status
-    except (RunFailed, TrainingFailed) as error:
+    except (RunError, TrainingError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

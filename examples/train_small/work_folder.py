@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from examples.trainer.checkpoints import write_whole
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 MAY_CHANGE = ("plugin_python", "runs", "seeds", "server", "tasks", "work")
 """Options with which a folder may be gone on with. With other items held out, for
@@ -54,13 +54,13 @@ class WorkFolder:
         """Keep others from it while the context lasts.
 
         Raises:
-            RunFailed: Another process has it, or it was begun with other options.
+            RunError: Another process has it, or it was begun with other options.
         """
         with (self.path / "lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise RunFailed(
+                raise RunError(
                     f"--work: another process trains in {self.path}; end it, or give"
                     " another folder"
                 ) from error
@@ -74,7 +74,7 @@ class WorkFolder:
         then = json.loads(path.read_text("utf-8")) if path.is_file() else {}
         for name, value in options.items():
             if then.get(name) != value:
-                raise RunFailed(
+                raise RunError(
                     f"--{name.replace('_', '-')}: {self.path} was begun with"
                     f" {then.get(name)}, not {value}; give another --work for it"
                 )

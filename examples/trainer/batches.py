@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.trainer.policy import TrainingFailed
+from examples.trainer.policy import TrainingError
 
 logger = logging.getLogger(__name__)
 
@@ -78,22 +78,22 @@ def read_group(sent: Mapping[str, Any]) -> Group:
     """Read a group as the API sends it.
 
     Raises:
-        TrainingFailed: It cannot be trained on; the text says why.
+        TrainingError: It cannot be trained on; the text says why.
     """
     rows, masks = sent["tokens"], sent["masks"]
     logprobs = sent.get("inference_logprobs")
     if logprobs is None:
-        raise TrainingFailed("a group came without inference_logprobs")
+        raise TrainingError("a group came without inference_logprobs")
     scores = np.asarray(sent["scores"], np.float64)
     overrides = sent.get("overrides") or [{}] * len(rows)
     temperature = (sent.get("generation_params") or {}).get("temperature", 1.0)
     lengths = [[len(row) for row in part] for part in (rows, masks, logprobs)]
     if not len(scores) == len(overrides) == len(rows) or lengths != lengths[:1] * 3:
-        raise TrainingFailed("a group's tokens, masks, scores, ... differ in length")
+        raise TrainingError("a group's tokens, masks, scores, ... differ in length")
     if not np.isfinite(scores).all():
-        raise TrainingFailed("a score of a group is not a finite number")
+        raise TrainingError("a score of a group is not a finite number")
     if not temperature > 0:
-        raise TrainingFailed(f"a group was sampled with temperature {temperature}")
+        raise TrainingError(f"a group was sampled with temperature {temperature}")
     trained = [np.asarray(row) != MASKED for row in masks]
     for mask in trained:
         mask[:1] = False  # nothing is before the first token
@@ -133,7 +133,7 @@ class BatchSource:
             step: Steps done; what environments that register now continue from.
 
         Raises:
-            TrainingFailed: Another trainer has the API, or a group cannot be trained
+            TrainingError: Another trainer has the API, or a group cannot be trained
                 on.
         """
         wait_s, began = FIRST_WAIT_S, time.monotonic()
@@ -179,7 +179,7 @@ class BatchSource:
         self._ask("POST", "/register", wanted | told)
         found = self._ask("GET", "/info")
         if found != wanted:
-            raise TrainingFailed(
+            raise TrainingError(
                 f"the Atropos API at {self._name} holds {found} instead of {wanted}, of"
                 " another trainer or another start of this one; start it anew"
             )
@@ -207,7 +207,7 @@ class BatchSource:
                 said = error.read().decode(errors="replace")[:200]
                 if error.code >= 500:  # it was reset, and knows no trainer
                     return {"status": "error", "message": said}
-                raise TrainingFailed(
+                raise TrainingError(
                     f"{self._name} is not the Atropos API: {method} {path} has status"
                     f" {error.code} {said}"
                 ) from error

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.trainer.checkpoints import Checkpoints, write_whole
-from examples.trainer.policy import TrainingFailed
+from examples.trainer.policy import TrainingError
 
 ORIGIN = "origin.json"
 LOCK = "trainer.lock"
@@ -33,7 +33,7 @@ def taken(*folders: Path) -> Iterator[None]:
     """Keep other trainers from some folders while the context lasts.
 
     Raises:
-        TrainingFailed: Another one has one of them.
+        TrainingError: Another one has one of them.
     """
     with contextlib.ExitStack() as open_:
         for folder in folders:
@@ -41,7 +41,7 @@ def taken(*folders: Path) -> Iterator[None]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise TrainingFailed(f"another trainer has {folder}; end it") from error
+                raise TrainingError(f"another trainer has {folder}; end it") from error
         yield
 
 
@@ -54,7 +54,7 @@ class ModelFolder:
         kept: That folder.
 
     Raises:
-        TrainingFailed: There are checkpoints, and they are of another model.
+        TrainingError: There are checkpoints, and they are of another model.
     """
 
     def __init__(self, path: Path, checkpoints: Checkpoints, kept: Path) -> None:
@@ -65,7 +65,7 @@ class ModelFolder:
         else:
             self._origin = _read(kept / ORIGIN)
             if not self._is_ours():
-                raise TrainingFailed(
+                raise TrainingError(
                     f"{kept} has checkpoints of another model than the one in {path};"
                     " give --checkpoints another folder to begin with this model, or"
                     " move the one that is there"
@@ -79,11 +79,11 @@ class ModelFolder:
             new: Folder that holds them.
 
         Raises:
-            TrainingFailed: Meanwhile the folder has got other weights than those of
+            TrainingError: Meanwhile the folder has got other weights than those of
                 this training; they stay.
         """
         if not self._is_ours():
-            raise TrainingFailed(
+            raise TrainingError(
                 f"{self._path} holds another model now, which is not written over;"
                 " what this training has learnt is in its checkpoints"
             )
@@ -119,11 +119,11 @@ def _origin_of(folder: Path) -> dict[str, str]:
     """Return what tells a model from others.
 
     Raises:
-        TrainingFailed: There is none.
+        TrainingError: There is none.
     """
     files = _weights(folder)
     if not files:
-        raise TrainingFailed(f"{folder} holds no weights; prepare.py makes a model")
+        raise TrainingError(f"{folder} holds no weights; prepare.py makes a model")
     digests = [_digest(file) for file in files]
     return {
         "configuration": _digest(folder / "config.json"),

@@ -16,7 +16,7 @@ Derivative = Callable[[Sequence[int], np.ndarray], np.ndarray]
 after row, to the derivative of the loss by each of these; float64, shapes (N,)."""
 
 
-class TrainingFailed(RuntimeError):
+class TrainingError(RuntimeError):
     """What ended the training; its text is one sentence that says what to do."""
 
 

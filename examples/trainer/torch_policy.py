@@ -10,7 +10,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
-from examples.trainer.policy import Derivative, Rows, TrainingFailed
+from examples.trainer.policy import Derivative, Rows, TrainingError
 
 OPTIMISER_FILE = "optimiser.pt"
 WEIGHTS = "*.safetensors*"
@@ -88,7 +88,7 @@ class TorchPolicy:
             self._model.parameters(), self._longest_gradient
         )
         if not norm.isfinite():
-            raise TrainingFailed("the gradient is not finite; no step was taken")
+            raise TrainingError("the gradient is not finite; no step was taken")
         self._optimiser.step()
         return float(norm)
 
@@ -119,7 +119,7 @@ class TorchPolicy:
         try:
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         except (OSError, ValueError) as error:
-            raise TrainingFailed(f"{folder} holds no model: {error}") from error
+            raise TrainingError(f"{folder} holds no model: {error}") from error
         self._model: PreTrainedModel = model.to(self._device)
         # Without dropout: a log-probability has to be the one that was sampled with.
         self._model.eval()
@@ -133,14 +133,14 @@ class TorchPolicy:
         """Refuse a model whose logits are made in another way.
 
         Raises:
-            TrainingFailed: They are.
+            TrainingError: They are.
         """
         row = list(range(1, 9))
         ids = torch.tensor([row], device=self._device)
         right = self._model(input_ids=ids).logits[0, :-1].float()
         found, _ = self._logits([row], [np.arange(len(row)) > 0])
         if not torch.allclose(found, right, atol=1e-3):
-            raise TrainingFailed(
+            raise TrainingError(
                 "the logits of this model are not its output embedding times its last"
                 " hidden state, which is how they are computed here"
             )

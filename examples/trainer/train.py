@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.trainer.batches import BatchShape, BatchSource
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.model_folder import ModelFolder, taken
-from examples.trainer.policy import Policy, TrainingFailed
-from examples.trainer.training_loop import Ended, Plan, Step, train
+from examples.trainer.policy import Policy, TrainingError
+from examples.trainer.training_loop import EndedError, Plan, Step, train
 from examples.trainer.vllm_weights import VllmWeights
 
 logger = logging.getLogger("trainer")
@@ -69,7 +69,7 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 @contextlib.contextmanager
 def ended_between_steps() -> Iterator[Callable[[], None]]:
-    """Yield what raises `Ended` after Ctrl-C or SIGTERM; a second one ends at once."""
+    """Yield what raises `EndedError` after Ctrl-C or SIGTERM; a second ends at once."""
     came = []
 
     def note(number: int, frame: object) -> None:
@@ -80,7 +80,7 @@ def ended_between_steps() -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         if came:
-            raise Ended(came[0])
+            raise EndedError(came[0])
 
     signals = (signal.SIGINT, signal.SIGTERM)
     for each in signals:
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace, make_policy: MakePolicy) -> None:
     """Train as the command line says.
 
     Raises:
-        TrainingFailed, Ended: As of `train`.
+        TrainingError, EndedError: As of `train`.
     """
     folder = options.checkpoints
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,10 +150,10 @@ def main(
     )
     try:
         run(options, make_policy)
-    except TrainingFailed as error:
+    except TrainingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except Ended as ended:
+    except EndedError as ended:
         logger.info("ended; the same command goes on")
         return 128 + int(ended.args[0])
     except KeyboardInterrupt:

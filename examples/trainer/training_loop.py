@@ -20,7 +20,7 @@ from typing import Protocol
 from examples.trainer.batches import Group
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.grpo import Batch, Measures
-from examples.trainer.policy import InferenceServer, Policy, TrainingFailed
+from examples.trainer.policy import InferenceServer, Policy, TrainingError
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ MOST_FOREIGN_BATCHES = 8
 """So many may lie ready at the API from before a start that goes on."""
 
 
-class Ended(Exception):
+class EndedError(Exception):
     """The user has ended the training; raised between two steps only."""
 
 
@@ -128,8 +128,8 @@ def train(
         tell: Told of every step.
 
     Raises:
-        Ended: Of `source` or `server`; what was done is kept.
-        TrainingFailed: It cannot go on.
+        EndedError: Of `source` or `server`; what was done is kept.
+        TrainingError: It cannot go on.
     """
     done = checkpoints.load(policy)
     try:
@@ -144,7 +144,7 @@ def train(
             checkpoints.note(step.as_row())
             done = step.number
             tell(step)
-    except Ended:
+    except EndedError:
         checkpoints.save(policy, done)
         raise
 
@@ -175,7 +175,7 @@ def _step(
         logger.warning(
             "a batch is left out: another policy has sampled it (KL %.3g)", measures.kl
         )
-    raise TrainingFailed(
+    raise TrainingError(
         f"{MOST_FOREIGN_BATCHES} batches were of no use: the inference server samples"
         " with other weights than the trainer has, its token ids and log-probabilities"
         " do not belong together, or all completions are truncated"

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from examples.trainer.policy import Policy, TrainingFailed
+from examples.trainer.policy import Policy, TrainingError
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class VllmWeights:
             policy: Of the same form as the model in the folder.
 
         Raises:
-            TrainingFailed: It has not taken them, or cannot; the text says what to do.
+            TrainingError: It has not taken them, or cannot; the text says what to do.
         """
         new = save_beside(policy.save_weights, self._folder)
         remind_at = 0.0
@@ -113,13 +113,13 @@ class VllmWeights:
         self._ask("/health")
         start = self._how_to_start()
         if "is_paused" not in self._ask("/is_paused", missing={}):
-            raise TrainingFailed(f"{self.url} takes no weights: {start}")
+            raise TrainingError(f"{self.url} takes no weights: {start}")
         (model,) = self._ask("/v1/models")["data"][:1]
         root = Path(model.get("root") or self._folder)
         if not root.exists():  # another machine's name for it, or one of the hub
             logger.warning("%s serves %s: is that %s?", self.url, root, self._folder)
         elif root.resolve() != self._folder.resolve():
-            raise TrainingFailed(
+            raise TrainingError(
                 f"{self.url} serves {root}, where no new weights come: {start}"
             )
         self._is_known = True
@@ -151,7 +151,7 @@ class VllmWeights:
             if self._ask("/reset_prefix_cache", {}).get("success"):
                 return
             time.sleep(RESET_PAUSE_S)
-        raise TrainingFailed(
+        raise TrainingError(
             f"{self.url} has new weights and keeps prompts of the old ones in its cache"
         )
 
@@ -167,7 +167,7 @@ class VllmWeights:
         Raises:
             TimeoutError: No reply came in time.
             _NotThereError: None will come.
-            TrainingFailed: It is an error.
+            TrainingError: It is an error.
         """
         request = urllib.request.Request(  # noqa: S310 - of HTTP, as the user named it
             self.url + path,
@@ -183,7 +183,7 @@ class VllmWeights:
             if error.code == 404 and missing is not None:
                 return missing
             said = error.read().decode(errors="replace")[:300]
-            raise TrainingFailed(
+            raise TrainingError(
                 f"{self.url}{path} has status {error.code} {said}"
             ) from error
         except TimeoutError:
@@ -191,7 +191,7 @@ class VllmWeights:
         except (OSError, http.client.HTTPException) as error:
             raise _NotThereError(error) from error
         except ValueError as error:
-            raise TrainingFailed(f"{self.url}{path} is no page of vLLM") from error
+            raise TrainingError(f"{self.url}{path} is no page of vLLM") from error
 
 
 def save_whole(save: Callable[[Path], None], folder: Path) -> None:

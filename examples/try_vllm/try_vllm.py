@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from examples.vllm_on_cpu import VLLM, Vllm, VllmFailed, make_python
+from examples.vllm_on_cpu import VLLM, Vllm, VllmError, make_python
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.stand_in_trainer import Groups, TrainerConfig
@@ -213,5 +213,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except VllmFailed as failure:
+    except VllmError as failure:
         sys.exit(failure.sentence)

@@ -1,9 +1,9 @@
 """The Atropos API over HTTP: one connection pool, one kind of error, patience.
 
-    ApiDown             worth trying again
-      ApiUnreachable    nobody answers, or not as the API does
-      ApiFaulted        the answer is a 5xx, or says to come later
-    ApiRefused          another 4xx: the same request will be refused again
+    ApiDownError             worth trying again
+      ApiUnreachableError    nobody answers, or not as the API does
+      ApiFaultError        the answer is a 5xx, or says to come later
+    ApiRefusedError          another 4xx: the same request will be refused again
 
 An API that is down is not silent: the first failure of an episode is logged with the
 URL and how to start it, again once in a while, and so is its end.
@@ -23,7 +23,7 @@ import aiohttp
 import orjson
 
 from rg_env import patience
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 from rg_env.inference.connection import (
     KEEP_ALIVE_S,
     MOST_BYTES_OF_THE_API,
@@ -44,21 +44,21 @@ T = TypeVar("T")
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class ApiDown(RunFailed):
+class ApiDownError(RunError):
     """The API gave no usable answer; trying again may help."""
 
     about = "the Atropos API failed"
 
 
-class ApiUnreachable(ApiDown):
+class ApiUnreachableError(ApiDownError):
     """Nobody answered, or not in time, or not as the API does."""
 
 
-class ApiFaulted(ApiDown):
+class ApiFaultError(ApiDownError):
     """The API answered with a 5xx, or that it is busy."""
 
 
-class ApiRefused(RunFailed):
+class ApiRefusedError(RunError):
     """The API refused a request with a 4xx."""
 
     about = "the Atropos API refused a request"
@@ -97,7 +97,7 @@ class ApiClient:
             needs: Keys without which the reply is not one that the Atropos API gives.
 
         Raises:
-            ApiDown, ApiRefused: See the module.
+            ApiDownError, ApiRefusedError: See the module.
         """
         body, headers = None, {}
         if payload is not None:
@@ -105,7 +105,7 @@ class ApiClient:
             headers = {"Content-Type": "application/json"}
         reply = await self._exchange(method, path, body, headers)
         if not isinstance(reply, dict) or any(key not in reply for key in needs):
-            raise ApiUnreachable(
+            raise ApiUnreachableError(
                 f"{method} {path}: the reply is not one that the Atropos API gives"
             )
         return reply
@@ -130,16 +130,18 @@ class ApiClient:
                     await read_bounded(reply.content.iter_any(), MOST_BYTES_OF_THE_API)
                 )
                 if may_pass(reply.status):
-                    raise ApiFaulted(f"{method} {path}: status {reply.status}")
+                    raise ApiFaultError(f"{method} {path}: status {reply.status}")
                 if reply.status >= 400:
                     said = self.without_secret(content[:300].decode("utf-8", "replace"))
-                    raise ApiRefused(f"{method} {path}: status {reply.status}: {said}")
+                    raise ApiRefusedError(
+                        f"{method} {path}: status {reply.status}: {said}"
+                    )
                 return orjson.loads(content)
         except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
             said = self.without_secret(no_reply(error).said)
-            raise ApiUnreachable(f"{method} {path}: {said}") from error
+            raise ApiUnreachableError(f"{method} {path}: {said}") from error
         except RequestFailedError as error:  # of a body without an end
-            raise ApiUnreachable(f"{method} {path}: {error}") from error
+            raise ApiUnreachableError(f"{method} {path}: {error}") from error
 
     def without_secret(self, text: str) -> str:
         """Return a text without the path of our URL, which may be the API's secret."""
@@ -156,9 +158,11 @@ class ApiClient:
                 everybody is refused only by something that stands in its place.
 
         Raises:
-            ApiRefused: The API refused it.
+            ApiRefusedError: The API refused it.
         """
-        worth_repeating = (ApiDown, ApiRefused) if even_if_refused else (ApiDown,)
+        worth_repeating = (
+            (ApiDownError, ApiRefusedError) if even_if_refused else (ApiDownError,)
+        )
 
         result = await patience.tried_again(
             call,
@@ -176,7 +180,7 @@ class ApiClient:
         self.retries += 1
         if self._was_said_lately():
             return
-        if isinstance(error, ApiFaulted):
+        if isinstance(error, ApiFaultError):
             how = f"answers with an error ({error})"
         else:
             how = (

@@ -21,13 +21,13 @@ import aiohttp
 from rg_env import patience
 from rg_env.atropos.api_client import (
     ApiClient,
-    ApiDown,
-    ApiFaulted,
-    ApiRefused,
-    ApiUnreachable,
+    ApiDownError,
+    ApiFaultError,
+    ApiRefusedError,
+    ApiUnreachableError,
 )
 from rg_env.atropos.registrations import RegistrationNote, of_killed_processes
-from rg_env.errors import RunFailed, SettingError
+from rg_env.errors import RunError, SettingError
 from rg_env.inference.request_failures import LONGEST_READ, may_pass, said_in, why_never
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ async def refuse_another_program(client: ApiClient) -> None:
     )
 
 
-class ApiForgotUsError(RunFailed):
+class ApiForgotUsError(RunError):
     """The API answers and does not know this environment: it was restarted or reset."""
 
     about = "the Atropos API has lost this environment"
@@ -129,7 +129,7 @@ class ApiSession:
         )
         try:
             return await self.client.request(method, path, payload, needs)
-        except (ApiUnreachable, ApiRefused):
+        except (ApiUnreachableError, ApiRefusedError):
             if self.env_id is None:
                 await refuse_another_program(self.client)
             raise
@@ -260,7 +260,7 @@ class ApiSession:
                 before = await self._patient_weight(self.env_id)
                 its = await self._patient_weight(env_id)
                 ours = await self._patient_weight(self.env_id)
-            except (ApiDown, ApiRefused):
+            except (ApiDownError, ApiRefusedError):
                 break
             if min(its, ours) <= LEAST_WEIGHT:
                 break
@@ -271,7 +271,7 @@ class ApiSession:
     async def _patient_weight(self, env_id: int | None) -> float:
         status = await patience.tried_again(
             lambda: self._request_status(env_id),
-            lambda error: isinstance(error, (ApiDown, ApiRefused)),
+            lambda error: isinstance(error, (ApiDownError, ApiRefusedError)),
             lambda error: None,
             tries=patience.FORGOTTEN_AFTER_TRIES,
             first_pause_s=patience.API_POLL_S / 2,
@@ -308,7 +308,7 @@ class ApiSession:
             minimum is ours alone.
 
         Raises:
-            ApiDown, ApiRefused: The API does not say it.
+            ApiDownError, ApiRefusedError: The API does not say it.
         """
         queue = await self.client.request("GET", "/status", needs=("queue_size",))
         waiting = int(queue["queue_size"])
@@ -318,7 +318,7 @@ class ApiSession:
             for env_id in itertools.count():
                 try:
                     its = await self._request_status(env_id)
-                except ApiFaulted:  # as it answers for one that was never there
+                except ApiFaultError:  # as it answers for one that was never there
                     break
                 if env_id != self.env_id and its.get("self_queue_size") == 0:
                     without.append(env_id)
@@ -340,7 +340,7 @@ class ApiSession:
         """Ask once for our status, and go by it from then on.
 
         Raises:
-            ApiDown, ApiRefused: There is none.
+            ApiDownError, ApiRefusedError: There is none.
         """
         env_id = self.env_id
         status = await self._request_status(env_id)
@@ -357,9 +357,9 @@ class ApiSession:
             try:
                 await self.read_status()
                 return
-            except ApiUnreachable:
+            except ApiUnreachableError:
                 await self.client.patiently(lambda: self.client.request("GET", "/"))
-            except (ApiFaulted, ApiRefused) as error:
+            except (ApiFaultError, ApiRefusedError) as error:
                 if await self._is_forgotten():
                     raise ApiForgotUsError(str(error)) from error
 
@@ -373,9 +373,9 @@ class ApiSession:
             await asyncio.sleep(patience.API_POLL_S / 2)
             try:
                 await self.read_status()
-            except (ApiFaulted, ApiRefused):
+            except (ApiFaultError, ApiRefusedError):
                 continue
-            except ApiUnreachable:
+            except ApiUnreachableError:
                 pass
             return False
         return True

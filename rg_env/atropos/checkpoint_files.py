@@ -23,7 +23,7 @@ VERSION = 2
 _STEP = re.compile(r"step-(\d+)\.json")
 
 
-class BadCheckpoint(SettingError):
+class BadCheckpointError(SettingError):
     """A checkpoint that cannot be used; the text says which file and why."""
 
 
@@ -71,14 +71,14 @@ def read(source: Path) -> dict[str, Any]:
     """Read a checkpoint.
 
     Raises:
-        BadCheckpoint: The file is broken or holds something else.
+        BadCheckpointError: The file is broken or holds something else.
     """
     try:
         state = json.loads(source.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadCheckpoint(f"{source} cannot be read: {error}") from error
+        raise BadCheckpointError(f"{source} cannot be read: {error}") from error
     if not isinstance(state, dict):
-        raise BadCheckpoint(f"{source} holds no checkpoint")
+        raise BadCheckpointError(f"{source} holds no checkpoint")
     return state
 
 
@@ -118,14 +118,14 @@ def _refuse_other_run(
 ) -> None:
     then = state.get("settings")
     if not isinstance(then, dict):
-        raise BadCheckpoint(f"{source} does not say which settings it is of")
+        raise BadCheckpointError(f"{source} does not say which settings it is of")
     if state.get("settings_hash") != _digest(then):
-        raise BadCheckpoint(f"{source} was changed: its settings and hash differ")
+        raise BadCheckpointError(f"{source} was changed: its settings and hash differ")
     names = then.keys() | settings.keys()
     different = sorted(n for n in names if then.get(n) != settings.get(n))
     if different:
         name = different[0]
-        raise BadCheckpoint(
+        raise BadCheckpointError(
             f"{source} is of a run with another {name}: {then.get(name)!r}, now"
             f" {settings.get(name)!r}; its items would not be those of this run, so set"
             f" {', '.join(different)} as it was, or move the file away"
@@ -138,11 +138,12 @@ def restore(
     """Load a checkpoint into the owners, all of them or none.
 
     Raises:
-        BadCheckpoint: The file is broken, of another version or run, or lacks a part.
+        BadCheckpointError: The file is broken, of another version or run, or lacks
+            a part.
     """
     state = read(source)
     if state.get("version") != VERSION:
-        raise BadCheckpoint(
+        raise BadCheckpointError(
             f"{source} has version {state.get('version')!r}, needed is {VERSION}"
         )
     _refuse_other_run(state, settings, source)
@@ -153,4 +154,4 @@ def restore(
     except (KeyError, TypeError, ValueError) as error:
         for name, part in parts.items():
             part.load_state_dict(before[name])
-        raise BadCheckpoint(f"{source}: {error!r}") from error
+        raise BadCheckpointError(f"{source}: {error!r}") from error

@@ -226,7 +226,8 @@ class Checkpoints:
             settings: What the run must share with the one that it continues.
 
         Raises:
-            BadCheckpoint: The file is broken or of another kind; nothing was loaded.
+            BadCheckpointError: The file is broken or of another kind; none of it is
+                loaded.
         """
         step = self._env.curr_step
         source = self.folder.newest(step)

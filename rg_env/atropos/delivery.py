@@ -25,7 +25,11 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
-from rg_env.atropos.api_client import ApiFaulted, ApiRefused, ApiUnreachable
+from rg_env.atropos.api_client import (
+    ApiFaultError,
+    ApiRefusedError,
+    ApiUnreachableError,
+)
 from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
@@ -240,8 +244,8 @@ class GroupDelivery:
         try:
             whole = groups if as_list or len(groups) > 1 else groups[0]
             await self._env._send_scored_data_to_api(whole)
-        except (asyncio.CancelledError, ApiRefused) as error:
-            was_refused = isinstance(error, ApiRefused)
+        except (asyncio.CancelledError, ApiRefusedError) as error:
+            was_refused = isinstance(error, ApiRefusedError)
             reason = str(error) if was_refused else "the run ended"
             for group in groups:
                 await self._dumps.keep_unsent(group, reason)
@@ -261,7 +265,7 @@ class GroupDelivery:
         there and fails at this group alone is given up.
 
         Raises:
-            ApiRefused: The API refused the group `SEND_TRIES_IF_REFUSED` times, or
+            ApiRefusedError: The API refused the group `SEND_TRIES_IF_REFUSED` times, or
                 failed at it for `SEND_GIVE_UP_AFTER_S`.
         """
         failing_since: float | None = None
@@ -271,19 +275,21 @@ class GroupDelivery:
             nonlocal failing_since, refusals
             try:
                 await self._send_where_known(groups)
-            except ApiUnreachable:
+            except ApiUnreachableError:
                 failing_since = None
                 raise
-            except ApiFaulted as error:
+            except ApiFaultError as error:
                 now = time.monotonic()
                 failing_since = failing_since or now
                 if now - failing_since < patience.SEND_GIVE_UP_AFTER_S:
                     raise
-                raise ApiRefused(f"{error}, for {now - failing_since:.0f} s") from error
-            except ApiRefused as error:
+                raise ApiRefusedError(
+                    f"{error}, for {now - failing_since:.0f} s"
+                ) from error
+            except ApiRefusedError as error:
                 refusals += 1
                 if refusals < patience.SEND_TRIES_IF_REFUSED:
-                    raise ApiFaulted(str(error)) from error
+                    raise ApiFaultError(str(error)) from error
                 raise
 
         await self._client.patiently(attempt, even_if_refused=False)
@@ -308,9 +314,9 @@ class GroupDelivery:
             body, headers = await off_loop(encode, whole, breathe)
         try:
             await self._session.read_status()
-        except (ApiFaulted, ApiRefused) as error:
-            raise ApiUnreachable(f"it does not know us: {error}") from error
+        except (ApiFaultError, ApiRefusedError) as error:
+            raise ApiUnreachableError(f"it does not know us: {error}") from error
         if env_id != self._session.env_id:
-            raise ApiUnreachable("registered anew while a group was on its way")
+            raise ApiUnreachableError("registered anew while a group was on its way")
         path = "/scored_data_list" if is_list else "/scored_data"
         await self._client.send(path, body, headers)

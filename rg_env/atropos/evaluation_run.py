@@ -16,7 +16,7 @@ from rg_env.evaluation.samples import NOT_USED, UNSCORED, Row, brief, key_of
 from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
-from rg_env.items.group_scorer import ScoringUnavailable
+from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import Score
 from rg_env.tasks.evaluation_specs import EvalSpec
@@ -131,7 +131,7 @@ class Evaluation:
                 outcome = "request_failed"
                 reason = str(error)
                 await self._servers.note_failure(error.failure)
-            except ScoringUnavailable as error:
+            except ScoringUnavailableError as error:
                 tries += 1
                 outcome = UNSCORED
                 reason = str(error)

@@ -84,7 +84,7 @@ async def score_rollouts(
         One score per rollout, shape (G,); without an answer 0, with the reason.
 
     Raises:
-        ScoringUnavailable: The worker pool gave no scores.
+        ScoringUnavailableError: The worker pool gave no scores.
     """
     extractions = await _extract_all(rollouts)
     answers = [e.answer for e in extractions if e.answer is not None]
@@ -234,7 +234,7 @@ class GroupScoring:
             are all equal and such groups are not sent.
 
         Raises:
-            ScoringUnavailable: The worker pool gave no scores.
+            ScoringUnavailableError: The worker pool gave no scores.
         """
         scores = await score_rollouts(self.scorer(), rollouts)
         values = [score.value for score in scores]

@@ -22,7 +22,7 @@ from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import Servers
-from rg_env.items.group_scorer import ScoringUnavailable
+from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.logs import is_worth_a_line
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
@@ -269,7 +269,7 @@ class GroupsInFlight:
             await self._servers.note_failure(error.failure)
             again = [item] if self._servers.is_down else self.again(item)
             ended_as = "unanswered"
-        except ScoringUnavailable as error:
+        except ScoringUnavailableError as error:
             logger.error("a group is lost: %s", error)
             again, ended_as = self.again(item), "unscored"
         except Exception as error:  # noqa: BLE001 - the framework would drop it and spin
@@ -288,7 +288,7 @@ class GroupsInFlight:
 
         return await patience.tried_again(
             lambda: self._env.score(rollouts),
-            lambda error: isinstance(error, ScoringUnavailable),
+            lambda error: isinstance(error, ScoringUnavailableError),
             note,
             tries=patience.SCORING_TRIES,
         )

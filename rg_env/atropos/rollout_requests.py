@@ -17,7 +17,7 @@ from rg_env.inference.completions import Completion, Sampling
 from rg_env.inference.inference import Inference
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
-from rg_env.items.item_source import ItemSource, MadeItem, NoItems
+from rg_env.items.item_source import ItemSource, MadeItem, NoItemsError
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 
 logger = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class RolloutRequests:
         """Return the next item whose prompt leaves room, and its messages.
 
         Raises:
-            NoItems: No item could be made, or no prompt fitted, for too long.
+            NoItemsError: No item could be made, or no prompt fitted, for too long.
         """
         in_a_row = 0
         while in_a_row < patience.LONG_PROMPTS_IN_A_ROW:
@@ -142,7 +142,7 @@ class RolloutRequests:
             events["prompts_too_long"] += 1
             in_a_row += not items.is_catching_up  # else rows stood between them
             logger.debug("%r: its prompt leaves no room", made.handle)
-        raise NoItems(
+        raise NoItemsError(
             f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
             f" {self._length.tokens} tokens; raise env.max_token_length or the"
             " trainer's"

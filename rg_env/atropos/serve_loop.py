@@ -16,7 +16,7 @@ from importlib import import_module
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
 from rg_env import patience
-from rg_env.atropos.api_client import ApiDown, ApiRefused
+from rg_env.atropos.api_client import ApiDownError, ApiRefusedError
 from rg_env.atropos.api_session import ApiSession
 from rg_env.atropos.flight_limits import (
     FlightLimits,
@@ -109,7 +109,7 @@ class ServeLoop:
             waiting, without = await self._session.who_holds_up(
                 share, limits.batch_size / limits.group_size
             )
-        except (ApiDown, ApiRefused):  # which is said elsewhere
+        except (ApiDownError, ApiRefusedError):  # which is said elsewhere
             return False
         if without:
             self._env.metrics.events["batches_held_up"] += 1

@@ -13,10 +13,10 @@ from typing import Any
 import wandb
 
 from rg_env import patience
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 
-class WandbFailed(RunFailed):
+class WandbError(RunError):
     """W&B does not start a run."""
 
     @property
@@ -37,7 +37,7 @@ async def start(
     """Start a run, whose name ends with the day and some letters; None is W&B's own.
 
     Raises:
-        WandbFailed: W&B did not start it.
+        WandbError: W&B did not start it.
     """
     suffix = "".join(random.choices(string.ascii_lowercase, k=6))
     today = datetime.now(timezone.utc).date()
@@ -55,7 +55,7 @@ async def start(
         )
     except Exception as error:  # its own, and ValueError for its variables
         said = " ".join(str(error).split())
-        raise WandbFailed(f"{type(error).__name__}: {said}") from error
+        raise WandbError(f"{type(error).__name__}: {said}") from error
 
 
 async def finish() -> None:

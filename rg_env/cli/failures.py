@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from rg_env import installation
 from rg_env.cli import standard_streams
-from rg_env.errors import LibraryError, RunFailed, SettingError, printable
+from rg_env.errors import LibraryError, RunError, SettingError, printable
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ def _refusal(error: BaseException) -> str | None:
 
 def _failure(error: BaseException) -> str | None:
     """Return the sentence of a failure that is no defect, None for one that is."""
-    if isinstance(error, RunFailed):
+    if isinstance(error, RunError):
         return error.sentence if not error.detail else _failure_elsewhere(error)
     if isinstance(error, MemoryError):
         return (
@@ -149,7 +149,7 @@ def _failure(error: BaseException) -> str | None:
     return about and f"{about} ({type(error).__name__}: {' '.join(str(error).split())})"
 
 
-def _failure_elsewhere(error: RunFailed) -> str | None:
+def _failure_elsewhere(error: RunError) -> str | None:
     """Return the sentence of what reasoning-gym raised in a worker, None if we did."""
     if str(error).startswith("MemoryError"):
         return "a worker's memory is full; raise env.worker_memory_mb"

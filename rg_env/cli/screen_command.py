@@ -13,7 +13,7 @@ from rg_env.cli.command import START, FilePath, Number
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import RunFailed, SettingError
+from rg_env.errors import RunError, SettingError
 from rg_env.errors import shown as quoted
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
@@ -102,7 +102,7 @@ def _screen(
     tasks = screen_rows(read_groups(path), runs[0].bounds, values["least_share"])
     print_text(rendered(TITLE, table_of(tasks)))
     if all(task.left_out for task in tasks):
-        raise RunFailed(
+        raise RunError(
             f"no task has variance in {values['least_share']:.0%} of its groups, so no"
             " settings are written: take a smaller --least-share, other tasks or levels"
         )

@@ -29,7 +29,7 @@ from rg_env.settings import environment_settings, server_settings
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.server_settings import CheckedServer
 from rg_env.settings.setting_types import SECRET, kinds
-from rg_env.yaml_text import YamlFault
+from rg_env.yaml_text import YamlError
 
 ENV, OPENAI = "env", "openai"
 FLAGS = {
@@ -125,7 +125,7 @@ class SettingOption(click.Option):
         if dict in self.kinds or (list in self.kinds and is_sequence):
             try:
                 return yaml_text.load(text)
-            except YamlFault as fault:
+            except YamlError as fault:
                 found = "the text" if self.field in SECRET else shown(text)
                 raise SettingError(
                     f"{self.section}.{self.field}: {found} is no YAML value: {fault}"

@@ -30,7 +30,7 @@ from rg_env.settings.environment_settings import choosing_tasks
 from rg_env.settings.setting_types import ChoosesTasks
 from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
-from rg_env.yaml_text import YamlFault
+from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def _read_file(path: str | None, start: Start) -> dict[str, Any]:
         return {}
     try:
         content = yaml_text.read(path)
-    except YamlFault as fault:
+    except YamlError as fault:
         raise SettingError(
             f"--config: {shown(path)} cannot be used: {fault}"
         ) from fault

@@ -13,10 +13,10 @@ import click
 from rg_env import ending, yaml_text
 from rg_env.cli.command import Command, Number, task_modules_option
 from rg_env.cli.standard_streams import given_answer, print_text
-from rg_env.errors import RunFailed, SettingError, unknown_name
+from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import why_no_entry
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
@@ -28,9 +28,9 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rejection, solution, source_task
 from rg_env.tasks.library import MIXTURE, LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
-from rg_env.yaml_text import YamlFault
+from rg_env.yaml_text import YamlError
 
 DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 60.0
@@ -53,11 +53,11 @@ class Param(click.ParamType[tuple[str, Any]]):
             self.fail(f"{value!r} is not NAME=VALUE, as YAML writes values", param, ctx)
         try:
             return name, yaml_text.load(text)
-        except YamlFault as fault:
+        except YamlError as fault:
             self.fail(f"{text!r} for {name} is no YAML value: {fault}", param, ctx)
 
 
-class ShowFailed(RunFailed):
+class ShowError(RunError):
     """No item was made, or no score; its text is the sentence."""
 
 
@@ -105,8 +105,8 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> ItemSheet:
     for seed in seeds:
         try:
             return await _make_of_seed(pool, options, library, task, seed)
-        except JobFailed as error:  # an item that is not used
-            if error.kind != "UnusableEntry" or seed == seeds[-1]:
+        except JobError as error:  # an item that is not used
+            if error.kind != "UnusableEntryError" or seed == seeds[-1]:
                 raise
     raise AssertionError("there is a seed")
 
@@ -205,10 +205,10 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
 
 
 def _sentence(task: str, error: Exception) -> str:
-    if isinstance(error, JobFailed) and error.kind == "UnusableEntry":
+    if isinstance(error, JobError) and error.kind == "UnusableEntryError":
         return f"{error.message}; another --seed makes another item"
-    is_full = isinstance(error, JobFailed) and error.kind == "MemoryError"
-    if is_full or isinstance(error, DeadlineExceeded):
+    is_full = isinstance(error, JobError) and error.kind == "MemoryError"
+    if is_full or isinstance(error, DeadlineExceededError):
         why = why_no_entry(cast("PoolError", error))
         return f"{task}: {why}; another --seed, or smaller parameters, may make one"
     return f"{task}: {error}"
@@ -253,8 +253,8 @@ def show(**given: Any) -> int:
     pool = WorkerPool(1, preload=worker_jobs.preload_of(options.task_modules))
     try:
         _show(options, pool)
-    except (PoolError, ScoringUnavailable) as error:
-        raise ShowFailed(_sentence(options.task, error)) from error
+    except (PoolError, ScoringUnavailableError) as error:
+        raise ShowError(_sentence(options.task, error)) from error
     finally:
         pool.close()
     return 0

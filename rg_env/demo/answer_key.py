@@ -20,7 +20,7 @@ from typing import Any
 from rg_env.demo.policy import KeyEntry
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
-from rg_env.items.item_source import ItemSource, NoItems
+from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.task_rules.table import solution
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.evaluation_specs import PresetName, evaluation_specs, load_preset
@@ -182,7 +182,7 @@ async def sampled_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntr
 
     Its items are made of `run.build_stream()`.
     """
-    with contextlib.suppress(NoItems):
+    with contextlib.suppress(NoItemsError):
         while True:
             made = await source.next_item()
             yield run.key_entry(made.handle.task, made.handle.level, made.entry)

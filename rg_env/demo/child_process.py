@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 PROJECT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 120.0
@@ -36,7 +36,7 @@ REFUSAL = "error: "
 EXIT_REFUSED = 2
 
 
-class ChildError(RunFailed):
+class ChildError(RunError):
     """A program did not start; the text holds the end of its log."""
 
     def __init__(self, reason: str, log: str) -> None:

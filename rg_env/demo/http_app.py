@@ -17,7 +17,7 @@ import orjson
 from aiohttp import web
 
 from rg_env.demo.child_process import announce
-from rg_env.demo.protocols import BadRequest, Body
+from rg_env.demo.protocols import BadRequestError, Body
 
 MAX_BODY_BYTES = 64 * 1024**2
 
@@ -25,13 +25,13 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 async def read_body(request: web.Request) -> Body:
-    """Read a request's JSON object; raises `BadRequest` if it is none."""
+    """Read a request's JSON object; raises `BadRequestError` if it is none."""
     try:
         body: Any = orjson.loads(await request.read())
     except json.JSONDecodeError as error:
-        raise BadRequest(f"the body is not JSON: {error}") from error
+        raise BadRequestError(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
-        raise BadRequest("the body is not a JSON object")
+        raise BadRequestError("the body is not a JSON object")
     return body
 
 
@@ -42,7 +42,7 @@ async def explain_bad_requests(
     """Answer a bad request with status 400 and what was expected."""
     try:
         return await handler(request)
-    except BadRequest as error:
+    except BadRequestError as error:
         details = {"message": str(error), "type": "invalid_request_error"}
         return web.json_response({"error": details}, status=400)
 

@@ -37,7 +37,7 @@ from rg_env.demo.protocols import (
     CHAT,
     COMPLETION,
     Answer,
-    BadRequest,
+    BadRequestError,
     Body,
     InferenceProtocol,
     Query,
@@ -122,7 +122,7 @@ class InferenceServer:
             try:
                 text = self.tokenizer.decode(ids)
             except ValueError as error:
-                raise BadRequest(str(error)) from error
+                raise BadRequestError(str(error)) from error
         made = await self.model.generate(text, query.n, query.max_tokens)
         return Answer(text, ids, made)
 

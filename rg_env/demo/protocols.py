@@ -29,7 +29,7 @@ MAX_TOKENS = 1_000_000
 Body = dict[str, Any]
 
 
-class BadRequest(ValueError):
+class BadRequestError(ValueError):
     """A request that cannot be answered; its text says what was expected."""
 
 
@@ -56,7 +56,8 @@ class InferenceProtocol:
     """One way of querying.
 
     Attributes:
-        read: Body and default token limit to the prompt in it; raises `BadRequest`.
+        read: Body and default token limit to the prompt in it; raises
+            `BadRequestError`.
         shape: Body and answer to the JSON to send, which may hold `orjson.Fragment`.
     """
 
@@ -73,7 +74,7 @@ def _read_int(body: Body, names: Sequence[str], default: int, highest: int) -> i
     name, value = next(given, ("", default))
     if type(value) is int and 1 <= value <= highest:
         return value
-    raise BadRequest(
+    raise BadRequestError(
         f"`{name}`: expected an integer from 1 to {highest}, found {value!r}"
     )
 
@@ -84,14 +85,16 @@ def _read_prompt(value: Any, name: str) -> str | list[int]:
         return value
     if isinstance(value, list) and value and all(type(t) is int for t in value):
         return value
-    raise BadRequest(f"`{name}`: expected a text or a list of token ids, not empty")
+    raise BadRequestError(
+        f"`{name}`: expected a text or a list of token ids, not empty"
+    )
 
 
 def _build_query(
     prompt: str | list[int], body: Body, default_max_tokens: int, *limits: str
 ) -> Query:
     if body.get("stream"):
-        raise BadRequest("`stream`: the simulated server does not stream")
+        raise BadRequestError("`stream`: the simulated server does not stream")
     n = _read_int(body, ["n"], 1, MAX_CHOICES)
     return Query(prompt, n, _read_int(body, limits, default_max_tokens, MAX_TOKENS))
 
@@ -137,7 +140,7 @@ def _read_sglang(body: Body, default: int) -> Query:
     name = "input_ids" if "input_ids" in body else "text"
     params = body.get("sampling_params") or {}
     if not isinstance(params, dict):
-        raise BadRequest("`sampling_params`: expected an object")
+        raise BadRequestError("`sampling_params`: expected an object")
     return _build_query(
         _read_prompt(body.get(name), name), params, default, "max_new_tokens"
     )
@@ -174,7 +177,7 @@ def _read_completion(body: Body, default: int) -> Query:
 def _read_chat(body: Body, default: int) -> Query:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise BadRequest("`messages`: expected a list of messages, not empty")
+        raise BadRequestError("`messages`: expected a list of messages, not empty")
     prompt = build_prompt([_read_message(message) for message in messages])
     return _build_query(prompt, body, default, "max_completion_tokens", "max_tokens")
 
@@ -184,7 +187,9 @@ def _read_message(message: Any) -> tuple[str, str]:
         role, content = message.get("role"), message.get("content")
         if isinstance(role, str) and isinstance(content, str):
             return role, content
-    raise BadRequest("`messages`: expected objects with the texts `role` and `content`")
+    raise BadRequestError(
+        "`messages`: expected objects with the texts `role` and `content`"
+    )
 
 
 def _encode_as_token(token: int | str, logprob: float | None) -> bytes:
@@ -249,12 +254,12 @@ CHAT = InferenceProtocol(_read_chat, _shape_chat)
 
 
 def choose_native(body: Body) -> InferenceProtocol:
-    """Tell the native `/generate` protocols apart; `BadRequest` if it is of neither."""
+    """Tell the native `/generate` protocols apart; `BadRequestError` if neither's."""
     if "sampling_params" in body or "input_ids" in body:
         return SGLANG
     if "prompt" in body:
         return VLLM
-    raise BadRequest(
+    raise BadRequestError(
         "expected `prompt` (vLLM) or `input_ids` with `sampling_params` (SGLang),"
         f" found the fields {sorted(body)}"
     )

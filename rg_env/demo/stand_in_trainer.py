@@ -24,7 +24,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 MASKED = -100
 """What the host writes into a mask where a token is not trained on."""
@@ -43,7 +43,7 @@ Groups = Sequence[Mapping[str, Any]]
 """As the API sends them, see `find_faults`."""
 
 
-class TrainerError(RunFailed):
+class TrainerError(RunError):
     """The API cannot be used by this trainer; the text says what to do."""
 
 

@@ -24,7 +24,7 @@ from rg_env.evaluation.samples import UNSCORED, Sample
 from rg_env.evaluation.statistics import grouped
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable, why_no_entry
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import extract_answer
@@ -32,11 +32,11 @@ from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.workers.pool_errors import (
-    JobFailed,
-    PoolClosed,
+    JobError,
+    PoolClosedError,
     PoolError,
-    PreloadFailed,
-    WorkerLost,
+    PreloadError,
+    WorkerLostError,
 )
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -56,7 +56,7 @@ ITEM_DEADLINE_S = 60.0
 ANSWER_DEADLINE_S = 20.0
 """CPU time, longer than in training, as nobody waits."""
 
-STOPS = (PoolClosed, PreloadFailed)
+STOPS = (PoolClosedError, PreloadError)
 """Errors after which no item has a score."""
 
 ITEMS_AT_ONCE = 16
@@ -66,7 +66,7 @@ KEPT = ("run", "model", "source", "place", "finish_reason", "level")
 ORIGIN = ("seed", "params", "dataset", "index")
 
 
-class _NoItem(Exception):
+class _NoItemError(Exception):
     """A completion has no item to be scored with: outcome and reason."""
 
 
@@ -142,13 +142,13 @@ class Rescoring:
     async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
             entry, params = await self._item(samples[0])
-        except _NoItem as error:
+        except _NoItemError as error:
             outcome, reason = error.args
             lost = Score(0.0, outcome, None)
             return [self._new(s, lost, score=None, reason=reason) for s in samples]
         try:
             return await self._scored(samples, entry, params)
-        except ScoringUnavailable as error:
+        except ScoringUnavailableError as error:
             if isinstance(error.__cause__, STOPS):
                 raise error.__cause__ from None
             lost, why = Score(0.0, UNSCORED, None), str(error)
@@ -221,13 +221,13 @@ class Rescoring:
         """Make the item of a sample again; return its entry and its parameters.
 
         Raises:
-            _NoItem: It is not made, it is another one, or one that is not used.
+            _NoItemError: It is not made, it is another one, or one that is not used.
         """
         task, row = sample.task, sample.row
         if task not in self._library.tasks and task != MIXTURE:
-            raise _NoItem("unmatched", "no such task is installed")
+            raise _NoItemError("unmatched", "no such task is installed")
         if "no_item" in row:
-            raise _NoItem("unmatched", row["no_item"])
+            raise _NoItemError("unmatched", row["no_item"])
         params = row.get("params", row.get("dataset", {}))
         own = {k: v for k, v in params.items() if k not in ("size", "seed")}
         try:
@@ -238,7 +238,7 @@ class Rescoring:
                     job, task, params, *how, deadline_s=ITEM_DEADLINE_S
                 )
                 if entry["question"] not in (sample.question or entry["question"]):
-                    raise _NoItem(*ANOTHER)
+                    raise _NoItemError(*ANOTHER)
             else:
                 config = json.dumps(params, sort_keys=True)
                 index = await self._index(sample, config)
@@ -250,16 +250,16 @@ class Rescoring:
             raise
         except PoolError as error:
             kind = "not_used" if is_unusable(error) else "unmatched"
-            kind = UNSCORED if isinstance(error, WorkerLost) else kind
+            kind = UNSCORED if isinstance(error, WorkerLostError) else kind
             reason = await self._why_none(error, task, own)
-            raise _NoItem(kind, reason.removeprefix(f"{task}: ")) from error
+            raise _NoItemError(kind, reason.removeprefix(f"{task}: ")) from error
         return entry, own
 
     async def _why_none(
         self, error: PoolError, task: str, params: Mapping[str, Any]
     ) -> str:
         """Return why no item was made; wrong parameters are the reason of all else."""
-        if isinstance(error, JobFailed) and not is_unusable(error) and task != MIXTURE:
+        if isinstance(error, JobError) and not is_unusable(error) and task != MIXTURE:
             call = (worker_jobs.check_params, [(task, params)])
             with contextlib.suppress(PoolError):  # then the first error is the reason
                 refused = await self._pool.run(*call, deadline_s=ITEM_DEADLINE_S)
@@ -274,7 +274,7 @@ class Rescoring:
         is none without, since its entries may differ.
 
         Raises:
-            _NoItem: It is nowhere.
+            _NoItemError: It is nowhere.
         """
         key = (sample.task, config)
         if key not in self._questions:
@@ -288,7 +288,7 @@ class Rescoring:
         places = [i for i, made in enumerate(questions) if made == sample.question]
         own = sample.row.get("index")
         if own not in places and len(places) != 1:
-            raise _NoItem(*ANOTHER)
+            raise _NoItemError(*ANOTHER)
         return own if own in places else places[0]
 
 

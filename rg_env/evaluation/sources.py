@@ -30,7 +30,7 @@ from rg_env.settings.environment_settings import (
     CheckedSettings,
     deciding,
 )
-from rg_env.yaml_text import YamlFault
+from rg_env.yaml_text import YamlError
 
 PART = ".part"
 """Of a dump file that is being written, whose last line may be torn."""
@@ -77,16 +77,16 @@ OF_ROWS |= {"completion_tokens": "completion_tokens"}
 Row = dict[str, Any]
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """A line or document is damaged or foreign; its text says which."""
 
 
 def _parsed(text: bytes) -> Any:
-    """Return the value of a JSON text, `Unreadable` for what is none."""
+    """Return the value of a JSON text, `UnreadableError` for what is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return Unreadable("damaged")
+        return UnreadableError("damaged")
 
 
 def _text(row: Mapping[str, Any], *keys: str) -> str | None:
@@ -206,12 +206,12 @@ def _sample(row: Row) -> Sample:
     """Return the sample of a row.
 
     Raises:
-        Unreadable: It has no task, or nothing of an answer.
+        UnreadableError: It has no task, or nothing of an answer.
     """
     task, score, word = row.get("task"), _score(row.get("score")), _text(row, "outcome")
     is_answered = _text(row, "completion", "answer") is not None
     if not isinstance(task, str) or not (is_answered or word or score is not None):
-        raise Unreadable("foreign")
+        raise UnreadableError("foreign")
     if word is None:
         word = "unscored" if score is None else outcome_of(score)
         word = "no_answer" if row.get("answer", "") is None else word
@@ -274,7 +274,7 @@ def settings_of(samples: Path) -> tuple[str, dict[str, Any]] | None:
             for name in SETTINGS
             if values.get(name) not in (None, [], {})
         }
-    except (YamlFault, OSError, TypeError, LookupError):
+    except (YamlError, OSError, TypeError, LookupError):
         return None  # damaged; the samples tell the rest
     return samples.parent.name, {**known, "versions": found.get("versions")}
 
@@ -308,12 +308,14 @@ class Sources:
             for number, size, value in _values(file):
                 self._bytes += size
                 try:
-                    if isinstance(value, Unreadable):
+                    if isinstance(value, UnreadableError):
                         raise value
                     for row in _rows(value, run):
                         yield self._placed(_sample(row), file, number)
                 except (AttributeError, KeyError, TypeError, ValueError) as error:
-                    kind = str(error) if isinstance(error, Unreadable) else "foreign"
+                    kind = (
+                        str(error) if isinstance(error, UnreadableError) else "foreign"
+                    )
                     self.unread[kind] += 1
                     place = f"{file}, line {number}" if number else str(file)
                     self._first_unread.setdefault(kind, printable(place))
@@ -349,7 +351,7 @@ def _place_of(file: Path) -> Path:
 def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
     """Yield number, bytes and value of each line; of one document the number is 0."""
     with _place_of(file).open("rb") as opened:
-        if isinstance(_parsed(opened.readline(MAX_BYTES)), Unreadable):
+        if isinstance(_parsed(opened.readline(MAX_BYTES)), UnreadableError):
             opened.seek(0)
             value = _parsed(opened.read(MAX_BYTES))
             if isinstance(value, dict):

@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from rg_env import patience
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 ERROR, NO_USE, NOTHING = (
     "answers with an error",
@@ -123,7 +123,7 @@ class Failure:
         return self.parameter == "max_tokens" and MAX_COMPLETION_TOKENS in self.said
 
 
-class RequestFailedError(RunFailed):
+class RequestFailedError(RunError):
     """A request to an inference server failed; it is never a wrong answer."""
 
     about = "inference failed"

@@ -15,7 +15,7 @@ from rg_env.items.installed_library import DEADLINE_S
 from rg_env.tasks.library import MIXTURE, LibraryDescription
 from rg_env.tasks.selection import TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
-from rg_env.yaml_text import YamlFault
+from rg_env.yaml_text import YamlError
 
 if TYPE_CHECKING:  # what makes items must not need pydantic
     from rg_env.settings.environment_settings import CheckedSettings
@@ -36,7 +36,7 @@ def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, A
         raise SettingError(f"{field}: task_params.composite is given as well; keep one")
     try:
         content = yaml_text.read(path)
-    except YamlFault as fault:
+    except YamlError as fault:
         raise SettingError(f"{field}: {shown(path)} cannot be used: {fault}") from fault
     if not isinstance(content, dict) or "datasets" not in content:
         raise SettingError(f"{field}: {shown(path)} has no list `datasets`")

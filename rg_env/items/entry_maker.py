@@ -14,7 +14,7 @@ from typing import Any
 
 from rg_env.items import worker_jobs
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PoolError
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -23,20 +23,20 @@ QUICK_MS = 50.0
 """An item that takes longer may not take the last worker, which scores."""
 
 
-class LeftOut(Exception):
+class LeftOutError(Exception):
     """The task of an item is left out."""
 
 
 def is_unusable(error: BaseException | None) -> bool:
     """Say whether the library made an entry that nobody can solve."""
-    return isinstance(error, JobFailed) and error.kind == "UnusableEntry"
+    return isinstance(error, JobError) and error.kind == "UnusableEntryError"
 
 
 def why_no_entry(error: PoolError) -> str:
     """Return why an entry was not made, in a sentence or its end, on one line."""
-    if isinstance(error, DeadlineExceeded):
+    if isinstance(error, DeadlineExceededError):
         return f"its item was {error}"
-    if not isinstance(error, JobFailed):
+    if not isinstance(error, JobError):
         return str(error)
     if error.kind == "MemoryError":
         return "its item takes more memory than a worker may have"
@@ -87,11 +87,11 @@ class EntryMaker:
         """Begin to make an entry, with the seed of one of the attempts at its draw.
 
         Returns:
-            The entry to come; or `LeftOut`, or the PoolError that came instead.
+            The entry to come; or `LeftOutError`, or the PoolError that came instead.
         """
         if spec.task in self.left_out:
             making = asyncio.get_running_loop().create_future()
-            making.set_exception(LeftOut(spec.task))
+            making.set_exception(LeftOutError(spec.task))
         else:
             making = asyncio.ensure_future(self._make(spec, attempt))
         making.add_done_callback(_read_error)
@@ -104,7 +104,7 @@ class EntryMaker:
             if self._until_checked is not None:
                 await self._until_checked(spec.task)
             if spec.task in self.left_out:
-                raise LeftOut(spec.task)
+                raise LeftOutError(spec.task)
             return await self._pool.run(
                 worker_jobs.make_entry,
                 spec.task,

@@ -23,7 +23,7 @@ from rg_env.items.item_source import ItemSource, MadeItem
 from rg_env.items.task_check import gold_fault
 from rg_env.tasks.evaluation_specs import EvalSpec
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError
+from rg_env.workers.pool_errors import JobError, PoolClosedError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:  # what makes items must not need pydantic
@@ -82,10 +82,10 @@ async def _made_or_reason(
                 spec.place,
                 deadline_s=settings.item_deadline_s,
             )
-        except PoolClosed:
+        except PoolClosedError:
             raise
         except PoolError as error:
-            if not (isinstance(error, JobFailed) and is_unusable(error)):
+            if not (isinstance(error, JobError) and is_unusable(error)):
                 return str(error)
             reason = error.message
         else:

@@ -4,8 +4,8 @@ One call carries all answers of a group. If that fails, the answers are scored o
 one, so that the fault costs only its own answer: one that uses up the CPU time of its
 deadline is a 0 with `timeout`, one that ends two workers a 0 with `scorer_error`. The
 data set is built, and what a scorer loads at first is loaded, before that time begins.
-Whatever else fails is no fault of an answer and raises `ScoringUnavailable`: that is no
-score.
+Whatever else fails is no fault of an answer and raises `ScoringUnavailableError`: that
+is no score.
 
 Three kinds of dataset object are scored:
     - our `TaskHandle`: in a worker, by task and parameters;
@@ -22,23 +22,23 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import Score, better_score, read_rows, score_answer
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
 from rg_env.tasks.library_import import TASKS
 from rg_env.workers.pool_errors import (
-    DeadlineExceeded,
+    DeadlineExceededError,
     PoolError,
-    WorkerDied,
-    WorkerLost,
+    WorkerDiedError,
+    WorkerLostError,
 )
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_thread import Trust
 
 
-class ScoringUnavailable(RunFailed):
+class ScoringUnavailableError(RunError):
     """The workers gave no scores; the group has none, which is not zeros."""
 
 
@@ -85,7 +85,7 @@ class TaskHandle:
         """Score one answer in a worker process; blocks until it is done.
 
         Raises:
-            ScoringUnavailable: The pool gave no score.
+            ScoringUnavailableError: The pool gave no score.
         """
         if answer is None:
             return 0.0
@@ -114,11 +114,11 @@ def _is_foreign(dataset: Any) -> bool:
 
 
 def _failed(answer: str, error: PoolError) -> Score:
-    if isinstance(error, DeadlineExceeded):
+    if isinstance(error, DeadlineExceededError):
         return Score(0.0, "timeout", answer)
-    if isinstance(error, WorkerDied):
+    if isinstance(error, WorkerDiedError):
         return Score(0.0, "scorer_error", answer)
-    raise ScoringUnavailable(f"no score from the worker pool: {error}") from error
+    raise ScoringUnavailableError(f"no score from the worker pool: {error}") from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +148,7 @@ class GroupScorer:
         """Score the answers of one group, each text once.
 
         Raises:
-            ScoringUnavailable: The pool gave no scores.
+            ScoringUnavailableError: The pool gave no scores.
         """
         if _is_foreign(dataset):
             return [self._score_here(dataset, entry, answer) for answer in answers]
@@ -201,7 +201,7 @@ class GroupScorer:
         call, limits = self._job(dataset, entry, answers)
         try:
             scores: list[Score] = await self.pool.run(*call, **limits)
-        except (DeadlineExceeded, WorkerDied, WorkerLost) as error:
+        except (DeadlineExceededError, WorkerDiedError, WorkerLostError) as error:
             if len(answers) == 1:
                 return [_failed(answers[0], error)]
         except PoolError as error:

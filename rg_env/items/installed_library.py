@@ -22,7 +22,7 @@ from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.scales import Scale, ShippedScales
 from rg_env.tasks.selection import TaskChoice
 from rg_env.tasks.task_modules import modules_of
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, PreloadFailed
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PreloadError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
     """
     try:
         return await pool.run(worker_jobs.describe_library, deadline_s=DEADLINE_S)
-    except PreloadFailed as error:
+    except PreloadError as error:
         if error.kind == SettingError.__name__:
             raise SettingError(error.message) from error
         if error.kind == LibraryError.__name__:
@@ -113,7 +113,7 @@ async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:
     job = worker_jobs.own_scale
     try:
         found = await pool.run(job, task, deadline_s=CURRICULUM_DEADLINE_S)
-    except (DeadlineExceeded, JobFailed) as error:
+    except (DeadlineExceededError, JobError) as error:
         raise SettingError(
             f"task {task!r} of your own: its curriculum fails ({error})"
         ) from error

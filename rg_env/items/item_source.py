@@ -22,14 +22,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from rg_env.errors import RunFailed
-from rg_env.items.entry_maker import EntryMaker, LeftOut, is_unusable
+from rg_env.errors import RunError
+from rg_env.items.entry_maker import EntryMaker, LeftOutError, is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
 from rg_env.tasks.recent_questions import QuestionFilter, RecentQuestions
-from rg_env.workers.pool_errors import JobFailed, PoolClosed, PoolError
+from rg_env.workers.pool_errors import JobError, PoolClosedError, PoolError
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ EVENTS = (
 """What is counted of the items, beside those that could not be made."""
 
 
-class NoItems(RunFailed):
+class NoItemsError(RunError):
     """No item could be made for so long that going on makes no sense."""
 
 
@@ -187,8 +187,8 @@ class ItemSource:
         """Return the next item.
 
         Raises:
-            NoItems: `MAX_FAILURES_IN_A_ROW` draws gave no entry.
-            PoolClosed: The pool was closed meanwhile.
+            NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no entry.
+            PoolClosedError: The pool was closed meanwhile.
         """
         async with self._turn:
             failures = 0
@@ -207,7 +207,7 @@ class ItemSource:
                 if item.spec.sampled is not None:
                     failures = 0
                     await asyncio.sleep(0)  # thousands may follow one another
-        raise NoItems(
+        raise NoItemsError(
             f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made; the log names"
             " each task and the reason"
         )
@@ -271,12 +271,12 @@ class ItemSource:
             self._ahead.remove(item)
             return None
         error = item.making.exception()
-        if isinstance(error, PoolClosed):
+        if isinstance(error, PoolClosedError):
             raise error
-        if isinstance(error, JobFailed) and is_unusable(error):
+        if isinstance(error, JobError) and is_unusable(error):
             self._count_unused(item.spec.task, error.message)
             entry = None
-        elif isinstance(error, (LeftOut, PoolError)):
+        elif isinstance(error, (LeftOutError, PoolError)):
             self._skip(item, error)
             return None
         else:

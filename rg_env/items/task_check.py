@@ -19,7 +19,7 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
-from rg_env.workers.pool_errors import JobFailed, PoolError
+from rg_env.workers.pool_errors import JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 DEADLINE_S = 30.0
@@ -64,7 +64,7 @@ async def make_items(
         call = (worker_jobs.make_entry, task, dict(params), seed, checked)
         try:
             made.append(await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S))
-        except JobFailed as error:
+        except JobError as error:
             if not is_unusable(error) or (number + 1 == tries and not made):
                 raise
         if len(made) == count:

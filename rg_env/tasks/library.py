@@ -48,7 +48,7 @@ for every task.
 """
 
 
-class UnusableEntry(RuntimeError):
+class UnusableEntryError(RuntimeError):
     """The library made an entry that nobody should get, for a reason."""
 
     def __init__(self, task: str, reason: str) -> None:
@@ -223,16 +223,16 @@ an entry that needs one, such as 32,767 moves of tower_of_hanoi, cannot be answe
 def _usable(
     task: str, entry: dict[str, Any], checked: bool, published: bool
 ) -> dict[str, Any]:
-    """Return an entry as the rules of its task correct it, or raise UnusableEntry."""
+    """Return an entry as the rules of its task correct it; or UnusableEntryError."""
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_GOLD_CHARS:
-        raise UnusableEntry(
+        raise UnusableEntryError(
             task, f"its answer has more than {MAX_GOLD_CHARS} characters"
         )
     made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
     fault = fault_of(made_by, entry, checked=checked, published=published)
     if fault is not None:
-        raise UnusableEntry(task, f"its {fault}")
+        raise UnusableEntryError(task, f"its {fault}")
     correct = rules_of(made_by).corrected_metadata
     if correct is None or not checked:
         return entry
@@ -263,7 +263,7 @@ def make_entry(
         checked, with `corrected_metadata` of the task's rules.
 
     Raises:
-        UnusableEntry: The library made one that cannot be used.
+        UnusableEntryError: The library made one that cannot be used.
     """
     _reset_global_state(seed)
     if own_tasks.is_own(task):
@@ -285,7 +285,7 @@ def _own_entry(
         # Nobody knows what of it depends on the seed.
         entry: dict[str, Any] = build_dataset(task, params, seed)[0]
         own_tasks.check_entry(entry)
-    with own_tasks.blaming(UnusableEntry):
+    with own_tasks.blaming(UnusableEntryError):
         return _usable(task, entry, checked, published=False)
 
 
@@ -313,10 +313,10 @@ def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
 
 
 def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
-    """Return an entry of `dataset_entries`; UnusableEntry where it cannot be used."""
+    """Return an entry of `dataset_entries`; UnusableEntryError where it has no use."""
     entry = dataset_entries(task, config)[index]
     if entry is None:
-        raise UnusableEntry(task, "its item is not made")
+        raise UnusableEntryError(task, "its item is not made")
     return _usable(task, entry, checked=True, published=True)
 
 
@@ -325,7 +325,7 @@ def usable_entries(
 ) -> Iterator[dict[str, Any]]:
     """Yield the entries of those seeds whose entry can be used."""
     for seed in seeds:
-        with contextlib.suppress(UnusableEntry):
+        with contextlib.suppress(UnusableEntryError):
             yield make_entry(task, params, seed)
 
 

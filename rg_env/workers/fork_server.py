@@ -27,10 +27,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
-from rg_env.workers.pool_errors import PoolClosed, PreloadFailed, WorkerLost
+from rg_env.workers.pool_errors import PoolClosedError, PreloadError, WorkerLostError
 from rg_env.workers.sandbox import hardening, scratch_folder
 from rg_env.workers.wire import Channel
-from rg_env.workers.worker_process import START_LIMIT_S, NotStarted, WorkerProcess
+from rg_env.workers.worker_process import START_LIMIT_S, NotStartedError, WorkerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -75,13 +75,13 @@ def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Yield our end of a socket, closed after an exception, and theirs, closed after.
 
     Raises:
-        WorkerLost: This process has no handle left.
+        WorkerLostError: This process has no handle left.
     """
     with _opening:
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
-            raise WorkerLost(f"no worker could be started: {error}") from None
+            raise WorkerLostError(f"no worker could be started: {error}") from None
         _ours.add(ours)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(ours.close)
@@ -113,10 +113,10 @@ class ForkServer:
         """Return a worker that is ready for a call; starts the process if need be.
 
         Raises:
-            PreloadFailed: What it is forked with cannot be imported.
-            NotStarted: The new worker has ended at once.
-            WorkerLost: None could be started; the message says why.
-            PoolClosed: The fork server is closed.
+            PreloadError: What it is forked with cannot be imported.
+            NotStartedError: The new worker has ended at once.
+            WorkerLostError: None could be started; the message says why.
+            PoolClosedError: The fork server is closed.
         """
         while True:
             process = self._ensure_process()
@@ -157,11 +157,11 @@ class ForkServer:
     def _ensure_process(self) -> _ServerProcess:
         with self._lock:
             if self.closed:
-                raise PoolClosed("the pool is closed")
+                raise PoolClosedError("the pool is closed")
             try:
                 self._process = self._process or _ServerProcess(*self.arguments)
             except OSError as error:
-                raise WorkerLost(f"no worker could be started: {error}") from None
+                raise WorkerLostError(f"no worker could be started: {error}") from None
             return self._process
 
     def _forget(self, process: _ServerProcess) -> None:
@@ -198,8 +198,8 @@ class _ServerProcess:
 
         Raises:
             OSError, EOFError: The process is gone or, for START_LIMIT_S, stuck.
-            NotStarted: The process lives and the worker does not.
-            WorkerLost: There are no handles for another worker.
+            NotStartedError: The process lives and the worker does not.
+            WorkerLostError: There are no handles for another worker.
         """
         number = next(self._numbers)
         with _new_ends() as (ours, theirs), self._lock:
@@ -208,7 +208,7 @@ class _ServerProcess:
         worker = WorkerProcess(Channel(ours), functools.partial(self._kill, number))
         try:
             worker.wait_until_ready()
-        except (OSError, EOFError, NotStarted):
+        except (OSError, EOFError, NotStartedError):
             worker.close()
             raise
         return worker
@@ -232,17 +232,17 @@ class _ServerProcess:
             self._control.close()
         scratch_folder.remove(self._scratch)
 
-    def failure(self, error: Exception) -> PreloadFailed:
+    def failure(self, error: Exception) -> PreloadError:
         """Return why a closed process never forked a worker, for what `fork` raised."""
         if self._report:
-            return PreloadFailed(*json.loads(self._report))
+            return PreloadError(*json.loads(self._report))
         if isinstance(error, TimeoutError):
-            return PreloadFailed("", f"was not done after {START_LIMIT_S:g} s")
+            return PreloadError("", f"was not done after {START_LIMIT_S:g} s")
         status = self._process.returncode
         if status < 0:
             name = signal.strsignal(-status)
-            return PreloadFailed("", f"was ended by signal {-status} ({name})")
-        return PreloadFailed("", f"ended with status {status}")
+            return PreloadError("", f"was ended by signal {-status} ({name})")
+        return PreloadError("", f"ended with status {status}")
 
     def _kill(self, number: int) -> None:
         """Have a worker killed; without a fork server it is dead already."""

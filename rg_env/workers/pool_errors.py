@@ -1,13 +1,13 @@
 """What can go wrong with a call that runs in a worker process.
 
     PoolError
-    ├── DeadlineExceeded   the job used up its CPU time; its worker was killed
-    ├── WorkerDied         the job ended its worker, or had it answer what it cannot
-    │                      return, and did so to a second one as well
-    ├── JobFailed          the job raised; the worker lives on
-    ├── WorkerLost         workers were killed, stood still or could not be started
-    │   └── PreloadFailed  what workers are forked with could not be imported
-    └── PoolClosed         the pool was closed before the call was done
+    ├── DeadlineExceededError  the job used up its CPU time; its worker was killed
+    ├── WorkerDiedError        the job ended its worker, or had it answer what it cannot
+    │                          return, and did so to a second one as well
+    ├── JobError               the job raised; the worker lives on
+    ├── WorkerLostError        workers were killed, stood still or could not be started
+    │   └── PreloadError       what workers are forked with could not be imported
+    └── PoolClosedError        the pool was closed before the call was done
 
 The first three speak of the job, the others of the machine: a caller that scores model
 text may count the first two against the text, never the others.
@@ -15,7 +15,7 @@ text may count the first two against the text, never the others.
 
 from __future__ import annotations
 
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 
 def printable(text: str) -> str:
@@ -23,25 +23,25 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
-class PoolError(RunFailed):
+class PoolError(RunError):
     """Base of every error of a pool."""
 
     about = "work in a worker process failed"
 
 
-class DeadlineExceeded(PoolError):
+class DeadlineExceededError(PoolError):
     """The job used more CPU time than its deadline."""
 
 
-class WorkerDied(PoolError):
+class WorkerDiedError(PoolError):
     """The job ended two workers, one after the other."""
 
 
-class WorkerLost(PoolError):
+class WorkerLostError(PoolError):
     """No worker has answered, for a reason that is not the job's as far as is known."""
 
 
-class RaisedElsewhere(PoolError):
+class RaisedElsewhereError(PoolError):
     """An exception of another process, SystemExit and MemoryError included.
 
     Holds text only, of bounded length: class name, message and traceback. Nothing of a
@@ -58,11 +58,11 @@ class RaisedElsewhere(PoolError):
         return f"{self.kind}: {self.message}" if self.message else self.kind
 
 
-class JobFailed(RaisedElsewhere):
+class JobError(RaisedElsewhereError):
     """The job raised; its worker lives on."""
 
 
-class PreloadFailed(RaisedElsewhere, WorkerLost):
+class PreloadError(RaisedElsewhereError, WorkerLostError):
     """What workers are forked with could not be imported, so there is no worker.
 
     Its `kind` is "" where nothing was raised and the process ended, or did not get
@@ -70,5 +70,5 @@ class PreloadFailed(RaisedElsewhere, WorkerLost):
     """
 
 
-class PoolClosed(PoolError):
+class PoolClosedError(PoolError):
     """The pool is closed, or was closed before the call was done."""

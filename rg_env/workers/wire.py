@@ -44,7 +44,7 @@ class Message(NamedTuple):
     body: bytes
 
 
-class NoFrame(EOFError):
+class NoFrameError(EOFError):
     """What the other side sent is no frame of an allowed size."""
 
 
@@ -82,13 +82,13 @@ class Channel:
         Raises:
             TimeoutError: It was not there in time.
             EOFError: The other side is gone.
-            NoFrame: It does not send frames of this size.
+            NoFrameError: It does not send frames of this size.
         """
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._fill(_HEADER.size, end_s)
         kind, number, length = _HEADER.unpack_from(self._received)
         if length > max_body_bytes or kind not in _KINDS:
-            raise NoFrame("not a frame")
+            raise NoFrameError("not a frame")
         size = _HEADER.size + length
         self._fill(size, end_s)
         body = bytes(memoryview(self._received)[_HEADER.size : size])

@@ -4,8 +4,8 @@
 that uses up the CPU time of its deadline fails alone; its worker is replaced within
 milliseconds by a fork of a process that has everything imported (see
 fork_server_program.py). A call whose worker ends is run again on another one: it fails
-as `WorkerDied` only where it ends that one too, and as `WorkerLost` where others, such
-as a kernel without memory, end one after the other.
+as `WorkerDiedError` only where it ends that one too, and as `WorkerLostError` where
+others, such as a kernel without memory, end one after the other.
 
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
 memory, output, cancelled callers, results that run code, hang or grow when they are
@@ -28,7 +28,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from rg_env.workers.fork_server import ForkServer
-from rg_env.workers.pool_errors import PoolClosed
+from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.sandbox import hardening
 from rg_env.workers.worker_thread import BELIEVED, Call, Trust, WorkerThread
 
@@ -122,7 +122,7 @@ class WorkerPool:
             trust: How far what the worker answers is believed.
 
         Raises:
-            PoolClosed: The pool is closed.
+            PoolClosedError: The pool is closed.
             ValueError: The job or the deadline is of no use.
             pickle.PicklingError, TypeError, AttributeError: It does not pickle.
         """
@@ -172,7 +172,7 @@ class WorkerPool:
             atexit.unregister(self.close)
             for future in waiting:
                 if future.set_running_or_notify_cancel():
-                    future.set_exception(PoolClosed("the pool was closed"))
+                    future.set_exception(PoolClosedError("the pool was closed"))
             self._fork_server.close()
             for thread in self._threads:
                 thread.close()
@@ -182,7 +182,7 @@ class WorkerPool:
         """Hand the call to an idle worker or let it wait, behind those that do."""
         with self._lock:
             if self._closed:
-                raise PoolClosed("the pool is closed")
+                raise PoolClosedError("the pool is closed")
             if self._idle:
                 self._idle_for(call).take(call)
             else:

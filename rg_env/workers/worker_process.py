@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Mapping
 
 from rg_env.workers.pool_errors import (
-    DeadlineExceeded,
-    WorkerDied,
-    WorkerLost,
+    DeadlineExceededError,
+    WorkerDiedError,
+    WorkerLostError,
     printable,
 )
-from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame, Message, NoFrame
+from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame, Message, NoFrameError
 
 START_LIMIT_S = 60.0
 PREPARING_LIMIT_S = 30.0
@@ -36,11 +36,11 @@ LEAST_WAIT_S = 0.01
 MAX_REPORT_CHARS = 8_000
 
 
-class NotStarted(Exception):
+class NotStartedError(Exception):
     """The worker ended before the job began, so the call may go to another one."""
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The worker was ended by others, so the call may go to another one."""
 
 
@@ -67,11 +67,11 @@ class WorkerProcess:
 
         Raises:
             TimeoutError, EOFError: The fork server is stuck or gone.
-            NotStarted: The fork server lives and the worker does not.
+            NotStartedError: The fork server lives and the worker does not.
         """
         kind, _, body = self._channel.receive(START_LIMIT_S, MAX_REPLY_BYTES)
         if kind in (Frame.KILLED, Frame.ENDED):
-            raise NotStarted(f"the new worker {_read_end(body)}")
+            raise NotStartedError(f"the new worker {_read_end(body)}")
         # It has run no job yet, so it can be believed.
         pid, self.missing_layers = json.loads(body)
         self._clock_id = ((~pid) << 3) | 2  # as Linux' clock_getcpuclockid() has it
@@ -87,32 +87,32 @@ class WorkerProcess:
             max_reply_bytes: Of the answer; one that is longer is the worker's end.
 
         Raises:
-            DeadlineExceeded: The job used up its time; the worker is of no use.
-            WorkerDied: The job ended it, or it sent something else than its answer.
-            WorkerLost: It stands still, or the job could not be prepared in time.
-            Killed: Others ended it under the job, or while that was prepared.
-            NotStarted: It ended before the job began, or had something else to say.
+            DeadlineExceededError: The job used its time up; the worker is of no use.
+            WorkerDiedError: The job ended it, or it sent something else than an answer.
+            WorkerLostError: It stands still, or the job could not be prepared in time.
+            KilledError: Others ended it under the job, or while that was prepared.
+            NotStartedError: It ended before the job began, or said something else.
         """
         number = secrets.randbits(64)
         try:
             if self._channel.has_unread():
-                raise NotStarted("the worker ended after its last call")
+                raise NotStartedError("the worker ended after its last call")
             self._channel.send(Frame.CALL, call, START_LIMIT_S, number)
             first = self._receive(PREPARING_LIMIT_S, max_reply_bytes)
-        except DeadlineExceeded as error:
-            raise WorkerLost(f"preparing the job: {error}") from None
+        except DeadlineExceededError as error:
+            raise WorkerLostError(f"preparing the job: {error}") from None
         except (OSError, EOFError) as error:
-            raise NotStarted("the worker ended before the job began") from error
+            raise NotStartedError("the worker ended before the job began") from error
         if first.kind is Frame.KILLED:
-            raise Killed(_read_end(first.body))
+            raise KilledError(_read_end(first.body))
         if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
-            raise NotStarted("the worker ended, or spoke, before the job began")
+            raise NotStartedError("the worker ended, or spoke, before the job began")
         if first.kind is Frame.FAILURE:  # it cannot read the call, or prepare it
             return first.kind, first.body
         answer = self._await_answer(deadline_s, max_reply_bytes)
         is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
         if answer.number != number or not is_answer:
-            raise WorkerDied("the worker sent what answers no call")
+            raise WorkerDiedError("the worker sent what answers no call")
         return answer.kind, answer.body
 
     def close(self) -> None:
@@ -123,22 +123,22 @@ class WorkerProcess:
     def _await_answer(self, deadline_s: float, max_reply_bytes: int) -> Message:
         try:
             message = self._receive(deadline_s, max_reply_bytes)
-        except NoFrame:
-            raise WorkerDied("the worker sent what is no answer") from None
+        except NoFrameError:
+            raise WorkerDiedError("the worker sent what is no answer") from None
         except EOFError:
-            raise Killed("ended with its fork server") from None
+            raise KilledError("ended with its fork server") from None
         if message.kind is Frame.ENDED:
-            raise WorkerDied(f"the worker {_read_end(message.body)}")
+            raise WorkerDiedError(f"the worker {_read_end(message.body)}")
         if message.kind is Frame.KILLED:
-            raise Killed(_read_end(message.body))
+            raise KilledError(_read_end(message.body))
         return message
 
     def _receive(self, cpu_limit_s: float, max_body_bytes: int) -> Message:
         """Wait for a frame until the worker has used so much CPU time from now on.
 
         Raises:
-            DeadlineExceeded: It has.
-            WorkerLost: It has not, and stands still.
+            DeadlineExceededError: It has.
+            WorkerLostError: It has not, and stands still.
             EOFError, OSError: As `Channel.receive`.
         """
         wall_limit_s = max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_limit_s)
@@ -147,7 +147,7 @@ class WorkerProcess:
         while (left_s := limit_s - self._read_clock()) > 0:
             wait_s = end_s - time.monotonic()
             if wait_s <= 0:
-                raise WorkerLost(
+                raise WorkerLostError(
                     f"the worker used {cpu_limit_s - left_s:.3g} s of CPU time in"
                     f" {wall_limit_s:g} s: it waits, or the machine is too busy"
                 )
@@ -155,7 +155,7 @@ class WorkerProcess:
             wait_s = min(wait_s, max(left_s, LEAST_WAIT_S))
             with contextlib.suppress(TimeoutError):
                 return self._channel.receive(wait_s, max_body_bytes)
-        raise DeadlineExceeded(f"not done after {cpu_limit_s:g} s of CPU time")
+        raise DeadlineExceededError(f"not done after {cpu_limit_s:g} s of CPU time")
 
     def _read_clock(self) -> float:
         """Return the CPU time that the worker has used since it was forked.

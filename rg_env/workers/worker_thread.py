@@ -18,15 +18,15 @@ import msgspec
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.plain_values import unpack
 from rg_env.workers.pool_errors import (
-    JobFailed,
-    PoolClosed,
+    JobError,
+    PoolClosedError,
     PoolError,
-    WorkerDied,
-    WorkerLost,
+    WorkerDiedError,
+    WorkerLostError,
     printable,
 )
 from rg_env.workers.wire import MAX_BODY_BYTES, MAX_REPLY_BYTES, Frame
-from rg_env.workers.worker_process import Killed, NotStarted, WorkerProcess
+from rg_env.workers.worker_process import KilledError, NotStartedError, WorkerProcess
 from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
 MAX_DEADLINE_S = 86_400.0
@@ -103,7 +103,7 @@ class Call:
         """Run on this worker; raises as `WorkerProcess.run`."""
         with self._lock:
             if self.abandoned:
-                raise WorkerLost("the caller has left")
+                raise WorkerLostError("the caller has left")
             self._worker = worker
         try:
             limit = self.trust.max_reply_bytes
@@ -190,10 +190,10 @@ class WorkerThread:
             result = self._run(call, brief)
         except PoolError as error:
             # What was raised in a worker leaves it as it was.
-            if not isinstance(error, JobFailed):
+            if not isinstance(error, JobError):
                 self._drop_worker(brief)
-            if isinstance(error, WorkerLost) and self._fork_server.closed:
-                error = PoolClosed("the pool was closed")
+            if isinstance(error, WorkerLostError) and self._fork_server.closed:
+                error = PoolClosedError("the pool was closed")
             # The frames of this thread would keep the call alive with its error.
             call.future.set_exception(error.with_traceback(None))
         else:
@@ -202,15 +202,15 @@ class WorkerThread:
             self._drop_worker(brief)
         if brief in self._has_forked - self._workers.keys():
             # Before the next call needs it; that call will say if it fails.
-            with contextlib.suppress(NotStarted, WorkerLost, PoolClosed):
+            with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
                 self._ensure_worker(brief)
 
     def _run(self, call: Call, brief: bool) -> Any:
         """Run it on the worker; where that ends under it, on another.
 
         Raises:
-            WorkerDied: The job has ended MAX_OWN_ENDS workers.
-            WorkerLost: Others have ended MAX_ATTEMPTS, or there is none.
+            WorkerDiedError: The job has ended MAX_OWN_ENDS workers.
+            WorkerLostError: Others have ended MAX_ATTEMPTS, or there is none.
         """
         own_ends = 0
         for _ in range(MAX_ATTEMPTS):
@@ -218,20 +218,20 @@ class WorkerThread:
                 worker = self._ensure_worker(brief)
                 self._num_brief += brief
                 result = _read(call, *call.run_on(worker))
-            except (NotStarted, Killed, WorkerDied) as error:
+            except (NotStartedError, KilledError, WorkerDiedError) as error:
                 ended = error
             else:
                 if call.abandoned:
                     self._drop_worker(brief)
                 return result
             self._drop_worker(brief)
-            if call.abandoned or isinstance(ended, NotStarted):
+            if call.abandoned or isinstance(ended, NotStartedError):
                 continue
             self._note_death(str(ended))
-            own_ends += isinstance(ended, WorkerDied)
+            own_ends += isinstance(ended, WorkerDiedError)
             if own_ends == MAX_OWN_ENDS:
                 raise ended
-        raise WorkerLost(f"{MAX_ATTEMPTS} workers ended, the last one so: {ended}")
+        raise WorkerLostError(f"{MAX_ATTEMPTS} workers ended, the last one so: {ended}")
 
     def _ensure_worker(self, brief: bool) -> WorkerProcess:
         if brief not in self._workers:
@@ -251,8 +251,8 @@ def _read(call: Call, kind: Frame, body: bytes) -> Any:
     """Turn an answer into a value; the boundary to what a worker made up.
 
     Raises:
-        JobFailed: The job raised.
-        WorkerDied: It is not what the call can return.
+        JobError: The job raised.
+        WorkerDiedError: It is not what the call can return.
     """
     try:
         value = unpack(body)
@@ -263,8 +263,8 @@ def _read(call: Call, kind: Frame, body: bytes) -> Any:
             return call.trust.read(result) if call.trust.read else result
     except (TypeError, ValueError) as error:
         reason = printable(str(error)[:MAX_MESSAGE_CHARS])
-        raise WorkerDied(f"the worker answered what cannot be: {reason}") from None
-    raise JobFailed(
+        raise WorkerDiedError(f"the worker answered what cannot be: {reason}") from None
+    raise JobError(
         printable(name[:MAX_MESSAGE_CHARS]),
         printable(message[:MAX_MESSAGE_CHARS]),
         printable(detail[-MAX_DETAIL_CHARS:]),

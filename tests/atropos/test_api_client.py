@@ -6,7 +6,12 @@ import pytest
 from aiohttp import web
 
 from rg_env import patience
-from rg_env.atropos.api_client import ApiClient, ApiFaulted, ApiRefused, ApiUnreachable
+from rg_env.atropos.api_client import (
+    ApiClient,
+    ApiFaultError,
+    ApiRefusedError,
+    ApiUnreachableError,
+)
 from rg_env.demo.http_app import serve_app
 
 pytestmark = pytest.mark.slow
@@ -40,7 +45,12 @@ def replied(handler, method="GET", path="/x", **patiently):
 
 @pytest.mark.parametrize(
     ("status_code", "error"),
-    [(500, ApiFaulted), (503, ApiFaulted), (429, ApiFaulted), (422, ApiRefused)],
+    [
+        (500, ApiFaultError),
+        (503, ApiFaultError),
+        (429, ApiFaultError),
+        (422, ApiRefusedError),
+    ],
 )
 def test_a_status_becomes_its_error(status_code, error):
     async def handler(request):
@@ -55,7 +65,7 @@ def test_an_answer_that_is_no_object_is_no_answer(text):
     async def handler(request):
         return web.Response(text=text)
 
-    with pytest.raises(ApiUnreachable):
+    with pytest.raises(ApiUnreachableError):
         replied(handler)
 
 
@@ -87,7 +97,7 @@ def test_a_refusal_is_not_tried_again():
         count += 1
         return web.Response(status=422)
 
-    with pytest.raises(ApiRefused):
+    with pytest.raises(ApiRefusedError):
         replied(handler, even_if_refused=False)
     assert count == 1
 

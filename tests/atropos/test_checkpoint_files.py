@@ -3,7 +3,7 @@
 import pytest
 
 from rg_env.atropos import checkpoint_files
-from rg_env.atropos.checkpoint_files import BadCheckpoint
+from rg_env.atropos.checkpoint_files import BadCheckpointError
 
 
 class Part:
@@ -35,7 +35,7 @@ def test_a_part_that_cannot_be_loaded_leaves_every_part_as_it_was(tmp_path, brok
     state = checkpoint_files.collect({"a": Part(5)}, SETTINGS)
     checkpoint_files.write(target, {**state, "b": broken})
     a, b = Part(0), Part(0)
-    with pytest.raises(BadCheckpoint, match=r"step-3\.json"):
+    with pytest.raises(BadCheckpointError, match=r"step-3\.json"):
         checkpoint_files.restore({"a": a, "b": b}, SETTINGS, target)
     assert (a.value, b.value) == (0, 0)
 
@@ -53,14 +53,14 @@ def test_a_file_that_was_changed_is_refused(tmp_path, changes, said):
     target = checkpoint_files.path(str(tmp_path), "env", 3)
     state = checkpoint_files.collect({"a": Part(5)}, SETTINGS)
     checkpoint_files.write(target, {**state, **changes})
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpointError, match=said):
         checkpoint_files.restore({"a": Part(0)}, SETTINGS, target)
 
 
 def test_a_file_of_other_settings_is_refused_with_what_differs(tmp_path):
     target = checkpoint_files.path(str(tmp_path), "env", 3)
     checkpoint_files.write(target, checkpoint_files.collect({"a": Part(5)}, SETTINGS))
-    with pytest.raises(BadCheckpoint, match="another seed: 1, now 2"):
+    with pytest.raises(BadCheckpointError, match="another seed: 1, now 2"):
         checkpoint_files.restore({"a": Part(0)}, {"seed": 2}, target)
 
 

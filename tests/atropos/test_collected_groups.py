@@ -9,7 +9,7 @@ from rg_env import patience
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.inference.request_failures import RequestFailedError, refusal
 from rg_env.inference.servers import Servers
-from rg_env.items.group_scorer import ScoringUnavailable
+from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.ledger import Ledger
 
@@ -109,13 +109,13 @@ def test_an_item_that_was_lost_too_often_is_not_sampled_again():
 
 
 def test_a_broken_pool_gets_another_try():
-    broken = ScoringUnavailable("no worker")
+    broken = ScoringUnavailableError("no worker")
     found, _, events = collected(answered, scoring(broken, {"tokens": []}))
     assert found[0] is not None and events["scoring_retries"] == 1
 
 
 def test_a_pool_that_stays_broken_gives_no_zeros():
-    broken = [ScoringUnavailable("no worker")] * patience.SCORING_TRIES
+    broken = [ScoringUnavailableError("no worker")] * patience.SCORING_TRIES
     found, outcomes, _ = collected(answered, scoring(*broken))
     assert found == (None, [ITEM]) and outcomes == {"unscored": SIZE}
 

@@ -125,11 +125,11 @@ def test_it_begins_nothing_once_the_servers_were_given_up(tmp_path):
 
 
 def test_an_error_of_a_hook_ends_it_and_is_raised(tmp_path):
-    class Broken(RuntimeError):
+    class BrokenError(RuntimeError):
         pass
 
     async def broken():
-        raise Broken
+        raise BrokenError
 
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenError):
         written(tmp_path, 4, at_once=2, log=broken)

@@ -83,17 +83,17 @@ def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkey
 def test_an_error_of_the_status_ends_the_loop():
     loop, hooks, _ = loop_of(total_steps=10**9)
 
-    class Gone(RuntimeError):
+    class GoneError(RuntimeError):
         pass
 
     async def gone():
-        raise Gone
+        raise GoneError
 
     async def run():
         hooks.get_status = gone
         await loop.run()
 
-    with pytest.raises(Gone):
+    with pytest.raises(GoneError):
         asyncio.run(run())
 
 

@@ -11,13 +11,13 @@ import sys
 import aiohttp
 import pytest
 
-from rg_env.atropos.api_client import ApiRefused
+from rg_env.atropos.api_client import ApiRefusedError
 from rg_env.cli import failures
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
 from rg_env.inference.request_failures import Failure, RequestFailedError
 from rg_env.tasks.own_tasks import OwnTaskError
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from tests.support.parts import ENTRY, REPO_ROOT
 
 IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'
@@ -45,7 +45,7 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
     ),
     "too many files": (os_error(errno.EMFILE), 1, "error: too many open files"),
     "the API": (
-        ApiRefused("POST /x: 422"),
+        ApiRefusedError("POST /x: 422"),
         1,
         "error: the Atropos API refused a request: POST /x: 422",
     ),
@@ -54,8 +54,12 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
         1,
         "error: inference failed: gone",
     ),
-    "a worker": (WorkerDied("was killed"), 1, "error: work in a worker process failed"),
-    "a deadline": (DeadlineExceeded("not done after 3 s"), 1, "error: work in a"),
+    "a worker": (
+        WorkerDiedError("was killed"),
+        1,
+        "error: work in a worker process failed",
+    ),
+    "a deadline": (DeadlineExceededError("not done after 3 s"), 1, "error: work in a"),
     "a connection": (
         aiohttp.ServerDisconnectedError(),
         1,
@@ -72,17 +76,17 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
         "error: x ended with status 1 (Killed)",
     ),
     "the library in a worker": (
-        JobFailed("KeyError", "'a'", TRACEBACK + IN_OURS + IN_LIBRARY),
+        JobError("KeyError", "'a'", TRACEBACK + IN_OURS + IN_LIBRARY),
         1,
         "error: reasoning-gym failed (KeyError: 'a', at reasoning_gym/games/maze.py:3)",
     ),
     "a user's own task in a worker": (
-        JobFailed(OwnTaskError.__name__, "KeyError: 'a', at mine.py:3", IN_OURS),
+        JobError(OwnTaskError.__name__, "KeyError: 'a', at mine.py:3", IN_OURS),
         1,
         "error: a task of your own failed (KeyError: 'a', at mine.py:3)",
     ),
     "memory of a worker": (
-        JobFailed("MemoryError", "", TRACEBACK + IN_OURS),
+        JobError("MemoryError", "", TRACEBACK + IN_OURS),
         1,
         "error: a worker's memory is full; raise env.worker_memory_mb",
     ),
@@ -109,7 +113,7 @@ def raised(error, file=failures.__file__):
 
 DEFECTS: dict[str, BaseException] = {
     "ours": KeyError("a"),
-    "ours in a worker": JobFailed("KeyError", "'a'", TRACEBACK + IN_LIBRARY + IN_OURS),
+    "ours in a worker": JobError("KeyError", "'a'", TRACEBACK + IN_LIBRARY + IN_OURS),
 }
 
 

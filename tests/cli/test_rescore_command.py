@@ -12,7 +12,7 @@ import pytest
 
 from rg_env.cli import rescore_command
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.reports import progress_bar
 from tests.support import published
 from tests.support.parts import GUARD_S, descendants, left_alive, run_main, start_entry
@@ -84,7 +84,7 @@ def test_an_answer_without_a_score_is_tried_again_by_the_same_command(
     file, out = corpus / "one" / "arithmetic" / "gcd.json", tmp_path / "out.jsonl"
 
     async def lost(*how):
-        raise ScoringUnavailable("workers were killed")
+        raise ScoringUnavailableError("workers were killed")
 
     monkeypatch.setattr(GroupScorer, "score_group", lost)
     said = rescored(capsys, file, "--out", out)

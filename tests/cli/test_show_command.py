@@ -25,7 +25,7 @@ from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale, Step
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from tests.support.parts import (
     ENTRY,
     GUARD_S,
@@ -178,7 +178,7 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
 
 
 def test_an_item_that_takes_more_memory_than_a_worker_has_is_a_sentence():
-    said = show_command._sentence("gcd", JobFailed("MemoryError", ""))
+    said = show_command._sentence("gcd", JobError("MemoryError", ""))
     assert said.startswith("gcd: its item takes more memory than a worker may have;")
 
 

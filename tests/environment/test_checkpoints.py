@@ -8,7 +8,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import checkpoint_files
-from rg_env.atropos.checkpoint_files import BadCheckpoint
+from rg_env.atropos.checkpoint_files import BadCheckpointError
 from tests.support.parts import build_env, ready_env
 from tests.support.runs import next_items, questions, serve, trainer_config
 
@@ -96,7 +96,7 @@ def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path)
             before = {n: p.state_dict() for n, p in env._state_owners().items()}
             for name, text in spoiled(state):
                 file_of(tmp_path).write_text(text)
-                with pytest.raises(BadCheckpoint, match=r"step-4\.json"):
+                with pytest.raises(BadCheckpointError, match=r"step-4\.json"):
                     env.load_checkpoint()
                 after = {n: p.state_dict() for n, p in env._state_owners().items()}
                 assert after == before, name
@@ -174,7 +174,7 @@ def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
     torn = checkpoint_files.path(str(tmp_path), "reasoning_gym_0", 4)
     torn.parent.mkdir(parents=True)
     torn.write_text("torn")
-    with pytest.raises(BadCheckpoint, match=r"step-4\.json"):
+    with pytest.raises(BadCheckpointError, match=r"step-4\.json"):
         asyncio.run(served_from(api_url, simulated, tmp_path))
     assert torn.read_text() == "torn"
 

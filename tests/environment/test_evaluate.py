@@ -16,7 +16,7 @@ from rg_env.demo.http_app import serve_app
 from rg_env.evaluation.samples import read_rows, sample_of
 from rg_env.evaluation.statistics import grouped
 from rg_env.evaluation.summary import summarise
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.tasks.evaluation_specs import load_preset
 from tests.support.parts import (
     FAST_TASKS,
@@ -243,7 +243,7 @@ def test_one_whose_workers_gave_no_score_says_so_and_is_continued(
 
     async def lost(scorer, handle, *how):
         if handle.task == FAST_TASKS[0]:
-            raise ScoringUnavailable("workers were killed")
+            raise ScoringUnavailableError("workers were killed")
         return await scored(scorer, handle, *how)
 
     monkeypatch.setattr(GroupScorer, "score_group", lost)

@@ -9,7 +9,7 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.rollouts.ledger import Ending
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
-from tests.support.real_api import SIZE, Ends, group, hangs
+from tests.support.real_api import SIZE, EndsError, group, hangs
 
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
 
@@ -77,7 +77,7 @@ async def gives_group():
 
 
 async def fail(self, *args, **how):
-    raise Ends
+    raise EndsError
 
 
 async def drop(self, *args, **how):

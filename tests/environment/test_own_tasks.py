@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.atropos.checkpoint_files import BadCheckpoint
+from rg_env.atropos.checkpoint_files import BadCheckpointError
 from rg_env.errors import SettingError
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import (
@@ -178,7 +178,9 @@ def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
     first, changed = versions
     then = with_env(save, task_modules=[first])
     assert with_env(load, task_modules=[first]) == then
-    with pytest.raises(BadCheckpoint, match="is of a run with another task_modules"):
+    with pytest.raises(
+        BadCheckpointError, match="is of a run with another task_modules"
+    ):
         with_env(load, task_modules=[changed])
 
 

@@ -9,7 +9,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always, listed
-from tests.support.real_api import SIZE, Ends, group, in_time, registered
+from tests.support.real_api import SIZE, EndsError, group, in_time, registered
 from tests.support.runs import fill_disk_of
 from tests.support.spoilt_api import faulty_api
 
@@ -102,14 +102,14 @@ class BadTable(ReasoningGymEnv):
     """A subclass whose rows for W&B fail."""
 
     async def add_rollouts_for_wandb(self, scored_data, item=None):
-        raise Ends
+        raise EndsError
 
 
 def test_rows_for_wandb_that_fail_cost_no_group(api):
     async def run():
         async with registered(api.url, cls=BadTable) as env:
             env.ledger.query(SIZE)
-            with pytest.raises(Ends):
+            with pytest.raises(EndsError):
                 await env.handle_send_to_api(group())
             return api.batches(), dict(env.ledger.outcomes)
 

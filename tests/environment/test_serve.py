@@ -176,14 +176,14 @@ def test_groups_wait_for_a_slow_trainer_without_being_cancelled(api_url, simulat
 
 
 def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):
-    class Failing(RuntimeError):
+    class FailingError(RuntimeError):
         pass
 
     async def run():
         env = build_env(steps_per_eval=2)
 
         async def evaluate():
-            raise Failing("no luck")
+            raise FailingError("no luck")
 
         env.evaluate = evaluate
         env.status_dict = {"current_step": 3}
@@ -193,4 +193,4 @@ def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):
         await env.close()
 
     asyncio.run(run())
-    assert any(r.exc_info and r.exc_info[0] is Failing for r in logged.records)
+    assert any(r.exc_info and r.exc_info[0] is FailingError for r in logged.records)

@@ -8,7 +8,7 @@ import pytest
 import wandb
 
 from rg_env.atropos import wandb_run
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 from tests.support.parts import build_env, options_of, ready_env, run_main
 from tests.support.runs import serve, trainer_config
 
@@ -169,7 +169,7 @@ def test_scores_are_logged_once():
 
 def test_a_run_that_wandb_does_not_start_is_no_defect_of_ours(offline, monkeypatch):
     monkeypatch.setenv("WANDB_SERVICE", "junk")
-    with pytest.raises(RunFailed) as caught:
+    with pytest.raises(RunError) as caught:
         asyncio.run(wandb_run.start("name", None, None, {}))
     assert caught.value.sentence.startswith("W&B failed (ValueError: ")
     assert "WANDB_MODE=offline" in caught.value.sentence

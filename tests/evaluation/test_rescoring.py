@@ -13,7 +13,7 @@ from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.scoring.extraction import extract_answer
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from tests.support import published
 from tests.support.hostile_texts import HOSTILE, armed
 
@@ -319,8 +319,8 @@ def first_unusable(pool, task):
     for seed in range(100):
         try:
             pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=DEADLINE_S)
-        except JobFailed as error:
-            if error.kind == "UnusableEntry":
+        except JobError as error:
+            if error.kind == "UnusableEntryError":
                 return seed
     raise AssertionError("all can be used")
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from examples.trainer.batches import MASKED, BatchShape, BatchSource, read_group
-from examples.trainer.policy import TrainingFailed
+from examples.trainer.policy import TrainingError
 from tests.support.real_api import SIZE, RealApi, group
 
 SHAPE = BatchShape(group_size=SIZE, groups=1, max_token_len=256)
 
 
-class Ended(Exception):
+class EndedError(Exception):
     pass
 
 
@@ -23,7 +23,7 @@ def ends_after(times):
 
     def check():
         if next(calls, None) is None:
-            raise Ended
+            raise EndedError
 
     return check
 
@@ -37,7 +37,7 @@ def api(api_url, tmp_path):
 def source(api):
     """Return a source that has registered."""
     source = BatchSource(api.url, SHAPE, check=ends_after(4))
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         source.next_batch(0)
     source.check = lambda: None
     return source
@@ -91,21 +91,21 @@ def test_it_waits_for_a_batch(api, source):
 
 def test_environments_are_told_the_step_that_the_trainer_goes_on_from(api):
     source = BatchSource(api.url, SHAPE, check=ends_after(4))
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         source.next_batch(7)
     assert first_step(api) == 7
 
 
 def test_an_api_that_another_trainer_has_is_refused(api):
     api.start_trainer(batch_size=4 * SIZE)
-    with pytest.raises(TrainingFailed, match="another trainer"):
+    with pytest.raises(TrainingError, match="another trainer"):
         BatchSource(api.url, SHAPE).next_batch(0)
 
 
 def test_an_api_that_was_started_anew_is_registered_at_again(api, source, caplog):
     api.forget()
     source.check = ends_after(6)
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         source.next_batch(5)
     assert "started anew" in caplog.text
     assert first_step(api) == 5
@@ -114,7 +114,7 @@ def test_an_api_that_was_started_anew_is_registered_at_again(api, source, caplog
 @pytest.mark.slow
 def test_an_api_that_is_not_there_yet_is_waited_for_and_named_once(caplog):
     source = BatchSource("http://127.0.0.1:9", SHAPE, check=ends_after(2))
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         source.next_batch(0)
     (said,) = [record.getMessage() for record in caplog.records]
     assert "waiting for the Atropos API at http://127.0.0.1:9" in said
@@ -132,7 +132,7 @@ def test_an_api_that_is_not_there_yet_is_waited_for_and_named_once(caplog):
 )
 def test_a_group_that_cannot_be_trained_on_is_refused(changes, reason):
     sent = json.loads(json.dumps({**group(), **changes}))
-    with pytest.raises(TrainingFailed, match=reason):
+    with pytest.raises(TrainingError, match=reason):
         read_group(sent)
 
 

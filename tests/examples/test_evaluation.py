@@ -5,7 +5,7 @@ import json
 import pytest
 
 from examples.train_small import curve, evaluation
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 STEP = {"number": 1, "reward": 0.5}
 SCORE = {"mean": 0.5, "low": 0.4, "high": 0.6, "samples": 100, "clusters": 100}
@@ -64,7 +64,7 @@ def test_a_question_that_training_saw_with_other_capitals_does_not_count(tmp_pat
 
 def test_an_item_that_was_not_answered_is_no_score(tmp_path):
     write_lines(tmp_path / "samples.jsonl", [sample("q", None, outcome="no_reply")])
-    with pytest.raises(RunFailed, match="no_reply"):
+    with pytest.raises(RunError, match="no_reply"):
         evaluation.held_out_scores(tmp_path, ())
 
 

@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.model_folder import ModelFolder
-from examples.trainer.policy import TrainingFailed
+from examples.trainer.policy import TrainingError
 from examples.trainer.vllm_weights import put_in_place, save_beside
 
 PARTS = ("model-1.safetensors", "model-2.safetensors")
@@ -89,7 +89,7 @@ def test_a_training_goes_on_with_the_model_that_it_began_with(place):
 @pytest.mark.parametrize("another", [{"value": 5.0}, {"configuration": "{ }"}])
 def test_a_training_does_not_go_on_with_another_model(place, another):
     make_model(place / "policy", **another)
-    with pytest.raises(TrainingFailed, match="has checkpoints of another model than"):
+    with pytest.raises(TrainingError, match="has checkpoints of another model than"):
         Training(place)
 
 
@@ -97,7 +97,7 @@ def test_a_training_does_not_go_on_with_another_model(place, another):
 def test_a_training_does_not_go_on_where_other_weights_were_copied_in(place, name):
     make_model(place / "another", value=5.0)
     shutil.copy(place / "another" / name, place / "policy" / name)
-    with pytest.raises(TrainingFailed, match="has checkpoints of another model than"):
+    with pytest.raises(TrainingError, match="has checkpoints of another model than"):
         Training(place)
 
 
@@ -106,13 +106,13 @@ def test_a_training_does_not_go_on_where_a_part_of_its_weights_was_changed(place
     written = bytearray(file.read_bytes())
     written[-50_000:] = bytes(50_000)
     file.write_bytes(written)
-    with pytest.raises(TrainingFailed, match="has checkpoints of another model than"):
+    with pytest.raises(TrainingError, match="has checkpoints of another model than"):
         Training(place)
 
 
 def test_a_training_does_not_go_on_where_the_configuration_was_changed(place):
     (place / "policy" / "config.json").write_text("{ }")
-    with pytest.raises(TrainingFailed, match="has checkpoints of another model than"):
+    with pytest.raises(TrainingError, match="has checkpoints of another model than"):
         Training(place)
 
 
@@ -122,13 +122,13 @@ def test_a_training_does_not_go_on_with_checkpoints_of_another_one(place, tmp_pa
     training = Training(other)
     training.keep(1)
     shutil.copytree(place / "kept", other / "kept", dirs_exist_ok=True)
-    with pytest.raises(TrainingFailed, match="has checkpoints of another model than"):
+    with pytest.raises(TrainingError, match="has checkpoints of another model than"):
         Training(other)
 
 
 def test_checkpoints_that_do_not_say_whose_they_are_are_refused(place):
     (place / "kept" / "origin.json").unlink()
-    with pytest.raises(TrainingFailed, match="has checkpoints of another model than"):
+    with pytest.raises(TrainingError, match="has checkpoints of another model than"):
         Training(place)
 
 
@@ -136,7 +136,7 @@ def test_a_model_that_is_put_there_while_it_trains_is_not_written_over(place):
     training = Training(place)
     make_model(place / "policy", value=5.0)
     before = (place / "policy" / PARTS[0]).read_bytes()
-    with pytest.raises(TrainingFailed, match="holds another model now"):
+    with pytest.raises(TrainingError, match="holds another model now"):
         training.write(2.0)
     assert (place / "policy" / PARTS[0]).read_bytes() == before
 
@@ -153,5 +153,5 @@ def test_a_folder_without_weights_is_refused(tmp_path):
     make_model(tmp_path / "policy")
     for name in PARTS:
         (tmp_path / "policy" / name).unlink()
-    with pytest.raises(TrainingFailed, match=r"holds no weights; prepare.py"):
+    with pytest.raises(TrainingError, match=r"holds no weights; prepare.py"):
         Training(tmp_path)

@@ -12,8 +12,8 @@ import pytest
 from examples import vllm_on_cpu
 from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.servers import start_small
-from examples.vllm_on_cpu import Vllm, VllmFailed, make_python
-from rg_env.errors import RunFailed
+from examples.vllm_on_cpu import Vllm, VllmError, make_python
+from rg_env.errors import RunError
 from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
 from tests.support.parts import descendants, left_alive
 
@@ -64,7 +64,7 @@ def test_a_small_server_goes_on_with_the_weights_it_is_given_until_it_is_ended(
 def test_a_small_server_without_weights_says_why_it_ended(tmp_path):
     write_folder(tmp_path / "weights", policy_of(a=0.0))
     (tmp_path / "weights" / "weights.npy").unlink()
-    with pytest.raises(RunFailed, match=r"weights\.npy"):
+    with pytest.raises(RunError, match=r"weights\.npy"):
         small_server(tmp_path)
 
 
@@ -127,7 +127,7 @@ def test_a_vllm_is_killed_with_what_it_has_started(tmp_path, monkeypatch):
 def test_a_vllm_that_ends_names_its_log(tmp_path, monkeypatch):
     with (
         started(tmp_path, monkeypatch, ends="yes") as vllm,
-        pytest.raises(VllmFailed, match=str(tmp_path / "log")),
+        pytest.raises(VllmError, match=str(tmp_path / "log")),
     ):
         vllm.ready()
     assert "the model is too large" in (tmp_path / "log").read_text()
@@ -189,5 +189,5 @@ def test_vllm_finds_itself_under_the_name_that_it_asks_for(venv):
 def test_an_installation_that_fails_is_said_and_begun_again(venv):
     (venv / "bin" / "python").write_text("#!/bin/sh\nexit 3\n")
     for _ in "12":
-        with pytest.raises(VllmFailed, match="status 3"):
+        with pytest.raises(VllmError, match="status 3"):
             make_python(vllm_on_cpu.VLLM, folder=venv)

@@ -11,7 +11,7 @@ import pytest
 
 from examples.train_small import curve
 from examples.train_small.task_run import to_the_end
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 from tests.examples.small_training import TASK, run_folder, train
 from tests.support.parts import descendants, left_alive
 
@@ -81,7 +81,7 @@ def test_a_run_that_was_ended_leaves_nothing_running_and_goes_on(tmp_path, numbe
 
 def test_what_fails_is_said_in_one_sentence(capsys):
     def fail(open_):
-        raise RunFailed("the inference server ended")
+        raise RunError("the inference server ended")
 
     assert to_the_end(fail) == 1
     assert capsys.readouterr().err == "error: the inference server ended\n"
@@ -92,7 +92,7 @@ def test_what_was_opened_ends_with_the_work_that_fails(capsys):
 
     def fail(open_):
         open_.callback(ended.append, True)
-        raise RunFailed("no")
+        raise RunError("no")
 
     to_the_end(fail)
     assert ended == [True]

@@ -8,10 +8,10 @@ import pytest
 
 from examples.train_small.task_run import ShuffledSource
 from examples.trainer.checkpoints import Checkpoints
-from examples.trainer.policy import TrainingFailed
+from examples.trainer.policy import TrainingError
 from examples.trainer.training_loop import (
     MOST_FOREIGN_BATCHES,
-    Ended,
+    EndedError,
     Plan,
     train,
 )
@@ -115,10 +115,10 @@ def test_what_was_done_is_kept_when_the_user_ends_it(tmp_path):
     class EndingSource(Source):
         def next_batch(self, step):
             if step == 3:
-                raise Ended
+                raise EndedError
             return super().next_batch(step)
 
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         trained(tmp_path, 6, EndingSource)
     assert kept_in(tmp_path) == ["step-000003"]
     seen, *_ = trained(tmp_path, 6)
@@ -156,7 +156,7 @@ def test_a_batch_that_another_policy_sampled_is_left_out_and_said(tmp_path, capl
 
 
 def test_a_server_with_other_weights_ends_the_training_and_no_step_is_taken(tmp_path):
-    with pytest.raises(TrainingFailed, match="with other weights than the trainer"):
+    with pytest.raises(TrainingError, match="with other weights than the trainer"):
         trained(tmp_path, 2, ForeignSource)
     assert history_of(tmp_path) == []
 

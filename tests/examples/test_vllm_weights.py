@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from examples.trainer import vllm_weights
-from examples.trainer.policy import TrainingFailed
+from examples.trainer.policy import TrainingError
 from examples.trainer.vllm_weights import VllmWeights
 from rg_env.demo.http_app import serve_app
 from tests.examples.unigram_policy import policy_of
@@ -52,7 +52,7 @@ class VllmCalls:
 
 def told(vllm, folder, match=None, fails=None, **how):
     """Hand weights over to a vLLM, in a thread; with a match it has to fail so."""
-    fails = TrainingFailed if match else fails
+    fails = TrainingError if match else fails
 
     def hand_over(url):
         may = pytest.raises(fails, match=match) if fails else contextlib.nullcontext()
@@ -137,26 +137,26 @@ def test_a_vllm_that_is_not_there_is_waited_for_and_named_once(
 
     def check():
         if next(waits, None) is None:
-            raise Ended
+            raise EndedError
 
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         VllmWeights("http://127.0.0.1:9", folder, check).hand_over(policy_of(a=0.0))
     (said,) = [record.getMessage() for record in caplog.records]
     assert "waiting for vLLM at http://127.0.0.1:9" in said
 
 
-class Ended(Exception):
+class EndedError(Exception):
     pass
 
 
 def end():
-    raise Ended
+    raise EndedError
 
 
 def test_who_ends_the_training_while_vllm_is_waited_for_finds_the_folder_as_it_was(
     folder,
 ):
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         VllmWeights("http://127.0.0.1:9", folder, end).hand_over(policy_of(a=0.0))
     assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
     assert [path.name for path in folder.parent.iterdir()] == ["weights"]
@@ -174,7 +174,7 @@ def test_who_ends_the_training_while_vllm_generates_finds_the_folder_as_it_was(
                 await asyncio.sleep(0.5)
             return await super().answer(request)
 
-    told(vllm := Generating(folder), folder, check=end, fails=Ended)
+    told(vllm := Generating(folder), folder, check=end, fails=EndedError)
     assert "/collective_rpc" not in vllm.seen
     assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
 
@@ -185,7 +185,7 @@ def test_a_vllm_that_is_there_takes_the_weights_of_the_last_step_of_an_end(folde
 
 
 def test_weights_that_may_not_be_written_leave_the_folder_and_vllm_as_they_were(folder):
-    told(vllm := VllmCalls(folder), folder, claim=lambda new: end(), fails=Ended)
+    told(vllm := VllmCalls(folder), folder, claim=lambda new: end(), fails=EndedError)
     assert vllm.seen == ["/pause?mode=wait", "/resume"]
     assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
 

@@ -62,14 +62,14 @@ def test_a_start_that_never_gets_there_ends_after_its_steps(gold, tmp_path):
 def test_a_start_that_was_ended_goes_on_where_it_was_and_comes_to_the_same(
     gold, tmp_path
 ):
-    class Ended(Exception):
+    class EndedError(Exception):
         pass
 
     def end(state):
-        raise Ended
+        raise EndedError
 
     slow = dataclasses.replace(QUICK, steps=30, target=2.0)
-    with pytest.raises(Ended):
+    with pytest.raises(EndedError):
         started(gold, tmp_path, slow, tell=end)
     assert json.loads((tmp_path / "start" / STATE_FILE).read_text())["step"] == 10
     assert started(gold, tmp_path, slow).step == 30

@@ -7,7 +7,7 @@ import pytest
 from examples.train_small import recipe
 from examples.train_small.options import read_options
 from examples.train_small.work_folder import WorkFolder
-from rg_env.errors import RunFailed
+from rg_env.errors import RunError
 
 
 def options(**changes):
@@ -17,7 +17,7 @@ def options(**changes):
 def test_two_trainings_do_not_share_a_folder(tmp_path):
     with (
         WorkFolder(tmp_path).taken(options()),
-        pytest.raises(RunFailed, match="another process"),
+        pytest.raises(RunError, match="another process"),
         WorkFolder(tmp_path).taken(options()),
     ):
         pass
@@ -34,7 +34,7 @@ def test_a_folder_goes_on_with_the_options_that_it_was_begun_with(tmp_path):
     take(steps=5)  # nothing is made
     WorkFolder(tmp_path).tokenizer.mkdir()
     take(steps=5, seeds=[2])
-    with pytest.raises(RunFailed, match=r"--steps: .* begun with 5, not 6"):
+    with pytest.raises(RunError, match=r"--steps: .* begun with 5, not 6"):
         take(steps=6)
 
 

@@ -7,7 +7,7 @@ import gzip
 import pytest
 from aiohttp import web
 
-from rg_env.atropos.api_client import ApiClient, ApiUnreachable
+from rg_env.atropos.api_client import ApiClient, ApiUnreachableError
 from rg_env.demo.http_app import serve_app
 from rg_env.inference import connection as connection_module
 from rg_env.inference import request_failures
@@ -78,7 +78,7 @@ def test_the_api_is_read_no_further_than_a_correct_one():
             finally:
                 await api.close()
 
-    with pytest.raises(ApiUnreachable, match="longer than 64 MiB"):
+    with pytest.raises(ApiUnreachableError, match="longer than 64 MiB"):
         asyncio.run(run())
 
 

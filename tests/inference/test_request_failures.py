@@ -151,11 +151,11 @@ def test_the_key_is_never_repeated():
     assert read_refusal(401, "extra", None, "x").said == "401 extra"  # a placeholder
 
 
-class _OfOpenAi(Exception):
+class _OpenAiError(Exception):
     status_code, message = 500, "overloaded"
 
 
-class _OfTenacity(Exception):
+class _TenacityError(Exception):
     class last_attempt:  # noqa: N801
         exception = staticmethod(lambda: ClientResponseError(None, (), status=429))
 
@@ -164,8 +164,8 @@ class _OfTenacity(Exception):
     ("error", "kind", "said"),
     [
         (ClientResponseError(None, (), status=404, message="x"), "status_404", "404 x"),
-        (_OfOpenAi(), "status_500", "500 overloaded"),
-        (_OfTenacity(), "status_429", "429 ClientResponseError"),
+        (_OpenAiError(), "status_500", "500 overloaded"),
+        (_TenacityError(), "status_429", "429 ClientResponseError"),
         (ConnectionResetError("gone"), "ConnectionResetError", "gone"),
         (asyncio.TimeoutError(), "TimeoutError", "says nothing"),
         (KeyError("logprobs"), "KeyError", "KeyError: 'logprobs'"),

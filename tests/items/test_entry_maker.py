@@ -10,10 +10,10 @@ import jobs_for_items
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOut, is_unusable
+from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOutError, is_unusable
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 
 WithMaker = Callable[..., Any]
 
@@ -59,7 +59,7 @@ def test_no_entry_of_a_task_that_is_left_out_is_made(with_maker, logged):
     async def work(maker, spec):
         maker.leave_out("gcd", "it is broken")
         making = maker.begin(spec)
-        assert isinstance(making.exception(), LeftOut)
+        assert isinstance(making.exception(), LeftOutError)
 
     with_maker(work)
     assert "task gcd is left out: it is broken" in logged.text
@@ -78,7 +78,7 @@ def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(with_ma
         await asyncio.sleep(0.2)
         assert not making.done()
         tried.set()
-        with pytest.raises(LeftOut):
+        with pytest.raises(LeftOutError):
             await making
 
     with_maker(work)
@@ -100,10 +100,10 @@ def test_an_entry_that_nobody_can_solve_is_told_from_one_that_cannot_be_made(
     with_maker,
 ):
     async def work(maker, spec):
-        with pytest.raises(JobFailed) as caught:
+        with pytest.raises(JobError) as caught:
             await maker.begin(spec)
         assert is_unusable(caught.value)
-        assert not is_unusable(LeftOut(spec.task))
+        assert not is_unusable(LeftOutError(spec.task))
 
     with_maker(work, unusable_below=2**32)
 

@@ -13,7 +13,7 @@ from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.evaluation_specs import EvalSpec
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.pool_errors import PoolClosed
+from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
 
 CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
@@ -75,5 +75,5 @@ def test_an_item_that_is_not_used_is_replaced_by_the_next_attempt_at_it(
 def test_a_pool_that_is_closed_leaves_no_task_out():
     gone = WorkerPool(1)
     gone.close()
-    with pytest.raises(PoolClosed):
+    with pytest.raises(PoolClosedError):
         asyncio.run(make_eval_items(gone, specs("gcd"), Settings()))

@@ -11,7 +11,7 @@ import pytest
 import reasoning_gym
 
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.workers import worker_thread
 from rg_env.workers.worker_pool import WorkerPool
@@ -116,7 +116,7 @@ def test_only_the_answer_that_hangs_or_ends_its_worker_loses_its_score(
 def test_answers_whose_workers_are_all_killed_have_no_score(pool, answers):
     answers = [*answers, jobs_for_items.KILLED]
     scorer = GroupScorer(pool, GUARD_S, ScoringRules())
-    with pytest.raises(ScoringUnavailable, match="signal 9"):
+    with pytest.raises(ScoringUnavailableError, match="signal 9"):
         asyncio.run(scorer.score_group(TaskHandle("gcd"), OF_FOUR, answers))
 
 
@@ -159,7 +159,7 @@ def test_a_pool_that_is_closed_gives_no_scores_at_all():
     gone = WorkerPool(1)
     gone.close()
     scorer = GroupScorer(gone, GUARD_S, ScoringRules())
-    with pytest.raises(ScoringUnavailable):
+    with pytest.raises(ScoringUnavailableError):
         asyncio.run(scorer.score_group(TaskHandle("gcd"), {"answer": "1"}, ["1"]))
 
 

@@ -11,7 +11,7 @@ from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.workers.fork_server import ForkServer
-from rg_env.workers.pool_errors import PreloadFailed
+from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import TOKENIZER, run_main
 
@@ -72,7 +72,7 @@ def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
     monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
     pool = WorkerPool(1, preload=["preloaded_defect"])
     try:
-        with pytest.raises(PreloadFailed) as caught:
+        with pytest.raises(PreloadError) as caught:
             asyncio.run(read_library(pool))
     finally:
         pool.close()

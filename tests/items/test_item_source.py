@@ -13,7 +13,7 @@ import pytest
 from rg_env.items import item_source as items_module
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
-from rg_env.items.item_source import ItemSource, NoItems
+from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.recent_questions import RecentQuestions, digest
@@ -102,7 +102,7 @@ def test_a_source_that_can_make_nothing_says_so(with_source, monkeypatch):
     monkeypatch.setattr(items_module, "MAX_FAILURES_IN_A_ROW", 5)
 
     async def work(source):
-        with pytest.raises(NoItems):
+        with pytest.raises(NoItemsError):
             await source.next_item()
 
     with_source(work, [BAD])
@@ -317,7 +317,7 @@ def test_failures_that_rows_stood_between_are_not_in_a_row(with_source, monkeypa
     async def work(source):
         source._stream.sampled = {i: ("lcm", i) for i in range(1, 40, 2)}
         assert source.is_catching_up
-        with pytest.raises(NoItems):
+        with pytest.raises(NoItemsError):
             await source.next_item()
         assert source.position > 40 and not source.is_catching_up
 

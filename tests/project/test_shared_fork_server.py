@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from rg_env.workers.pool_errors import PoolClosed
+from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import left_alive
 
@@ -40,5 +40,5 @@ def test_a_pool_that_is_closed_ends_its_worker_and_no_other(pools):
 
 def test_a_pool_that_is_closed_gets_no_worker(pools):
     pools[0].close()
-    with pytest.raises(PoolClosed):
+    with pytest.raises(PoolClosedError):
         ids_in(pools[0])

@@ -117,7 +117,7 @@ async def in_time(work):
     return await asyncio.wait_for(work, GUARD_S)
 
 
-class Ends(RuntimeError):
+class EndsError(RuntimeError):
     """What ends a run in a test."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rg_env.workers.fork_server import ForkServer
-from rg_env.workers.pool_errors import PoolClosed
+from rg_env.workers.pool_errors import PoolClosedError
 from tests.support.started_processes import POOL_STARTED
 
 Kind = tuple[tuple[str, ...], int | None]
@@ -49,7 +49,7 @@ class LentForkServer:
                 if not self.closed:
                     return worker
             worker.close()
-        raise PoolClosed("the pool is closed")
+        raise PoolClosedError("the pool is closed")
 
     def close(self) -> None:
         """End the workers of this pool; may be called twice."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def evaluate(pool: WorkerPool, source: str, **names: object) -> Any:
 
 
 def fails_with(pool: WorkerPool, kind: str, source: str, **names: object) -> None:
-    with pytest.raises(JobFailed) as caught:
+    with pytest.raises(JobError) as caught:
         execute(pool, source, **names)
     assert caught.value.kind == kind, str(caught.value)
 

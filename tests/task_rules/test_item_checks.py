@@ -40,7 +40,7 @@ def test_each_fault_of_a_task_is_met_and_refused_by_name(task, params, faults):
     for seed in range(1_000):
         try:
             library.make_entry(task, params, seed)
-        except library.UnusableEntry as error:
+        except library.UnusableEntryError as error:
             met.add(error.reason)
         if len(met) == faults:
             break
@@ -52,7 +52,7 @@ def test_each_fault_of_a_task_is_met_and_refused_by_name(task, params, faults):
 
 
 def test_without_the_checks_the_library_s_entry_is_taken_as_it_is():
-    with pytest.raises(library.UnusableEntry):
+    with pytest.raises(library.UnusableEntryError):
         library.make_entry("number_format", ALIKE, 1)
     assert library.make_entry("number_format", ALIKE, 1, checked=False)["question"]
 
@@ -61,5 +61,5 @@ def test_an_entry_of_a_mixture_is_checked_as_one_of_its_task():
     library.describe()
     composite = importlib.import_module("reasoning_gym.composite")
     parts = [composite.DatasetSpec("number_format", 1.0, ALIKE)]
-    with pytest.raises(library.UnusableEntry, match="at the digits shown"):
+    with pytest.raises(library.UnusableEntryError, match="at the digits shown"):
         library.make_entry("composite", {"datasets": parts}, 1)

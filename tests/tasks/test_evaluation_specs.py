@@ -92,7 +92,7 @@ def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
         for spec in specs:
             try:
                 library.make_entry(spec.task, spec.params, spec.seed, True, published)
-            except library.UnusableEntry:
+            except library.UnusableEntryError:
                 found.append(spec.task)
         return found
 

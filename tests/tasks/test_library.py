@@ -16,9 +16,9 @@ from rg_env.errors import LibraryError, SettingError
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import library, library_import, library_levels
 from rg_env.tasks.datasets import CACHE, DatasetCache
-from rg_env.tasks.library import UnusableEntry
+from rg_env.tasks.library import UnusableEntryError
 from rg_env.tasks.library_import import load_factory
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 
 SAMPLE = ["chain_sum", "spell_backward", "survo", "acre", "gsm_symbolic", "word_ladder"]
 
@@ -120,7 +120,7 @@ def test_an_entry_of_a_dataset_that_cannot_be_used_is_rejected():
     for index in range(40):
         try:
             library.dataset_entry("propositional_logic", config, index)
-        except UnusableEntry as error:
+        except UnusableEntryError as error:
             refused.append(error.reason)
     assert 0 < len(refused) < 40
 
@@ -184,15 +184,15 @@ def test_a_class_that_is_no_task_is_refused():
 def test_an_entry_whose_answer_is_not_right_is_rejected_by_name(
     make_entry, task, params, seed, reason
 ):
-    with pytest.raises(JobFailed, match=reason) as caught:
+    with pytest.raises(JobError, match=reason) as caught:
         make_entry(task, params, seed)
-    assert caught.value.kind == "UnusableEntry"
+    assert caught.value.kind == "UnusableEntryError"
 
 
 def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused():
     assert ScoringRules().max_answer_chars == library.MAX_GOLD_CHARS
     hanoi = {"min_disks": 12, "max_disks": 12, "min_pegs": 3, "max_pegs": 3}
-    with pytest.raises(library.UnusableEntry, match="20000 characters"):
+    with pytest.raises(library.UnusableEntryError, match="20000 characters"):
         library.make_entry("tower_of_hanoi", hanoi, 1)
 
 

@@ -14,7 +14,7 @@ import pytest
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.workers.fork_server import ForkServer
-from rg_env.workers.pool_errors import PreloadFailed
+from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
@@ -205,7 +205,7 @@ def test_a_module_that_stops_the_preloading_is_a_setting_that_is_wrong(
     monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
     preload = worker_jobs.preload_of([written(tmp_path, "1 / 0")])
     pool = WorkerPool(1, preload=preload)
-    with contextlib.closing(pool), pytest.raises(PreloadFailed) as caught:
+    with contextlib.closing(pool), pytest.raises(PreloadError) as caught:
         pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
     assert caught.value.kind == SettingError.__name__
     assert caught.value.message.endswith("division by zero, at t.py:17)")

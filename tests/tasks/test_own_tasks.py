@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
@@ -60,7 +60,7 @@ def test_an_entry_is_its_seed_alone_though_everybodys_generator_is_read(own):
     ],
 )
 def test_what_a_data_set_raises_is_blamed_on_its_line(own, task, expected):
-    with pytest.raises(JobFailed) as caught:
+    with pytest.raises(JobError) as caught:
         called(own, worker_jobs.make_entry, task, {}, 1)
     assert caught.value.kind == "OwnTaskError"
     assert caught.value.message.startswith(expected)
@@ -82,7 +82,7 @@ def test_the_scale_is_every_level_that_the_config_accepts(own):
 def entry_of(own, task="double", seeds=range(50)):
     """Return an entry that is used: the number is even."""
     for seed in seeds:
-        with contextlib.suppress(JobFailed):
+        with contextlib.suppress(JobError):
             return called(own, worker_jobs.make_entry, task, {}, seed)
     raise AssertionError("there is one")
 

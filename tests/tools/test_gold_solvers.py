@@ -21,7 +21,7 @@ QUICK = [
 def entries(task: str, count: int) -> list[dict]:
     found = []
     for seed in range(100):
-        with contextlib.suppress(library.UnusableEntry):
+        with contextlib.suppress(library.UnusableEntryError):
             found.append(library.make_entry(task, {}, seed))
         if len(found) == count:
             break

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import PreloadFailed
+from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import (
     LONG_S,
@@ -36,7 +36,7 @@ def test_fork_server_that_dies_is_replaced_and_its_calls_run_again(single):
 
 def test_preload_that_fails_is_named():
     pool = WorkerPool(1, preload=["no_such_module"])
-    with contextlib.closing(pool), pytest.raises(PreloadFailed) as caught:
+    with contextlib.closing(pool), pytest.raises(PreloadError) as caught:
         pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
     assert caught.value.kind == "ModuleNotFoundError"
     assert "no_such_module" in str(caught.value)
@@ -61,7 +61,7 @@ def test_owner_without_file_handles_gets_an_error_and_can_go_on(tmp_path):
         "    except Exception as error: print(type(error).__name__)\n"
         "pool.close()\n"
     )
-    assert run_script(tmp_path, source) == "WorkerLost\n" * 4 + "2.0\n"
+    assert run_script(tmp_path, source) == "WorkerLostError\n" * 4 + "2.0\n"
 
 
 def test_main_script_is_not_imported_again(tmp_path):

@@ -25,7 +25,7 @@ from rg_env.workers.plain_values import (
     pack,
     unpack,
 )
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from rg_env.workers.wire import MAX_REPLY_BYTES
 from tests.support.worker_attacks import LONG_S, evaluate
 
@@ -206,11 +206,11 @@ def test_plain_data_arrives_from_a_worker(pool):
 def test_large_result_passes_and_one_that_is_too_long_becomes_job_failed(pool):
     text = "x" * 3_000_000
     assert pool.call(str, text, deadline_s=LONG_S) == text
-    with pytest.raises(JobFailed, match="bytes"):
+    with pytest.raises(JobError, match="bytes"):
         pool.call(str, "x" * MAX_REPLY_BYTES, deadline_s=LONG_S)
 
 
 @pytest.mark.processes
 def test_result_that_is_not_plain_data_becomes_job_failed(pool):
-    with pytest.raises(JobFailed, match="TypeError: pathlib"):
+    with pytest.raises(JobError, match="TypeError: pathlib"):
         pool.call(Path, "x", deadline_s=LONG_S)

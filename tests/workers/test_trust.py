@@ -9,7 +9,7 @@ from rg_env.items.group_scorer import MAX_REPLY_BYTES, scores_of
 from rg_env.scoring.score import Score, read_rows
 from rg_env.workers import worker_thread
 from rg_env.workers.plain_values import pack
-from rg_env.workers.pool_errors import WorkerDied
+from rg_env.workers.pool_errors import WorkerDiedError
 from rg_env.workers.worker_thread import Trust
 from tests.support.worker_attacks import LONG_S, evaluate, execute
 
@@ -64,7 +64,7 @@ NO_ANSWERS = {
 @pytest.mark.parametrize("case", NO_ANSWERS)
 def test_frame_that_is_no_answer_of_the_call_is_the_end_of_its_worker(single, case):
     said = "what cannot be" if "failure" in case else None
-    with pytest.raises(WorkerDied, match=said):
+    with pytest.raises(WorkerDiedError, match=said):
         execute(single, CHANNEL + NO_ANSWERS[case])
     assert evaluate(single, "'right'") == "right"
 
@@ -79,7 +79,7 @@ def test_answer_of_another_type_than_the_job_says_is_the_end_of_its_worker(singl
 
 @pytest.mark.processes
 def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
-    with pytest.raises(WorkerDied):
+    with pytest.raises(WorkerDiedError):
         single.call(
             eval, "'x' * 2000", deadline_s=LONG_S, trust=Trust(max_reply_bytes=1000)
         )
@@ -112,7 +112,7 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
     ],
 )
 def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
-    with pytest.raises(WorkerDied, match="what cannot be"):
+    with pytest.raises(WorkerDiedError, match="what cannot be"):
         pool.call(eval, answered, deadline_s=LONG_S, trust=scores_of(["4"]))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import DeadlineExceeded, PoolClosed
+from rg_env.workers.pool_errors import DeadlineExceededError, PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import (
     HANG_IN_C,
@@ -104,9 +104,9 @@ def test_close_leaves_no_process_and_can_be_repeated():
     pool.close()
     pool.close()
     assert not started & find_descendants(os.getpid())
-    with pytest.raises(PoolClosed):
+    with pytest.raises(PoolClosedError):
         hang.result()
-    with pytest.raises(PoolClosed):
+    with pytest.raises(PoolClosedError):
         pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
 
 
@@ -119,7 +119,7 @@ def test_close_fails_what_waits():
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     results = asyncio.run(close_under_waiters(WorkerPool(1)))
-    assert [type(result) for result in results] == [PoolClosed] * 4
+    assert [type(result) for result in results] == [PoolClosedError] * 4
 
 
 def test_close_during_preloading_does_not_wait_for_it(tmp_path, monkeypatch):
@@ -128,7 +128,7 @@ def test_close_during_preloading_does_not_wait_for_it(tmp_path, monkeypatch):
     pool = WorkerPool(1, preload=["endless_module"])
     call = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
     pool.close()
-    with pytest.raises(PoolClosed):
+    with pytest.raises(PoolClosedError):
         call.result()
 
 
@@ -160,7 +160,7 @@ def test_repeated_pools_leak_no_handle_and_no_thread():
     def open_and_close():
         with contextlib.closing(WorkerPool(2)) as pool:
             pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
-            with pytest.raises(DeadlineExceeded):
+            with pytest.raises(DeadlineExceededError):
                 pool.call(exec, HANG_IN_C, {}, deadline_s=0.05)
         return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_program import MAX_GROWTH_KIB
 from tests.support.worker_attacks import LONG_S, execute
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.processes
 
 
 def test_exception_becomes_job_failed(pool):
-    with pytest.raises(JobFailed) as caught:
+    with pytest.raises(JobError) as caught:
         pool.call(int, "seven", deadline_s=LONG_S)
     error = caught.value
     assert error.kind == "ValueError" and "seven" in error.message
@@ -27,7 +27,7 @@ def test_exception_becomes_job_failed(pool):
 @pytest.mark.parametrize("kind", ["SystemExit", "KeyboardInterrupt", "GeneratorExit"])
 def test_base_exception_becomes_job_failed(single, kind):
     worker = single.call(os.getpid, deadline_s=LONG_S)
-    with pytest.raises(JobFailed, match=kind):
+    with pytest.raises(JobError, match=kind):
         execute(single, f"raise {kind}(3)")
     assert single.call(os.getpid, deadline_s=LONG_S) == worker
 
@@ -41,12 +41,12 @@ def test_base_exception_becomes_job_failed(single, kind):
     ids=["does not pickle", "its text raises"],
 )
 def test_exception_of_any_kind_becomes_job_failed(pool, members, value):
-    with pytest.raises(JobFailed, match="Odd"):
+    with pytest.raises(JobError, match="Odd"):
         execute(pool, f"class Odd(Exception):\n {members}\nraise Odd({value})")
 
 
 def test_message_of_a_failure_is_bounded_and_cannot_command_a_terminal(pool):
-    with pytest.raises(JobFailed) as caught:
+    with pytest.raises(JobError) as caught:
         execute(pool, r"raise ValueError('a\x1b[2J\x9bb\n' + 'x' * 10**7)")
     message, detail = caught.value.message, caught.value.detail
     assert len(message) + len(detail) < 20_000
@@ -56,7 +56,7 @@ def test_message_of_a_failure_is_bounded_and_cannot_command_a_terminal(pool):
 def test_output_goes_nowhere_and_input_is_empty(capfd):
     with contextlib.closing(WorkerPool(1)) as pool:
         execute(pool, "import os; print('a'); os.write(1, b'b'); os.write(2, b'c')")
-        with pytest.raises(JobFailed, match="EOFError"):
+        with pytest.raises(JobError, match="EOFError"):
             pool.call(input, deadline_s=LONG_S)
     assert capfd.readouterr() == ("", "")
 

@@ -13,10 +13,10 @@ import pytest
 
 from rg_env.workers import worker_process
 from rg_env.workers.pool_errors import (
-    DeadlineExceeded,
-    JobFailed,
-    WorkerDied,
-    WorkerLost,
+    DeadlineExceededError,
+    JobError,
+    WorkerDiedError,
+    WorkerLostError,
 )
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_thread import MAX_ATTEMPTS, Trust
@@ -38,7 +38,7 @@ def test_hangs_end_at_their_deadline_and_others_go_on():
         for hang in hangs:
             assert not hang.done()
         for hang in hangs:
-            with pytest.raises(DeadlineExceeded):
+            with pytest.raises(DeadlineExceededError):
                 hang.result()
 
 
@@ -47,7 +47,9 @@ def test_worker_that_stands_still_is_ended_and_the_job_not_blamed(
     single, attack, monkeypatch
 ):
     monkeypatch.setattr(worker_process, "LEAST_WALL_LIMIT_S", 1.0)
-    with pytest.raises(WorkerLost, match=r"used .* s of CPU time in 1 s: it waits"):
+    with pytest.raises(
+        WorkerLostError, match=r"used .* s of CPU time in 1 s: it waits"
+    ):
         execute(single, attack, deadline_s=0.05)
     assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
 
@@ -70,20 +72,22 @@ def test_deadline_does_not_count_the_preparing(single):
 def test_preparing_that_hangs_is_ended_and_the_job_not_blamed(single, monkeypatch):
     monkeypatch.setattr(worker_process, "PREPARING_LIMIT_S", 0.2)
     trust = Trust(prepare=functools.partial(exec, HANG_IN_C, {}))
-    with pytest.raises(WorkerLost, match=r"preparing the job: not done after 0\.2 s"):
+    with pytest.raises(
+        WorkerLostError, match=r"preparing the job: not done after 0\.2 s"
+    ):
         single.call(math.sqrt, 4.0, deadline_s=LONG_S, trust=trust)
 
 
 def test_job_that_hides_its_time_is_ended_all_the_same(single):
     hide = "import time\ntime.process_time = time.thread_time = lambda: 0.0\n"
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         execute(single, f"{hide}{HANG_IN_C}", deadline_s=0.2)
 
 
 def test_worker_is_replaced_after_a_deadline(single):
     worker = single.call(os.getpid, deadline_s=LONG_S)
     server = single.call(os.getppid, deadline_s=LONG_S)
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         execute(single, HANG_IN_C, deadline_s=0.2)
     assert single.call(os.getpid, deadline_s=LONG_S) != worker
     assert single.call(os.getppid, deadline_s=LONG_S) == server
@@ -103,7 +107,9 @@ def test_death_takes_only_its_own_call(pool, attack, end):
     dying = pool.submit(exec, attack, {}, deadline_s=LONG_S)
     waiting = [pool.submit(math.sqrt, 4.0, deadline_s=LONG_S) for _ in range(5)]
     with (
-        pytest.raises(WorkerDied, match=end) if end else contextlib.suppress(Exception)
+        pytest.raises(WorkerDiedError, match=end)
+        if end
+        else contextlib.suppress(Exception)
     ):
         dying.result(timeout=LONG_S)
     assert neighbour.result() is None
@@ -123,14 +129,18 @@ def test_call_whose_worker_is_killed_runs_again_on_another(single):
 
 
 def test_call_whose_workers_are_all_killed_is_no_fault_of_the_job(single):
-    with pytest.raises(WorkerLost, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"):
+    with pytest.raises(
+        WorkerLostError, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"
+    ):
         execute(single, KILL_SELF)
 
 
 def test_workers_that_are_killed_while_they_prepare_are_counted(single):
     before = single.deaths
     trust = Trust(prepare=functools.partial(exec, KILL_SELF, {}))
-    with pytest.raises(WorkerLost, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"):
+    with pytest.raises(
+        WorkerLostError, match=f"{MAX_ATTEMPTS} workers ended.*signal 9"
+    ):
         single.call(math.sqrt, 4.0, deadline_s=LONG_S, trust=trust)
     assert single.deaths == before + MAX_ATTEMPTS
 
@@ -146,12 +156,12 @@ def test_workers_that_end_under_a_call_are_counted(single):
     os.kill(single.call(os.getpid, deadline_s=LONG_S), signal.SIGKILL)
     time.sleep(0.2)  # it was idle
     assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
-    with pytest.raises(JobFailed):
+    with pytest.raises(JobError):
         single.call(int, "x", deadline_s=LONG_S)
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         execute(single, HANG_IN_C, deadline_s=0.1)
     assert single.deaths == before
-    with pytest.raises(WorkerDied):
+    with pytest.raises(WorkerDiedError):
         single.call(os._exit, 1, deadline_s=LONG_S)
     assert single.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
     assert single.deaths == before + 2
@@ -159,7 +169,7 @@ def test_workers_that_end_under_a_call_are_counted(single):
 
 def test_memory_limit_fails_that_call_only():
     with contextlib.closing(WorkerPool(1, memory_limit_bytes=2**30)) as pool:
-        with pytest.raises((JobFailed, WorkerDied)):
+        with pytest.raises((JobError, WorkerDiedError)):
             pool.call(operator.mul, b"x", 2**32, deadline_s=LONG_S)
         assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rg_env.tasks import library, scales
-from rg_env.tasks.library import UnusableEntry
+from rg_env.tasks.library import UnusableEntryError
 from rg_env.tasks.sampler import mix_of_seed
 from tools.answer_texts.right_answers import right_answer
 
@@ -75,23 +75,23 @@ def _item(
         with contextlib.redirect_stdout(io.StringIO()):  # codeio prints
             entry = library.make_entry(task, params, seed)
         right = right_answer(task, entry)
-    except UnusableEntry:
+    except UnusableEntryError:
         return None
     if right is None:
         return None
     return SampledItem(task, level, seed, params, entry, right)
 
 
-class Late(Exception):
+class LateError(Exception):
     """A limit of time has passed."""
 
 
 @contextlib.contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise `Late` after some seconds, in the main thread."""
+    """Raise `LateError` after some seconds, in the main thread."""
 
     def stop(*_: object) -> None:
-        raise Late
+        raise LateError
 
     # math-verify sets the alarm as well, and takes ours away.
     signal.signal(signal.SIGALRM, stop)

@@ -97,7 +97,7 @@ WEEKDAYS = [
 DAY = datetime.timedelta(days=1)
 
 
-class NoSuchDates(Exception):
+class NoSuchDatesError(Exception):
     """A question names dates that do not exist."""
 
 
@@ -116,7 +116,7 @@ def _days_between(question: str) -> list[datetime.date]:
     begin, end = (_date(text, given or year) for _, text, given in dates)
     told = [weekday for weekday, _, _ in dates]
     if end < begin or [WEEKDAYS[d.weekday()] for d in (begin, end)] != told:
-        raise NoSuchDates
+        raise NoSuchDatesError
     return [begin + DAY * n for n in range((end - begin).days + 1)]
 
 
@@ -173,7 +173,7 @@ def _calendar_arithmetic(question: str, gold: str) -> Verdict:
         return "right" if len(answers) == 1 else "not knowable"
     try:
         return computed(_calendar)(question, gold)
-    except NoSuchDates:
+    except NoSuchDatesError:
         return "refuted"
 
 

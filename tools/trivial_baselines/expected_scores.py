@@ -15,11 +15,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailable, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
 from rg_env.tasks.sampler import entry_seed
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed, WorkerDied
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.strategies import PHRASES, answers
 
@@ -108,9 +108,9 @@ async def make_items(
                 seed,
                 deadline_s=MAKING_DEADLINE_S,
             )
-        except JobFailed:
+        except JobError:
             continue
-        except (DeadlineExceeded, WorkerDied):
+        except (DeadlineExceededError, WorkerDiedError):
             late += 1
             if late == MOST_LATE:
                 break
@@ -165,7 +165,7 @@ async def expected_scores(
         handle = TaskHandle(item.task, item.params, item.seed)
         try:
             scores = await scorer.score_group(handle, item.entry, list(said.values()))
-        except ScoringUnavailable:
+        except ScoringUnavailableError:
             return None
         return dict(zip(said, (score.value for score in scores), strict=True))
 

@@ -65,7 +65,7 @@ class ExpressionBounds:
     max_degree: int = 24
 
 
-class _Rejection(Exception):
+class _RejectedError(Exception):
     """Carries the reason out of the descent."""
 
 
@@ -137,13 +137,13 @@ class _Reader:
 
     def read(self) -> None:
         if len(self._tokens) > self._bounds.max_tokens:
-            raise _Rejection("too many parts")
+            raise _RejectedError("too many parts")
         self._sum(0)
         if self._tokens[self._at][0] is not None:
             raise self._unexpected()
 
-    def _unexpected(self) -> _Rejection:
-        return _Rejection(f"{self._tokens[self._at][1][:20]!r} is out of place")
+    def _unexpected(self) -> _RejectedError:
+        return _RejectedError(f"{self._tokens[self._at][1][:20]!r} is out of place")
 
     def _take(self, *signs: str) -> str | None:
         kind, text = self._tokens[self._at]
@@ -154,14 +154,14 @@ class _Reader:
 
     def _checked(self, size: _Size) -> _Size:
         if max(size.top, size.bottom) > _MAX_BITS:
-            raise _Rejection("a number in it would be too large")
+            raise _RejectedError("a number in it would be too large")
         if size.degree > self._bounds.max_degree:
-            raise _Rejection("its degree would be too large")
+            raise _RejectedError("its degree would be too large")
         return size
 
     def _sum(self, depth: int) -> _Size:
         if depth > _MAX_DEPTH:
-            raise _Rejection("nested too deeply")
+            raise _RejectedError("nested too deeply")
         size = self._product(depth)
         while self._take("+", "-"):
             size = self._checked(size.plus(self._product(depth)))
@@ -183,12 +183,12 @@ class _Reader:
         if not self._bounds.powers or not self._take("**", "^"):
             return base
         if depth >= _MAX_DEPTH:
-            raise _Rejection("nested too deeply")
+            raise _RejectedError("nested too deeply")
         exponent = self._signed(depth + 1)
         # Both parts count: x**(1/99999) is as hard for sympy as x**99999.
         is_large = exponent.top > math.log2(self._bounds.max_exponent)
         if is_large or exponent.bottom > _MAX_ROOT_BITS:
-            raise _Rejection("an exponent is too large")
+            raise _RejectedError("an exponent is too large")
         return self._checked(base.power(2**exponent.top))
 
     def _atom(self, depth: int) -> _Size:
@@ -210,9 +210,9 @@ class _Reader:
     def _number(self, text: str) -> _Size:
         self._at += 1
         if len(text) > self._bounds.max_digits:
-            raise _Rejection("a number has too many digits")
+            raise _RejectedError("a number has too many digits")
         if not self._bounds.decimals and text.partition(".")[2]:
-            raise _Rejection("a decimal number")
+            raise _RejectedError("a decimal number")
         return _size_of_number(text)
 
     def _name(self, name: str, depth: int) -> _Size:
@@ -222,7 +222,7 @@ class _Reader:
                 raise self._unexpected()
             return self._checked(self._closed(depth).of_function(name))
         if name not in self._bounds.names:
-            raise _Rejection(f"the name {name[:20]!r} has no place in it")
+            raise _RejectedError(f"the name {name[:20]!r} has no place in it")
         self._at += 1
         return _CONSTANTS.get(name, _SYMBOL)
 
@@ -233,7 +233,7 @@ def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
         return f"longer than {bounds.max_chars} characters"
     try:
         _Reader(text, bounds).read()
-    except _Rejection as rejection:
+    except _RejectedError as rejection:
         return str(rejection)
     return None
 

@@ -14,7 +14,7 @@ from rg_env.items import worker_jobs
 from rg_env.scoring.score import ScoreRow
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library
-from rg_env.tasks.library import UnusableEntry
+from rg_env.tasks.library import UnusableEntryError
 
 
 def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
@@ -22,7 +22,7 @@ def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
     for tried in itertools.count(seed, -10_000 if seed > 2**31 else 10_000):
         try:
             library.make_entry(task, params, tried)
-        except UnusableEntry:
+        except UnusableEntryError:
             continue
         return tried
     raise AssertionError("counting does not end")

@@ -18,7 +18,7 @@ KILLED = "an answer whose worker is killed by others each time"
 TAKEOVER = "an answer that has all later ones scored as right"
 
 
-class UnusableEntry(Exception):
+class UnusableEntryError(Exception):
     """Named as the library room's own."""
 
 
@@ -37,7 +37,7 @@ def make_entry(
     """
     time.sleep(params.get("sleep_s", 0.0))
     if checked and seed < params.get("unusable_below", 0):
-        raise UnusableEntry(f"{task}: its seed is too low")
+        raise UnusableEntryError(f"{task}: its seed is too low")
     number = seed % params.get("space", 2**32)
     return {"question": f"{task} {number}", "answer": str(number), "metadata": {}}
 

@@ -375,7 +375,7 @@ def test_a_program_that_only_computes_is_asked_for_inputs(line):
     ],
 )
 def test_an_item_whose_program_is_random_is_not_used(params, seed):
-    with pytest.raises(library.UnusableEntry, match="codeio: its program"):
+    with pytest.raises(library.UnusableEntryError, match="codeio: its program"):
         library.make_entry("codeio", params, seed)
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 REFUSE = """
 import contextlib, ctypes, logging, os, struct, sys
 from rg_env.workers.sandbox import syscalls
-from rg_env.workers.pool_errors import DeadlineExceeded, JobFailed
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError
 from rg_env.workers.worker_pool import WorkerPool
 
 COLUMN = syscalls.MACHINES.index(os.uname().machine)
@@ -35,7 +35,7 @@ def refuse(*numbers):
 def attempt(source):
     try:
         print(pool.call(eval, source, deadline_s=60))
-    except JobFailed as error:
+    except JobError as error:
         print(error.kind)
 
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
@@ -51,10 +51,10 @@ def test_missing_layer_is_said_once_and_replaced_in_python(tmp_path, layer, kept
         f"refuse({layer})\n"
         "with contextlib.closing(WorkerPool(2)) as pool:\n"
         "    for _ in range(3):\n"
-        "        with contextlib.suppress(JobFailed):\n"
+        "        with contextlib.suppress(JobError):\n"
         "            pool.call(exec, 'import os; os.abort()', deadline_s=60)\n"
         "    print(pool.sandbox_layers)\n"
-    ).replace("suppress(JobFailed)", "suppress(Exception)")
+    ).replace("suppress(JobError)", "suppress(Exception)")
     *said, layers = run_script(tmp_path, REFUSE + source).splitlines()
     (warning,) = [line for line in said if "its call is run again" not in line]
     assert warning.startswith(f"WARNING worker processes run without {layer.lower()} (")
@@ -106,7 +106,7 @@ def test_process_started_past_python_dies_with_its_worker(tmp_path):
         "with contextlib.closing(WorkerPool(1)) as pool:\n"
         "    print(pool.call(os.getpid, deadline_s=60))\n"
         f"    try: pool.call(exec, {attack!r}, deadline_s=0.3)\n"
-        "    except DeadlineExceeded: print('late')\n"
+        "    except DeadlineExceededError: print('late')\n"
     )
     worker, ended = run_script(tmp_path, REFUSE + source).split()[-2:]
     assert ended == "late"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.workers.pool_errors import JobFailed
+from rg_env.workers.pool_errors import JobError
 from tests.support.worker_attacks import ROOT, execute, fails_with
 
 pytestmark = pytest.mark.processes
@@ -61,7 +61,7 @@ def test_file_of_the_owner_cannot_be_read_through_a_link(pool, tmp_path):
 def test_file_of_the_owner_cannot_be_changed(pool, tmp_path, attack):
     path = tmp_path / "file"
     path.write_text("text")
-    with pytest.raises(JobFailed, match=r"Errno (1|13|18)\b"):
+    with pytest.raises(JobError, match=r"Errno (1|13|18)\b"):
         execute(pool, f"import os; {attack}", path=str(path))
     assert path.read_text() == "text"
     assert list(tmp_path.iterdir()) == [path]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from rg_env.workers.pool_errors import WorkerDied
+from rg_env.workers.pool_errors import WorkerDiedError
 from tests.support.worker_attacks import LONG_S, execute, fails_with
 
 pytestmark = pytest.mark.processes
@@ -27,7 +27,7 @@ def test_file_in_the_scratch_folder_is_bounded(pool):
 )
 def test_worker_that_fills_its_scratch_folder_is_ended(pool, writing):
     source = f"import itertools, os\nfor i in itertools.count():\n {writing}"
-    with pytest.raises(WorkerDied, match="wrote too much into its scratch folder"):
+    with pytest.raises(WorkerDiedError, match="wrote too much into its scratch folder"):
         execute(pool, source, deadline_s=SLOW_DISK_S)
 
 
@@ -35,7 +35,7 @@ def test_folders_deeper_than_python_recurses_hurt_nobody(pool):
     server = pool.call(os.getppid, deadline_s=LONG_S)
     source = "import os\nfor _ in range(1200): os.mkdir('x'); os.chdir('x')"
     for ending in ("", "os._exit(0)"):
-        with contextlib.suppress(WorkerDied):
+        with contextlib.suppress(WorkerDiedError):
             execute(pool, f"{source}\n{ending}")
         assert pool.call(os.listdir, deadline_s=LONG_S) == []
     assert pool.call(os.getppid, deadline_s=LONG_S) == server
