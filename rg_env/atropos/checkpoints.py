@@ -256,7 +256,7 @@ class Checkpoints:
             logger.warning("the ledger beside %s is not used: %s", source, error)
             return
         if self.ledger.in_flight > 0:
-            self.ledger.settle(Ending("killed", self.ledger.in_flight))
+            self.ledger.settle(Ending.KILLED, self.ledger.in_flight)
 
     async def end(self) -> None:
         """Save a last checkpoint, if any is saved, and let go of the folder.

@@ -34,7 +34,7 @@ from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.off_loop import breathe, off_loop
 from rg_env.rollouts.json_encoding import encode_groups
-from rg_env.rollouts.ledger import Ending, RolloutOutcome
+from rg_env.rollouts.ledger import Ending
 from rg_env.rollouts.row_writer import RowWriter
 from rg_env.rollouts.run_dumps import Dumps
 
@@ -119,14 +119,10 @@ def fault_of(
 
 @dataclasses.dataclass
 class _Parcel:
-    """A group on its way, and what would be its outcome if the way ended here."""
+    """A group on its way, and its ending if the way ended here."""
 
     group: Group
-    outcome: RolloutOutcome = "refused_by_api"
-
-    @property
-    def ending(self) -> Ending:
-        return Ending(self.outcome, len(self.group["tokens"]))
+    ending: Ending = Ending.DISCARDED
 
 
 class GroupDelivery:
@@ -143,7 +139,7 @@ class GroupDelivery:
     def __init__(
         self,
         env: BaseEnv,
-        settle: Callable[..., None],
+        settle: Callable[[Ending, int], None],
         session: ApiSession,
         rows: RowWriter | None,
         dumps: Dumps,
@@ -172,13 +168,14 @@ class GroupDelivery:
         except BaseException as error:
             is_cancel = isinstance(error, asyncio.CancelledError)
             for parcel in parcels:
-                is_written = parcel.outcome == "written" and not is_for_trainer
-                if parcel.outcome in ("refused_by_api", "written") and not is_written:
-                    parcel.outcome = "cancelled" if is_cancel else "failed"
+                is_written = parcel.ending is Ending.WRITTEN
+                if parcel.ending is Ending.DISCARDED or (is_written and is_for_trainer):
+                    parcel.ending = Ending.CANCELLED if is_cancel else Ending.FAILED
             raise
         finally:
-            self._settle(*(parcel.ending for parcel in parcels))
-            taken = [parcel.outcome in ("sent", "unsent") for parcel in parcels]
+            for parcel in parcels:
+                self._settle(parcel.ending, len(parcel.group["tokens"]))
+            taken = [p.ending in (Ending.SENT, Ending.UNSENT) for p in parcels]
             self._env.items_sent_this_step += sum(taken)
 
     async def _checked(
@@ -207,7 +204,7 @@ class GroupDelivery:
             if self._env.config.include_messages and group.get("messages") is None:
                 group["messages"] = await off_loop(self._decoded_messages, group)
             await self._write_row(group, is_only_copy=not is_for_trainer)
-            parcel.outcome = "written"
+            parcel.ending = Ending.WRITTEN
             left.append(parcel)
         return left
 
@@ -239,7 +236,7 @@ class GroupDelivery:
     async def _send(self, parcels: Sequence[_Parcel], *, as_list: bool) -> None:
         """Send groups; those that the API does not take are kept on disk."""
         for parcel in parcels:
-            parcel.outcome = "unsent"
+            parcel.ending = Ending.UNSENT
         groups = [parcel.group for parcel in parcels]
         try:
             whole = groups if as_list or len(groups) > 1 else groups[0]
@@ -254,7 +251,7 @@ class GroupDelivery:
             logger.error("a group was not sent: %s", error)
         else:
             for parcel in parcels:
-                parcel.outcome = "sent"
+                parcel.ending = Ending.SENT
 
     # -- the send ----------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.logs import is_worth_a_line
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
+from rg_env.rollouts.ledger import Ending, Ledger
 
 logger = logging.getLogger(__name__)
 
@@ -199,26 +199,27 @@ class GroupsInFlight:
         where an error is the reason.
         """
         task = asyncio.current_task()
-        ended_as: RolloutOutcome = "refused_by_api"
+        ended_as = Ending.DISCARDED
         self._settled[task] = 0
         try:
             await self._env.handle_send_to_api(group, item, **how)
         except BaseException as error:
             is_cancel = isinstance(error, asyncio.CancelledError)
-            ended_as = "cancelled" if is_cancel else "failed"
+            ended_as = Ending.CANCELLED if is_cancel else Ending.FAILED
             raise
         finally:
             left = rollouts_in(group) - self._settled.pop(task)
             if left > 0:
-                self._ledger.settle(Ending(ended_as, left))
-                self.backlog.extend(self.again(item) if ended_as == "failed" else [])
+                self._ledger.settle(ended_as, left)
+                is_lost = ended_as is Ending.FAILED
+                self.backlog.extend(self.again(item) if is_lost else [])
 
-    def settle(self, *endings: Ending) -> None:
-        """Count what became of rollouts that the hook has delivered."""
-        self._ledger.settle(*endings)
+    def settle(self, ending: Ending, rollouts: int) -> None:
+        """Count how rollouts that the hook has delivered ended."""
+        self._ledger.settle(ending, rollouts)
         task = asyncio.current_task()
         if task in self._settled:
-            self._settled[task] += sum(ending.rollouts for ending in endings)
+            self._settled[task] += rollouts
 
     async def collected(self, item: Any) -> Any:
         """Return an item's group, or several, after all hooks; None without one."""
@@ -237,13 +238,13 @@ class GroupsInFlight:
         try:
             left = await self._env.postprocess_histories(group)
         except asyncio.CancelledError:
-            self._ledger.settle(Ending("cancelled", before))
+            self._ledger.settle(Ending.CANCELLED, before)
             raise
         except Exception:
-            self._ledger.settle(Ending("failed", before))
+            self._ledger.settle(Ending.FAILED, before)
             raise
         if rollouts_in(left) < before:
-            self._ledger.settle(Ending("refused_by_api", before - rollouts_in(left)))
+            self._ledger.settle(Ending.DISCARDED, before - rollouts_in(left))
         return left
 
     # -- a group -----------------------------------------------------------------------
@@ -258,26 +259,26 @@ class GroupsInFlight:
         size = self._env.config.group_size
         self._ledger.query(size)
         group, again, began = None, [], time.monotonic()
-        ended_as: RolloutOutcome = "cancelled"
+        ended_as = Ending.CANCELLED
         try:
             rollouts = await self._requests.for_training(item, self.note_answered)
             group = await self._scored(rollouts)
-            ended_as = "zero_variance"
+            ended_as = Ending.ZERO_VARIANCE
             if isinstance(group, dict):  # as ours is
                 group["seconds"] = round(time.monotonic() - began, 3)
         except RequestFailedError as error:
             await self._servers.note_failure(error.failure)
             again = [item] if self._servers.is_down else self.again(item)
-            ended_as = "unanswered"
+            ended_as = Ending.UNANSWERED
         except ScoringUnavailableError as error:
             logger.error("a group is lost: %s", error)
-            again, ended_as = self.again(item), "unscored"
+            again, ended_as = self.again(item), Ending.UNSCORED
         except Exception as error:  # noqa: BLE001 - the framework would drop it and spin
             await self._note_error(error)
-            again, ended_as = self.again(item), "failed"
+            again, ended_as = self.again(item), Ending.FAILED
         finally:
             if group is None:
-                self._ledger.settle(Ending(ended_as, size))
+                self._ledger.settle(ended_as, size)
         return group, again
 
     async def _scored(self, rollouts: Sequence[Mapping[str, Any]]) -> Any:

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from rg_env.pages.report import report_of
 from rg_env.reports.metrics import Metrics
-from rg_env.reports.outcome_words import ENDINGS, OUTCOMES
+from rg_env.reports.outcome_words import OUTCOMES
+from rg_env.rollouts.ledger import Ending
 from rg_env.scoring.extraction import FORMAT_FAILURES
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def print_report(
     console.print(_counted(metrics.outcomes, OUTCOMES))
     ledger = metrics.ledger
     console.print(f"\nHow the {ledger.queried} rollouts ended:")
-    ends = {str(outcome): count for outcome, count in ledger.outcomes.items()}
-    console.print(_counted(ends, ENDINGS))
+    meanings = {ending.value: ending.meaning for ending in Ending}
+    console.print(_counted(ledger.outcomes, meanings))
     if levels is not None:
         console.print(
             "\nLevels: {level_changes} changes; now {avg_complexity:.2f} on average,"

@@ -1,4 +1,4 @@
-"""What the words of outcomes and endings mean, in half a sentence each."""
+"""What the words of outcomes mean, in half a sentence each."""
 
 from __future__ import annotations
 
@@ -24,17 +24,3 @@ OUTCOMES: Mapping[str, str] = {
     "not_used": "its reference answer is wrong, or the item has none; no score",
 }
 """Outcome of a rollout to its meaning, the best first."""
-
-ENDINGS: Mapping[str, str] = {
-    "sent": "went to the trainer",
-    "written": "are rows in the file",
-    "zero_variance": "in groups of equal scores",
-    "unanswered": "got no usable reply from the inference server",
-    "unscored": "got no score from the workers",
-    "refused_by_api": "were turned away by the API",
-    "unsent": "did not reach the API and are in a dump file",
-    "failed": "were lost to an error, which the log names",
-    "cancelled": "were under way when the run was complete",
-    "killed": "were lost with a killed process",
-}
-"""Ending of rollouts to its meaning."""

@@ -1,39 +1,56 @@
-"""The outcome of every rollout that was queried.
+"""How every rollout that was queried has ended.
 
-A rollout ends in exactly one outcome (`ENDINGS` in rg_env/reports/outcome_words.py says
-what each means), so that those queried are the sum of the outcomes and of those in
-flight. Collection and delivery return what they decide as an `Ending`; that, what a
-hook drops, and what a killed process left go through `Ledger.settle`, and nothing else
-counts. Pure: whoever keeps the ledger on disk is given.
+A rollout ends in exactly one way, so that those queried are the sum of the endings and
+of those in flight. `Ledger.settle` counts them, and nothing else does. Pure: whoever
+keeps the ledger on disk is given.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import enum
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
-
-RolloutOutcome = Literal[
-    "sent",
-    "written",
-    "zero_variance",
-    "unanswered",
-    "unscored",
-    "refused_by_api",
-    "unsent",
-    "failed",
-    "cancelled",
-    "killed",
-]
+from typing import Any
 
 
-@dataclasses.dataclass(frozen=True)
-class Ending:
-    """The outcome of some rollouts, usually those of one group."""
+class Ending(str, enum.Enum):
+    """How a rollout ended: a word, and what it means.
 
-    outcome: RolloutOutcome
-    rollouts: int
+    Log, metrics, `ledger.json`, demo and docs/metrics_and_logs.md have both from here.
+    """
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str) -> Ending:
+        """Return a member; its value is the word."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.meaning = meaning
+        return member
+
+    SENT = "sent", "went to the trainer"
+    WRITTEN = "written", "were written to the file of rows"
+    ZERO_VARIANCE = "zero_variance", "in groups of equal scores"
+    UNANSWERED = (
+        "unanswered",
+        "no usable reply from an inference server; the item is tried again",
+    )
+    UNSCORED = "unscored", "no score from the workers; the item is tried again"
+    DISCARDED = (
+        "discarded",
+        "in groups that a check before the send, or a hook, turned away",
+    )
+    UNSENT = "unsent", "in groups that the API did not take, kept in a dump file"
+    FAILED = "failed", "lost to an error, which the log names"
+    CANCELLED = "cancelled", "in groups that were cancelled, at the end for example"
+    KILLED = (
+        "killed",
+        "in flight when their process was killed; counted by the next start",
+    )
+
+
+RENAMED = {"refused_by_api": Ending.DISCARDED.value}
+"""Words of older ledgers and checkpoints to those that they are now."""
 
 
 class Ledger:
@@ -41,12 +58,16 @@ class Ledger:
 
     Args:
         keep: Told of the ledger, as plain values, at every change.
+
+    Attributes:
+        queried: Rollouts that were queried.
+        outcomes: Number of rollouts by the word of their ending.
     """
 
     def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
         self._keep = keep
         self.queried = 0
-        self.outcomes: Counter[RolloutOutcome] = Counter()
+        self.outcomes: Counter[str] = Counter()
 
     @property
     def in_flight(self) -> int:
@@ -58,11 +79,10 @@ class Ledger:
         self.queried += rollouts
         self.tell()
 
-    def settle(self, *endings: Ending) -> None:
-        """Count the outcomes of rollouts that were queried."""
-        for ending in endings:
-            self.outcomes[ending.outcome] += ending.rollouts
-        if endings:
+    def settle(self, ending: Ending, rollouts: int) -> None:
+        """Count how rollouts that were queried have ended."""
+        if rollouts:
+            self.outcomes[ending.value] += rollouts
             self.tell()
 
     def tell(self) -> None:
@@ -95,7 +115,9 @@ class Ledger:
         """Continue a ledger; ValueError, and no change, if it has another form."""
         try:
             queried = int(state["queried"])
-            outcomes = Counter({name: int(n) for name, n in state["outcomes"].items()})
+            outcomes: Counter[str] = Counter()
+            for word, n in state["outcomes"].items():
+                outcomes[RENAMED.get(word, word)] += int(n)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the ledger needs `queried` and `outcomes` ({error!r})"

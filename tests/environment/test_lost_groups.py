@@ -24,7 +24,7 @@ async def working(collect=hangs, cls=ReasoningGymEnv, **changes):
         try:
             return await collect(), []
         except asyncio.CancelledError:
-            env.ledger.settle(Ending("cancelled", SIZE))
+            env.ledger.settle(Ending.CANCELLED, SIZE)
             raise
 
     env.collect_trajectories = collected
@@ -105,4 +105,4 @@ def test_a_group_that_is_lost_in_a_hook_is_counted_and_sampled_again(hook):
 
 @pytest.mark.parametrize("hook", BEFORE_IT_IS_SENT)
 def test_a_group_that_a_hook_drops_is_counted(hook):
-    assert after_bad_hook(hook, drop) == ([], {"refused_by_api": SIZE}, 0)
+    assert after_bad_hook(hook, drop) == ([], {"discarded": SIZE}, 0)

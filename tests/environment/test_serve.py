@@ -99,7 +99,7 @@ def test_a_trainer_with_a_lower_limit_still_gets_groups(short_run):
     env, counts = short_run
     assert counts.groups == 16
     assert counts.invalid_groups == 0
-    assert env.ledger.outcomes["refused_by_api"] == 0
+    assert env.ledger.outcomes["discarded"] == 0
 
 
 def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(
@@ -108,7 +108,7 @@ def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(
     changes = {"max_token_len": 330}
     env, counts = served(api_url, simulated.url, 2, changes)
     assert counts.invalid_groups == 0
-    assert env.ledger.outcomes["refused_by_api"] == 0
+    assert env.ledger.outcomes["discarded"] == 0
 
 
 @pytest.mark.parametrize("kind", ["sglang", "openai"])

@@ -92,7 +92,7 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
     steps = [line["step"] for line in found]
     assert steps == sorted(steps)
     assert counts.invalid_groups == 0
-    assert env.ledger.outcomes["refused_by_api"] == 0
+    assert env.ledger.outcomes["discarded"] == 0
     assert wandb.run is None
     assert list(offline.rglob("run-*.wandb"))
 

@@ -17,7 +17,7 @@ from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import EVENTS
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
-from rg_env.rollouts.ledger import Ending, Ledger, RolloutOutcome
+from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.scoring.score import Score
 from rg_env.tasks.feedback import Feedback
@@ -51,10 +51,16 @@ def test_the_outcomes_table_has_every_outcome_of_the_code():
     assert {codes(row[0])[0] for row in table("Outcome")} == in_code
 
 
-def test_the_table_of_endings_has_every_one():
-    assert [codes(row[0])[0] for row in table("Ending")] == list(
-        get_args(RolloutOutcome)
-    )
+def unlinked(cell):
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell)
+
+
+def test_the_table_of_endings_says_of_each_what_the_code_says():
+    said = {codes(word)[0]: unlinked(meaning) for word, meaning in table("Ending")}
+    assert said == {
+        ending.value: ending.meaning[0].upper() + ending.meaning[1:]
+        for ending in Ending
+    }
 
 
 def record():
@@ -66,7 +72,7 @@ def keys_of_the_code():
     """Return the W&B keys that the code makes of one of everything."""
     metrics = Metrics(Ledger())
     metrics.record_group(record())
-    metrics.ledger.settle(Ending("sent", 1))
+    metrics.ledger.settle(Ending.SENT, 1)
     metrics.events["scoring_retries"] = 1
     results = 2 * [Sample("gcd", "arithmetic", "4 and 6?", 1.0, "right")]
     written = set(re.findall(r'"((?:train|curriculum|eval)/\w+)"', text_of(*SOURCES)))
