@@ -112,6 +112,11 @@ def above_live_view() -> Iterator[None]:
             handler.setStream(terminal)
 
 
-def is_worth_a_line(count: int) -> bool:
-    """Say whether the count of something that repeats is 1, 2, 4, 8 and so on."""
-    return count & (count - 1) == 0
+def is_worth_a_line(count: int, new: int = 1) -> bool:
+    """Say whether the first, second, fourth, eighth and so on is among the newest.
+
+    Args:
+        count: How often it has happened, the newest included.
+        new: How many are the newest, at least 1.
+    """
+    return count.bit_length() > (count - new).bit_length()

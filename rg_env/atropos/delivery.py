@@ -32,6 +32,7 @@ from rg_env.atropos.api_client import (
 )
 from rg_env.atropos.api_session import ApiSession
 from rg_env.inference.completions import PROMPT_MASK
+from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import breathe, off_loop
 from rg_env.rollouts.json_encoding import encode_groups
 from rg_env.rollouts.ledger import Ending
@@ -227,7 +228,7 @@ class GroupDelivery:
                 raise
             # The trainer's group is worth more than the copy of it.
             lost = self._rows.rows_lost
-            if lost & (lost - 1) == 0:  # the first, second, fourth, eighth, ...
+            if is_worth_a_line(lost):
                 what = "env.data_path_to_save_groups: row"
                 logger.error("%s %d is lost: %s", what, lost, error)
         else:

@@ -25,6 +25,7 @@ from typing import Any
 from rg_env.errors import RunError
 from rg_env.items.entry_maker import EntryMaker, LeftOutError, is_unusable
 from rg_env.items.group_scorer import TaskHandle
+from rg_env.logs import is_worth_a_line
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
@@ -309,14 +310,14 @@ class ItemSource:
             )
 
     def _count_unused(self, task: str, said: str) -> None:
-        """Count an item; the first, tenth, hundredth and so on of a fault is logged.
+        """Count an item; the first, second, fourth and so on of a fault is logged.
 
         What the worker says of it begins with the task.
         """
         fault = said.removeprefix(f"{task}: ")
         self.unused[task, fault] += 1
         number = self.unused[task, fault]
-        if str(number).rstrip("0") == "1":
+        if is_worth_a_line(number):
             items = "1 item was" if number == 1 else f"{number} items were"
             logger.info("%s: %s not sampled: %s", task, items, fault)
 

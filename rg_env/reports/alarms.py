@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from rg_env.logs import is_worth_a_line
 from rg_env.rollouts.group_record import CORRECT_FROM_SCORE, GroupRecord, RolloutRecord
 from rg_env.rollouts.shaping import has_variance
 from rg_env.scoring.extraction import FORMAT_FAILURES
@@ -257,7 +258,7 @@ class Alarms:
         row.examples = [*examples, *row.examples][:MOST_EXAMPLES]
         self.counts[name] += 1
         count = self.counts[name]
-        if count & (count - 1) == 0:
+        if is_worth_a_line(count):
             yield f"alarm {name}: {task}: {said} (alarm {count} of this kind)"
 
     def _rates(self, task: str) -> Iterator[Ring]:

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from rg_env.logs import is_worth_a_line
 from rg_env.reports.alarms import Alarms
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.ledger import Ledger
@@ -113,7 +114,7 @@ class Metrics:
         for outcome in sorted({r.outcome for r in group.rollouts} & TROUBLE):
             now = self.task_outcomes[group.task, outcome]
             new = sum(r.outcome == outcome for r in group.rollouts)
-            if now.bit_length() > (now - new).bit_length():
+            if is_worth_a_line(now, new):
                 worth_saying.append(f"{group.task}: outcome {outcome}, {now} so far")
         return worth_saying
 

@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from rg_env.logs import is_worth_a_line
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.sandbox import hardening
@@ -213,7 +214,7 @@ class WorkerPool:
         with self._lock:
             self.deaths += 1
             count = self.deaths
-        if count & (count - 1) == 0:  # the first, second, fourth, eighth, ...
+        if is_worth_a_line(count):
             logger.warning(
                 "a worker process ended: %s; its call is run again (%d so far)",
                 how,

@@ -34,9 +34,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scoring": {"errors", "task_rules"},
     "rollouts": {"off_loop"},
     "settings": {"errors", "installation", "scoring", "tasks"},
-    "workers": {"errors"},
-    "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring", "workers"}
-    | {"settings"},
+    "workers": {"errors", "logs"},
+    "items": {"errors", "logs", "yaml_text", "task_rules", "tasks", "scoring"}
+    | {"settings", "workers"},
     "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
     "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
