@@ -67,7 +67,9 @@ def _with_score(sample: Sample, score: str | None, path: str) -> Sample:
         return sample
     value = (sample.row.get("scores") or {}).get(score)
     if not isinstance(value, float) or not 0 <= value <= 1:
-        raise SettingError(f"--score {score}: {path} has a sample without it")
+        raise SettingError(
+            f"--score {score}: {path} has a sample without it; files of rescore have it"
+        )
     return dataclasses.replace(sample, score=value)
 
 

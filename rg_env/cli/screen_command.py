@@ -18,6 +18,7 @@ from rg_env.errors import shown as quoted
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
+from rg_env.settings.writable_paths import check_file
 
 SUMMARY = (
     "Sample a few groups of each task with the settings of a run of serve, and write"
@@ -82,7 +83,10 @@ def _screen(
     """Run a screen in the environment that is built, and write what it found."""
     from rg_env.atropos.screen_run import ScreenRun, is_other, settings_text
 
-    out = Path(values["out"]).with_suffix(".yaml")
+    out = Path(values["out"])
+    if out.suffix != ".yaml":
+        raise SettingError(f"--out: found {quoted(str(out))}; allowed is *.yaml")
+    check_file("--out", str(out))
     if is_other(out):
         raise SettingError(
             f"--out: {quoted(str(out))} holds something else than what a screen has"

@@ -304,21 +304,26 @@ class Sources:
             OSError: A file cannot be read.
         """
         for file in self._files:
-            run = file.resolve().parent.parent.name
-            for number, size, value in _values(file):
-                self._bytes += size
-                try:
-                    if isinstance(value, UnreadableError):
-                        raise value
-                    for row in _rows(value, run):
-                        yield self._placed(_sample(row), file, number)
-                except (AttributeError, KeyError, TypeError, ValueError) as error:
-                    kind = (
-                        str(error) if isinstance(error, UnreadableError) else "foreign"
-                    )
-                    self.unread[kind] += 1
-                    place = f"{file}, line {number}" if number else str(file)
-                    self._first_unread.setdefault(kind, printable(place))
+            try:
+                yield from self._samples_of(file)
+            except OSError as error:
+                error.filename = error.filename or str(file)  # a read names none
+                raise
+
+    def _samples_of(self, file: Path) -> Iterator[Sample]:
+        run = file.resolve().parent.parent.name
+        for number, size, value in _values(file):
+            self._bytes += size
+            try:
+                if isinstance(value, UnreadableError):
+                    raise value
+                for row in _rows(value, run):
+                    yield self._placed(_sample(row), file, number)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                kind = str(error) if isinstance(error, UnreadableError) else "foreign"
+                self.unread[kind] += 1
+                place = f"{file}, line {number}" if number else str(file)
+                self._first_unread.setdefault(kind, printable(place))
 
     def _placed(self, sample: Sample, file: Path, number: int) -> Sample:
         row = dict(sample.row)

@@ -116,6 +116,18 @@ def test_the_same_screen_samples_the_same_items(done, tmp_path, server):
     assert first == second
 
 
+@pytest.mark.parametrize("out", ["/proc/nowhere.yaml", "screen.jsonl"])
+def test_a_file_of_settings_that_cannot_be_written_is_refused_by_its_option(
+    out, tmp_path, server, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert screen(tmp_path, server.url, f"--out={out}") == 2
+    assert f"--out: found {out!r}" in (said := capsys.readouterr().err) or (
+        f"--out: {out!r} cannot be written" in said
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_a_task_to_learn_from_there_are_no_settings(tmp_path, server, capsys):
     # Of which the server knows no answer.
     status = screen(tmp_path, server.url, groups=1, tasks="lcm", group_size=2)

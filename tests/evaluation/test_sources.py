@@ -252,6 +252,12 @@ def test_a_compressed_file_is_refused_with_what_to_do(tmp_path, name):
         files_of([str(tmp_path / name)])
 
 
+def test_a_file_that_fails_while_it_is_read_is_named():
+    with pytest.raises(OSError, match="error") as failed:
+        read("/proc/self/mem")
+    assert failed.value.filename == "/proc/self/mem"
+
+
 def test_what_is_no_ordinary_file_is_said_to_be_there():
     with pytest.raises(SettingError, match="'/dev/null': it is no ordinary file"):
         files_of(["/dev/null"])
