@@ -638,8 +638,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         made = self._made()
         await made.evaluation.finished()
         config, servers = self.config, self.server.servers
+        items = self.test_items_with_scorers
+        if self.process_mode:  # a training run has others to go on with
+            await self._requests.check_evaluation([e["question"] for e, _ in items])
         evaluation = evaluation_run.Evaluation(
-            self.test_items_with_scorers,
+            items,
             self._eval_rollout,
             category_of=lambda task: made.library.tasks[task].category,
             completions=config.eval_completions,

@@ -173,6 +173,20 @@ class RolloutRequests:
                 f" shortest question takes {shortest}"
             )
 
+    async def check_evaluation(self, questions: Sequence[str]) -> None:
+        """Refuse a limit that the prompts of all evaluation items reach."""
+        limit = self._length.evaluation_tokens
+        for question in questions:
+            prompt = await self.prompt(self.messages(question, evaluates=True))
+            if len(prompt.tokens) < limit:
+                return
+        if questions:
+            raise SettingError(
+                f"env.eval_max_token_length: {limit} tokens (env.max_token_length where"
+                f" it is not set) leave no room for an answer to any of the"
+                f" {len(questions)} items; raise it"
+            )
+
     def probe_request(self, *, evaluates: bool, writes_rows: bool) -> ProbeRequest:
         """Return what servers are probed with: a short question."""
         sampling = self._sampling("eval" if evaluates else "train")

@@ -373,6 +373,16 @@ def test_an_evaluation_takes_as_many_tokens_as_training_or_as_many_as_are_given(
     assert config["generation_parameters"]["max_new_tokens"] == limit
 
 
+def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
+    tmp_path, simulated, capsys
+):
+    limits = {"eval_max_token_length": 222, "data_dir_to_save_evals": tmp_path}
+    assert run_main(["evaluate", *options_of(simulated.url, **limits)]) == 2
+    said = capsys.readouterr().err
+    assert "222 tokens" in said and "leave no room for an answer to any of" in said
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
     argv = options_of(simulated.url, data_dir_to_save_evals=tmp_path)
     assert run_main(["evaluate", "--json", *argv]) == 0
