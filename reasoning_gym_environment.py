@@ -185,6 +185,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             for server in servers
             if server.server_type != "openai"  # whose client loads none
         } | {config.tokenizer_name: "env.tokenizer_name"}
+        if config.use_wandb:
+            wandb_run.make_folders()
         self._length = LengthLimit(config)
         refusing = tokenizer_checks.refusing_bad_tokenizer(loaded)
         rows = process_run.taking_over_rows(self, config, with_tokens=has_tokenizer)

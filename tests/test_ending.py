@@ -128,5 +128,5 @@ def test_a_signal_to_a_forked_child_ends_the_child_alone(number):
         await asyncio.sleep(0.01)  # what a signal of the child would end
         return os.waitstatus_to_exitcode(status)
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(number, signal.SIG_DFL)
     assert ending.run(work()) == -number

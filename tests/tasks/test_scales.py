@@ -168,7 +168,7 @@ def test_an_item_does_not_depend_on_the_level_its_worker_made_before(other_pool,
     steps = SHIPPED.scales[task].steps
     low, high, low_again = (
         other_pool.call(
-            worker_jobs.make_entry, task, steps[n].params, 3, deadline_s=GUARD_S
+            worker_jobs.make_entry, task, steps[n].params, 3, False, deadline_s=GUARD_S
         )
         for n in (0, -1, 0)
     )
