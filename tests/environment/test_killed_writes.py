@@ -144,7 +144,7 @@ run.begin_ledger()
 ledger = Ledger(run.keep)
 while True:
     ledger.query(4)
-    ledger.settle(Ending("sent", 4))
+    ledger.settle(Ending.SENT, 4)
     print(ledger.queried, flush=True)
 """
 

@@ -84,7 +84,7 @@ def test_variance_level_length_and_truncation_are_of_all_groups_since_the_last_c
 def test_the_ledger_and_the_events_are_totals():
     metrics = Metrics(Ledger())
     metrics.ledger.query(8)
-    metrics.ledger.settle(Ending("sent", 8))
+    metrics.ledger.settle(Ending.SENT, 8)
     metrics.events["prompts_too_long"] += 1
     expected = {
         "ledger/rollouts_queried": 8,
@@ -98,8 +98,8 @@ def test_the_ledger_and_the_events_are_totals():
 def test_the_summary_says_endings_and_outcomes_with_the_commonest_first():
     metrics = Metrics(Ledger())
     metrics.ledger.query(4)
-    metrics.ledger.settle(Ending("zero_variance", 1))
-    metrics.ledger.settle(Ending("sent", 2))
+    metrics.ledger.settle(Ending.ZERO_VARIANCE, 1)
+    metrics.ledger.settle(Ending.SENT, 2)
     metrics.record_group(group("gcd", right=1.0, wrong=0.0))
     metrics.record_group(group("gcd", right=1.0, no_answer=0.0))
     assert metrics.summary() == [
