@@ -20,7 +20,6 @@ step, and is silently left out where it is missing.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -31,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import Stateful
 from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.line_file import try_lock
 from rg_env.rollouts.run_dumps import Dumps
 
 if TYPE_CHECKING:
@@ -47,13 +47,9 @@ def _lock(path: Path) -> int | None:
     A file system without locks gives every lock.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if try_lock(descriptor) is False:
         os.close(descriptor)
         return None
-    except OSError:
-        pass
     return descriptor
 
 

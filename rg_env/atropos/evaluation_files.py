@@ -146,7 +146,7 @@ class EvaluationFiles:
     def _open(self) -> RowWriter:
         if self._file is None:
             self._folder = self._claimed()
-            self._file = LineFile(self._folder / SAMPLES, lock=True)
+            self._file = LineFile(self._folder / SAMPLES)
         beside = self._file.path.with_name(SETTINGS)
         beside.write_text(self._settings, encoding="utf-8")
         return RowWriter(self._file)

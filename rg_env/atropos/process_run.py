@@ -51,7 +51,7 @@ def taking_over_rows(
         env.jsonl_writer = None
         return
     env.jsonl_writer.close()
-    env.jsonl_writer = RowWriter(LineFile(Path(path), lock=True), made)
+    env.jsonl_writer = RowWriter(LineFile(Path(path)), made)
     env.jsonl_writer.wanted = Path(wanted or path)
     env.jsonl_writer.with_tokens &= with_tokens
 

@@ -37,9 +37,8 @@ class RescoredFile:
     """
 
     def __init__(self, path: Path, version: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path, self._version = path, version
-        self._file = LineFile(path, lock=True)
+        self._file = LineFile(path)
         self._done: set[tuple[str, str]] = set()
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -88,6 +87,4 @@ class RescoredFile:
 
     def close(self) -> None:
         """Close the file; remove it if it holds nothing."""
-        if not self._path.stat().st_size:  # never what was there and is none of ours
-            self._file.remove()
         self._file.close()

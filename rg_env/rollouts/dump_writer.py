@@ -172,23 +172,23 @@ class DumpWriter:
             self._flush()
         if self.groups_waiting or self._file is None:
             return None
-        in_file, complete = self._in_file, None
+        in_file = self._in_file
+        if not in_file:
+            self._file.close()
+            self._file = None
+            return None
         try:
-            if in_file:
-                complete = self._file.complete()
-            else:
-                self._file.remove()
+            complete = self._file.complete()
         except OSError as error:
             self._say_refused(error)
             return None
         self._file = None
-        if complete is not None:
-            logger.info("wrote %d groups to %s", in_file, complete)
-            before = self._place.groups_before + in_file
-            self._place = _Place(self.batch_num + 1, before)
-            self.buffer.clear()
-            self._written = 0
-            self._say_accepted()
+        logger.info("wrote %d groups to %s", in_file, complete)
+        before = self._place.groups_before + in_file
+        self._place = _Place(self.batch_num + 1, before)
+        self.buffer.clear()
+        self._written = 0
+        self._say_accepted()
         return complete
 
     def close(self) -> None:
@@ -237,7 +237,7 @@ class DumpWriter:
             while self._path.exists():
                 self._place = self._place._replace(batch_num=self.batch_num + 1)
             part = self._path.with_name(self._path.name + PART_SUFFIX)
-            self._file = LineFile(part, lock=True)
+            self._file = LineFile(part)
         return self._file
 
     def _say_refused(self, error: OSError) -> None:

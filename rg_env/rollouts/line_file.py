@@ -26,11 +26,10 @@ LOCK_PAUSE_S = 0.01
 
 
 class LineFile:
-    """An open file that whole lines are appended to.
+    """An open file that whole lines are appended to, locked where there are locks.
 
     Args:
         path: Made with its folder if it is not there.
-        lock: Whether to keep it locked, where the file system knows locks.
 
     Attributes:
         end: Where the last whole line ends, in bytes.
@@ -40,15 +39,13 @@ class LineFile:
         OSError: The disk refuses.
     """
 
-    def __init__(self, path: Path, *, lock: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = lock
         self._open()
 
     def _open(self) -> None:
-        path = self.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = _locked(path) if self._lock else path.open("ab", buffering=0)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = _locked(self.path)
         self.end = self._file.seek(0, os.SEEK_END)
 
     @property
@@ -88,17 +85,16 @@ class LineFile:
         return complete
 
     def close(self) -> None:
-        """Close it; may be called twice."""
+        """Close it, and remove it if it holds nothing; may be called twice."""
+        if self._file.closed:
+            return
+        with contextlib.suppress(OSError):  # an empty file that stays does no harm
+            if self.is_in_place and not self.path.stat().st_size:
+                self.path.unlink()
         self._file.close()
 
-    def remove(self) -> None:
-        """Close it and take it off the disk, unless it is closed already."""
-        if not self._file.closed:
-            self.path.unlink(missing_ok=True)
-            self._file.close()
 
-
-def _try_lock(file: BinaryIO) -> bool | None:
+def try_lock(file: BinaryIO | int) -> bool | None:
     """Lock a file, if nobody else has; None where the file system knows no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,7 +112,7 @@ def continued(path: Path) -> LineFile:
         BlockingIOError: Another process keeps the lock.
         OSError: It cannot be read or written.
     """
-    file = LineFile(path, lock=True)
+    file = LineFile(path)
     with path.open("r+b") as lines:
         file.end = _whole_bytes(lines)
         lines.truncate(file.end)
@@ -139,7 +135,7 @@ def _locked(path: Path) -> BinaryIO:
     for _ in range(LOCK_TRIES):
         file = path.open("ab", buffering=0)
         # A recovery may lock and remove the file while it is still empty.
-        if _try_lock(file) is not False and _is_in_place(file):
+        if try_lock(file) is not False and _is_in_place(file):
             return file
         file.close()
         time.sleep(LOCK_PAUSE_S)
@@ -167,7 +163,7 @@ def recover_unfinished(folder: Path) -> list[Path]:
 def _recover(part: Path) -> bool:
     complete = part.with_suffix("")
     with part.open("r+b") as file:
-        if not _try_lock(file) or not _is_in_place(file):
+        if not try_lock(file) or not _is_in_place(file):
             return False
         whole = _whole_bytes(file)
         file.truncate(whole)

@@ -79,9 +79,7 @@ class RowWriter:
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
-        if not self._file.end:
-            self._file.remove()
-            for folder in self._made:
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
         self._file.close()
+        for folder in self._made:
+            with contextlib.suppress(OSError):  # it holds something
+                folder.rmdir()
