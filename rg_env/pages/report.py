@@ -81,10 +81,6 @@ def _cut(text: str) -> str | list[Any]:
     return [text[:half], text[-half:], len(text)]
 
 
-def _text(value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
-
-
 def command_of(row: Mapping[str, Any]) -> str | None:
     """Return the command that makes an item again, None where its file does not say."""
     task, dataset, index = row.get("task"), row.get("dataset"), row.get("index")
@@ -133,10 +129,10 @@ class _Texts:
         self._rows: list[list[Any]] = []
         self._table, self._size = Names(), 0
 
-    def _number(self, text: object) -> int | None:
-        if not isinstance(text, str):
+    def _number(self, value: object) -> int | None:
+        if value is None:
             return None
-        before = len(self._table)
+        text, before = str(value), len(self._table)
         number = self._table.number(text)
         if len(self._table) > before:
             self._size += min(len(text), LONGEST_TEXT)
@@ -145,7 +141,7 @@ class _Texts:
     def add(self, row: Mapping[str, Any]) -> None:
         names = ("question", "gold_answer", "command", "completion", "answer", "system")
         texts = {**row, "command": command_of(row)}
-        numbers = [self._number(_text(texts.get(name))) for name in names]
+        numbers = [self._number(texts.get(name)) for name in names]
         more = {k: row[k] for k in SHOWN if row.get(k) not in (None, False, [], "")}
         place = f"{row.get('source')}, {row.get('place')}"
         self._rows.append([*numbers, self._number(place), more])

@@ -54,14 +54,11 @@ def registered_here() -> dict[str, list[own_task_loading.Place | None]]:
     found = {}
     for task, classes in dict(getattr(factory, "DATASETS", {})).items():
         every = [*classes, factory.CURRICULA.get(task)]
-        is_librarys = task in KNOWN and all(map(_is_of_library, filter(None, every)))
+        packages = {cls.__module__.partition(".")[0] for cls in every if cls}
+        is_librarys = task in KNOWN and packages == {PACKAGE}
         if not is_librarys:
             found[task] = [_place(task, cls) if cls else None for cls in every]
     return found
-
-
-def _is_of_library(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == PACKAGE
 
 
 def _place(task: str, cls: type) -> own_task_loading.Place:
