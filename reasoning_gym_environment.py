@@ -75,8 +75,9 @@ from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
 from rg_env.atropos.checkpoint_files import Stateful, collect, has_checkpoints, write
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.delivery import GroupDelivery, listed
+from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.evaluation_files import EvaluationFiles
+from rg_env.atropos.group import listed
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.left_rows import continue_left
@@ -233,7 +234,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.running_items = groups.running_items
         self.backlog = groups.backlog
         self._delivery = GroupDelivery(
-            self, groups.settle, self._session, self.jsonl_writer, dumps
+            self, self.ledger, self._session, self.jsonl_writer, dumps
         )
         self._serve_loop = ServeLoop(self, self._session, groups)
         self._kind = ""  # of run: serve, process, screen or evaluate
@@ -510,7 +511,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Take an item all its way; return its group, None where there is none."""
-        return await self._groups.carry(item_uuid)
+        return await self._groups.work_on(item_uuid)
 
     async def cleanup(self) -> None:
         """Log a summary once in a while; this is called after every group."""
@@ -542,7 +543,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             The group, or None where it teaches nothing or could not be had; and the
             item, to be sampled again, if the inference servers did not answer.
         """
-        return await self._groups.collect(item)
+        return await self._groups.sample(item)
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]

@@ -15,11 +15,10 @@ not for every group.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -31,11 +30,12 @@ from rg_env.atropos.api_client import (
     ApiUnreachableError,
 )
 from rg_env.atropos.api_session import ApiSession
+from rg_env.atropos.group import Group, listed, rollouts_in
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import breathe, off_loop
 from rg_env.rollouts.json_encoding import encode_groups
-from rg_env.rollouts.ledger import Ending
+from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.rollouts.row_writer import RowWriter
 from rg_env.rollouts.run_dumps import Dumps
 
@@ -58,19 +58,6 @@ SET_IF_ABSENT = (
     *("distill_token_ids", "distill_logprobs"),
 )
 
-Group = dict[str, Any]
-
-
-def listed(groups: Any) -> list[Group]:
-    """Return one group, or several of which some may be None, as a list of groups."""
-    several = groups if isinstance(groups, list) else [groups]
-    return [group for group in several if group is not None]
-
-
-def rollouts_in(groups: Any) -> int:
-    """Return the rollouts of a group, of several, of None."""
-    return sum(len(group["tokens"]) for group in listed(groups) if group)
-
 
 def is_short(groups: Any) -> bool:
     """Say whether one group, or several, can be encoded in place."""
@@ -84,7 +71,7 @@ def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
 
 
 def fault_of(
-    group: Group,
+    group: dict[str, Any],
     lengths: Sequence[int],
     config: Any,
     *,
@@ -118,20 +105,12 @@ def fault_of(
     return None, True
 
 
-@dataclasses.dataclass
-class _Parcel:
-    """A group on its way, and its ending if the way ended here."""
-
-    group: Group
-    ending: Ending = Ending.DISCARDED
-
-
 class GroupDelivery:
     """Delivers groups to the API, to a file of rows, or to both.
 
     Args:
         env: Its hooks send a group and take it into the table for W&B.
-        settle: Counts what became of a group.
+        ledger: Counts what became of a group.
         session: This environment, as the API knows it.
         rows: Writes the rows for people; None where nobody asked for any.
         dumps: Keeps a group that the API did not take, with the reason.
@@ -140,13 +119,13 @@ class GroupDelivery:
     def __init__(
         self,
         env: BaseEnv,
-        settle: Callable[[Ending, int], None],
+        ledger: Ledger,
         session: ApiSession,
         rows: RowWriter | None,
         dumps: Dumps,
     ) -> None:
         self._env = env
-        self._settle = settle
+        self._ledger = ledger
         self._client = session.client
         self._session = session
         self._rows = rows
@@ -159,40 +138,42 @@ class GroupDelivery:
 
         `groups` is a group, or a list of groups of which some may be None.
         """
-        parcels = [_Parcel(group) for group in listed(groups)]
+        whole = Group.of(item)
+        parts = [Group(item, data=data) for data in listed(groups)]
+        otherwise = Ending.DISCARDED
         try:
-            left = await self._checked(parcels, is_for_trainer, limit_tokens)
+            left = await self._checked(parts, is_for_trainer, limit_tokens)
             if left and is_for_trainer:
                 await self._send(left, as_list=isinstance(groups, list))
-            for parcel in left:
-                await self._env.add_rollouts_for_wandb(parcel.group, item)
+            for part in left:
+                await self._env.add_rollouts_for_wandb(part.data, item)
         except BaseException as error:
             is_cancel = isinstance(error, asyncio.CancelledError)
-            for parcel in parcels:
-                is_written = parcel.ending is Ending.WRITTEN
-                if parcel.ending is Ending.DISCARDED or (is_written and is_for_trainer):
-                    parcel.ending = Ending.CANCELLED if is_cancel else Ending.FAILED
+            otherwise = Ending.CANCELLED if is_cancel else Ending.FAILED
             raise
         finally:
-            for parcel in parcels:
-                self._settle(parcel.ending, len(parcel.group["tokens"]))
-            taken = [p.ending in (Ending.SENT, Ending.UNSENT) for p in parcels]
-            self._env.items_sent_this_step += sum(taken)
+            for part in parts:
+                part.ending = part.ending or otherwise
+                rollouts = rollouts_in(part.data)
+                self._ledger.settle(part.ending, rollouts)
+                whole.in_flight -= rollouts
+                is_taken = part.ending in (Ending.SENT, Ending.UNSENT)
+                self._env.items_sent_this_step += is_taken
 
     async def _checked(
-        self, parcels: Sequence[_Parcel], is_for_trainer: bool, limit_tokens: int
-    ) -> list[_Parcel]:
-        """Return the parcels that pass the checks, their rows written."""
+        self, parts: Sequence[Group], is_for_trainer: bool, limit_tokens: int
+    ) -> list[Group]:
+        """Return the groups that pass the checks, their rows written."""
         left = []
-        for parcel in parcels:
-            group = parcel.group
-            masks = group.get("masks", ())
-            if is_short(group):
+        for part in parts:
+            data = part.data
+            masks = data.get("masks", ())
+            if is_short(data):
                 own = count_trained(masks)
             else:
                 own = await off_loop(count_trained, masks)
             fault, is_whole = fault_of(
-                group,
+                data,
                 own,
                 self._env.config,
                 is_for_trainer=is_for_trainer,
@@ -201,19 +182,20 @@ class GroupDelivery:
             self._env.completion_lengths += own if is_whole else []
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
+                part.ending = Ending.DISCARDED
                 continue
-            if self._env.config.include_messages and group.get("messages") is None:
-                group["messages"] = await off_loop(self._decoded_messages, group)
-            await self._write_row(group, is_only_copy=not is_for_trainer)
-            parcel.ending = Ending.WRITTEN
-            left.append(parcel)
+            if self._env.config.include_messages and data.get("messages") is None:
+                data["messages"] = await off_loop(self._decoded_messages, data)
+            await self._write_row(data, is_only_copy=not is_for_trainer)
+            part.ending = None if is_for_trainer else Ending.WRITTEN
+            left.append(part)
         return left
 
     def _decoded_messages(self, group: Mapping[str, Any]) -> list[Any]:
         texts = map(self._env.tokenizer.decode, group["tokens"])
         return [[{"role": "user", "content": text}] for text in texts]
 
-    async def _write_row(self, group: Group, *, is_only_copy: bool) -> None:
+    async def _write_row(self, group: dict[str, Any], *, is_only_copy: bool) -> None:
         """Write a group's row.
 
         Raises:
@@ -234,15 +216,15 @@ class GroupDelivery:
         else:
             logger.debug("wrote a group to %s", self._rows.path)
 
-    async def _send(self, parcels: Sequence[_Parcel], *, as_list: bool) -> None:
+    async def _send(self, parts: Sequence[Group], *, as_list: bool) -> None:
         """Send groups; those that the API does not take are kept on disk."""
-        for parcel in parcels:
-            parcel.ending = Ending.UNSENT
-        groups = [parcel.group for parcel in parcels]
+        groups = [part.data for part in parts]
+        ending = None
         try:
             whole = groups if as_list or len(groups) > 1 else groups[0]
             await self._env._send_scored_data_to_api(whole)
         except (asyncio.CancelledError, ApiRefusedError) as error:
+            ending = Ending.UNSENT
             was_refused = isinstance(error, ApiRefusedError)
             reason = str(error) if was_refused else "the run ended"
             for group in groups:
@@ -251,8 +233,10 @@ class GroupDelivery:
                 raise
             logger.error("a group was not sent: %s", error)
         else:
-            for parcel in parcels:
-                parcel.ending = Ending.SENT
+            ending = Ending.SENT
+        finally:
+            for part in parts:
+                part.ending = ending
 
     # -- the send ----------------------------------------------------------------------
 

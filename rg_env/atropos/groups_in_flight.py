@@ -1,4 +1,4 @@
-"""The groups in flight: started, timed out, ended, their items sampled again.
+"""The groups in flight: started, collected, delivered, timed out, sampled again.
 
 Mends B4 and B13 of docs/host_defects.md: groups in flight are cancelled when a count
 overshoots by one, and a group that raises is dropped without a traceback or a pause.
@@ -8,16 +8,18 @@ What became of every rollout is counted, also where it was cancelled.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import logging
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
-from rg_env.atropos.delivery import rollouts_in
+from rg_env.atropos.group import Group, rollouts_in
 from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.inference.request_failures import RequestFailedError
@@ -29,16 +31,16 @@ from rg_env.rollouts.ledger import Ending, Ledger
 
 logger = logging.getLogger(__name__)
 
-MAX_LOST_ITEMS = 1024
-
 
 class GroupsInFlight:
     """The groups that were started and have not ended.
 
     Attributes:
         workers: The task of each group; a framework's name.
-        running_items: Of each group its item, task and start, by an id.
-        backlog: Items to be sampled before any new one.
+        running_items: Of each id the group that is being collected; a framework's name.
+        querying: Those of them that an inference server is queried for.
+        backlog: Lost groups whose items are sampled again before any new one; a
+            subclass may add items of its own.
         freed: Set when a place among them becomes free.
     """
 
@@ -55,108 +57,16 @@ class GroupsInFlight:
         self._requests = requests
         self._servers = servers
         self._metrics = metrics
-        self._answered: set[asyncio.Task[Any]] = set()
-        self._lost_items: dict[int, tuple[Any, int]] = {}
-        self._settled: dict[asyncio.Task[Any] | None, int] = {}
         self.workers: set[asyncio.Task[Any]] = set()
-        self.running_items: dict[str, dict[str, Any]] = {}
+        self.running_items: dict[str, Group] = {}
+        self.querying: set[Group] = set()
         self.backlog: list[Any] = []
         self.freed = asyncio.Event()
 
-    # -- places ------------------------------------------------------------------------
+    # -- a group, from its item to its ending ------------------------------------------
 
-    @property
-    def querying(self) -> int:
-        """Groups that an inference server is queried for."""
-        return len(self.workers) - len(self._answered)
-
-    def note_answered(self, task: asyncio.Task[Any] | None) -> None:
-        """Free the place of the group that a task works on: it has its replies."""
-        if task is not None and task in self.workers:
-            self._answered.add(task)
-            self.freed.set()
-
-    async def wait_for_place(self, timeout_s: float) -> None:
-        """Wait until a place becomes free, but not for long."""
-        self.freed.clear()
-        freed = asyncio.ensure_future(self.freed.wait())
-        try:
-            # Before Python 3.12, `wait_for` swallows a cancel, the end of the run, that
-            # comes just when a worker is freed.
-            await asyncio.wait({freed}, timeout=timeout_s)
-        finally:
-            freed.cancel()
-
-    # -- beginning and ending ----------------------------------------------------------
-
-    async def next_item(self) -> Any:
-        """Return an item that is to be sampled again, or else a new one, if any."""
-        if self.backlog:
-            return self.backlog.pop()
-        return await self._env.get_next_item()
-
-    def start(
-        self, item: Any, carry: Callable[[str], Coroutine[Any, Any, Any]]
-    ) -> asyncio.Task[Any]:
-        """Start a group; `carry`, the hook `handle_env`, takes an item all its way."""
-        item_uuid = str(uuid.uuid4())
-        worker = asyncio.get_running_loop().create_task(carry(item_uuid))
-        self.running_items[item_uuid] = {
-            "item": item,
-            "worker": worker,
-            "start_time": time.time(),  # of the framework; the system's clock jumps
-            "began_s": time.monotonic(),
-        }
-        self.workers.add(worker)
-        worker.add_done_callback(self._note_end)
-        return worker
-
-    def _note_end(self, worker: asyncio.Task[Any]) -> None:
-        self.workers.discard(worker)
-        self._answered.discard(worker)
-        self.freed.set()
-        if not worker.cancelled() and worker.exception() is not None:
-            logger.error("a group was lost to an error", exc_info=worker.exception())
-
-    def cancel_timed_out(self, timeout_s: float) -> None:
-        """Cancel groups that take longer; 0 or less lets them take any time."""
-        if timeout_s <= 0:
-            return
-        for item_uuid, running in list(self.running_items.items()):
-            if time.monotonic() - running["began_s"] > timeout_s:
-                logger.warning(
-                    "a group took longer than worker_timeout %g s and is cancelled: %r",
-                    timeout_s,
-                    running["item"][-1],
-                )
-                running["worker"].cancel()
-                self.running_items.pop(item_uuid)
-                self.backlog.extend(self.again(running["item"]))
-
-    async def end(self) -> None:
-        """End what is in flight after a short grace, and evaluations at once."""
-        evaluations = cancel_and_wait([self._env.eval_runner, *self._env.eval_workers])
-        await asyncio.gather(evaluations, finish_or_cancel(self.workers))
-
-    def again(self, item: Any) -> list[Any]:
-        """Return the item of a lost group, to be sampled again; none after many tries.
-
-        Its rollouts are counted as lost at every try.
-        """
-        key = id(item)
-        _, tries = self._lost_items.pop(key, (item, 0))
-        if tries + 1 >= patience.ITEM_TRIES:
-            logger.error("%r is given up after %d tries", item[-1], tries + 1)
-            return []
-        self._lost_items[key] = (item, tries + 1)
-        if len(self._lost_items) > MAX_LOST_ITEMS:
-            del self._lost_items[next(iter(self._lost_items))]
-        return [item]
-
-    # -- an item's way -----------------------------------------------------------------
-
-    async def carry(self, item_uuid: str) -> Any:
-        """Take an item all its way; return its group, None where there is none.
+    async def work_on(self, item_uuid: str) -> Any:
+        """Collect and deliver a group that was started; return its data, if any.
 
         An item whose task is cancelled before it has its group is sampled again,
         whoever cancels, and so is one that is lost to an error.
@@ -164,122 +74,104 @@ class GroupsInFlight:
         Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, errors have
         their traceback, and items are not written out for a log that is off.
         """
-        running = self.running_items[item_uuid]
+        group = self.running_items[item_uuid]
         try:
-            group = await self.collected(running["item"])
+            is_collected = await self.collect(group)
         except asyncio.CancelledError:
             if self.running_items.pop(item_uuid, None) is not None:
-                self.backlog.append(running["item"])
+                self.backlog.append(group.again())
             raise
         self.running_items.pop(item_uuid, None)
-        self._note_duration(running, group is not None)
-        if group is not None:
+        self._note_duration(group, is_collected)
+        if is_collected:
             try:
-                await self.deliver(group, running["item"])
+                await self.deliver(group)
             except Exception as error:  # noqa: BLE001 - of a subclass or W&B
                 await self._note_error(error)
         await self._env.cleanup()
-        return group
+        return group.data
 
-    def _note_duration(self, running: Mapping[str, Any], is_group: bool) -> None:
-        """Add to the framework's lists."""
-        env, took_s = self._env, time.monotonic() - running["began_s"]
-        env.task_duration.append(took_s)
-        env.task_successful.append(int(is_group))
-        if is_group:
-            env.succeeded_task_duration.append(took_s)
-            env.last_completed_item = running["item"]
-        else:
-            env.failed_task_duration.append(took_s)
+    async def collect(self, group: Group) -> bool:
+        """Have the hooks query, score and change a group; say whether there is one."""
+        env = self._env
+        with group.in_hooks():
+            try:
+                data, again = await env.collect_trajectories(group.item)
+                self.backlog += [
+                    group.again() if item is group.item else item for item in again
+                ]
+                group.keep(data or None)
+                if group.data is not None:
+                    with self._counting_lost(group):
+                        data = await env.postprocess_histories(group.data)
+                    self._end(group, Ending.DISCARDED, keeping=rollouts_in(data))
+                    group.keep(data)
+            except Exception as error:  # noqa: BLE001 - ours raise none, a subclass may
+                group.keep(None)
+                await self._note_error(error)
+                self._retry(group)
+        return group.data is not None
 
-    async def deliver(self, group: Any, item: Any, **how: Any) -> None:
+    async def deliver(self, group: Group, **how: Any) -> None:
         """Hand a group to the hook that delivers it.
 
-        What a subclass keeps from that hook is counted, and its item sampled again
-        where an error is the reason.
+        An item whose group the hook loses to an error is sampled again.
         """
-        task = asyncio.current_task()
-        ended_as = Ending.DISCARDED
-        self._settled[task] = 0
+        with group.in_hooks(), self._counting_lost(group, retries=True):
+            await self._env.handle_send_to_api(group.data, group.item, **how)
+        self._end(group, Ending.DISCARDED)
+
+    @contextlib.contextmanager
+    def _counting_lost(self, group: Group, *, retries: bool = False) -> Iterator[None]:
+        """Count the rollouts that end because a hook raises."""
         try:
-            await self._env.handle_send_to_api(group, item, **how)
+            yield
         except BaseException as error:
             is_cancel = isinstance(error, asyncio.CancelledError)
-            ended_as = Ending.CANCELLED if is_cancel else Ending.FAILED
+            if retries and group.in_flight > 0 and not is_cancel:
+                self._retry(group)
+            self._end(group, Ending.CANCELLED if is_cancel else Ending.FAILED)
             raise
-        finally:
-            left = rollouts_in(group) - self._settled.pop(task)
-            if left > 0:
-                self._ledger.settle(ended_as, left)
-                is_lost = ended_as is Ending.FAILED
-                self.backlog.extend(self.again(item) if is_lost else [])
 
-    def settle(self, ending: Ending, rollouts: int) -> None:
-        """Count how rollouts that the hook has delivered ended."""
-        self._ledger.settle(ending, rollouts)
-        task = asyncio.current_task()
-        if task in self._settled:
-            self._settled[task] += rollouts
+    def _end(self, group: Group, ending: Ending, *, keeping: int = 0) -> None:
+        """Count the ending of a group's rollouts in flight, but for some."""
+        self._ledger.settle(ending, max(0, group.in_flight - keeping))
+        group.in_flight = min(group.in_flight, keeping)
 
-    async def collected(self, item: Any) -> Any:
-        """Return an item's group, or several, after all hooks; None without one."""
-        try:
-            group, again = await self._env.collect_trajectories(item)
-            self.backlog.extend(again)
-            return await self._postprocessed(group) if group else None
-        except Exception as error:  # noqa: BLE001 - ours raise none, a subclass may
-            await self._note_error(error)
-            self.backlog.extend(self.again(item))
-            return None
+    # -- what the hook `collect_trajectories` does -------------------------------------
 
-    async def _postprocessed(self, group: Any) -> Any:
-        """Apply the hook; what a subclass drops or loses in it is counted."""
-        before = rollouts_in(group)
-        try:
-            left = await self._env.postprocess_histories(group)
-        except asyncio.CancelledError:
-            self._ledger.settle(Ending.CANCELLED, before)
-            raise
-        except Exception:
-            self._ledger.settle(Ending.FAILED, before)
-            raise
-        if rollouts_in(left) < before:
-            self._ledger.settle(Ending.DISCARDED, before - rollouts_in(left))
-        return left
-
-    # -- a group -----------------------------------------------------------------------
-
-    async def collect(self, item: Any) -> tuple[Any, list[Any]]:
+    async def sample(self, item: Any) -> tuple[Any, list[Any]]:
         """Query a group of rollouts of an item, and have the hook `score` score them.
 
         Returns:
-            The group, None where there is none; and the item, if it is to be sampled
-            again.
+            The group's data, None where there is none; and the item, if it is to be
+            sampled again.
         """
-        size = self._env.config.group_size
+        group, size = Group.of(item), self._env.config.group_size
         self._ledger.query(size)
-        group, again, began = None, [], time.monotonic()
-        ended_as = Ending.CANCELLED
+        data, is_retried, began = None, False, time.monotonic()
+        ending = Ending.CANCELLED
         try:
-            rollouts = await self._requests.for_training(item, self.note_answered)
-            group = await self._scored(rollouts)
-            ended_as = Ending.ZERO_VARIANCE
-            if isinstance(group, dict):  # as ours is
-                group["seconds"] = round(time.monotonic() - began, 3)
+            answered = functools.partial(self._free_place, group)
+            rollouts = await self._requests.for_training(item, answered)
+            data = await self._scored(rollouts)
+            ending = Ending.ZERO_VARIANCE
+            if isinstance(data, dict):  # as ours is
+                data["seconds"] = round(time.monotonic() - began, 3)
         except RequestFailedError as error:
             await self._servers.note_failure(error.failure)
-            again = [item] if self._servers.is_down else self.again(item)
-            ended_as = Ending.UNANSWERED
+            is_retried = self._servers.is_down or self._may_retry(group)
+            ending = Ending.UNANSWERED
         except ScoringUnavailableError as error:
             logger.error("a group is lost: %s", error)
-            again, ended_as = self.again(item), Ending.UNSCORED
+            is_retried, ending = self._may_retry(group), Ending.UNSCORED
         except Exception as error:  # noqa: BLE001 - the framework would drop it and spin
             await self._note_error(error)
-            again, ended_as = self.again(item), Ending.FAILED
+            is_retried, ending = self._may_retry(group), Ending.FAILED
         finally:
-            if group is None:
-                self._ledger.settle(ended_as, size)
-        return group, again
+            if data is None:
+                self._ledger.settle(ending, size)
+        return data, [item] if is_retried else []
 
     async def _scored(self, rollouts: Sequence[Mapping[str, Any]]) -> Any:
         """Score a group; a broken pool gets another try before that is an error."""
@@ -294,6 +186,23 @@ class GroupsInFlight:
             tries=patience.SCORING_TRIES,
         )
 
+    # -- lost groups -------------------------------------------------------------------
+
+    def _may_retry(self, group: Group) -> bool:
+        """Count a lost try; say whether the item is to be sampled again.
+
+        Its rollouts are counted as lost at every try.
+        """
+        group.tries += 1
+        if group.tries < patience.ITEM_TRIES:
+            return True
+        logger.error("%r is given up after %d tries", group.item[-1], group.tries)
+        return False
+
+    def _retry(self, group: Group) -> None:
+        if self._may_retry(group):
+            self.backlog.append(group.again())
+
     async def _note_error(self, error: Exception) -> None:
         """Log an error with its traceback, ever more seldom, and wait a moment."""
         self._metrics.events["errors"] += 1
@@ -301,3 +210,84 @@ class GroupsInFlight:
         if is_worth_a_line(count):
             logger.error("a group failed (error %d)", count, exc_info=error)
         await asyncio.sleep(patience.ERROR_PAUSE_S)
+
+    # -- beginning and ending ----------------------------------------------------------
+
+    async def next_group(self) -> Group | None:
+        """Return a group of an item of the backlog, or else of a new one, if any."""
+        if self.backlog:
+            found = self.backlog.pop()
+            return found if isinstance(found, Group) else Group(found)
+        item = await self._env.get_next_item()
+        return None if item is None else Group(item)
+
+    def start(
+        self, group: Group, handle_env: Callable[[str], Coroutine[Any, Any, Any]]
+    ) -> None:
+        """Start a group; the hook `handle_env` is given its id."""
+        item_uuid = str(uuid.uuid4())
+        worker = asyncio.get_running_loop().create_task(handle_env(item_uuid))
+        group.worker = worker
+        group.start_time, group.began_s = time.time(), time.monotonic()
+        self.running_items[item_uuid] = group
+        self.querying.add(group)
+        self.workers.add(worker)
+        worker.add_done_callback(functools.partial(self._note_end, group))
+
+    def _note_end(self, group: Group, worker: asyncio.Task[Any]) -> None:
+        self.workers.discard(worker)
+        self._free_place(group)
+        self.freed.set()
+        if not worker.cancelled() and worker.exception() is not None:
+            logger.error("a group was lost to an error", exc_info=worker.exception())
+
+    def cancel_timed_out(self, timeout_s: float) -> None:
+        """Cancel groups that take longer; 0 or less lets them take any time."""
+        if timeout_s <= 0:
+            return
+        for item_uuid, group in list(self.running_items.items()):
+            if time.monotonic() - group.began_s > timeout_s:
+                logger.warning(
+                    "a group took longer than worker_timeout %g s and is cancelled: %r",
+                    timeout_s,
+                    group.item[-1],
+                )
+                if group.worker is not None:
+                    group.worker.cancel()
+                self.running_items.pop(item_uuid)
+                self._retry(group)
+
+    async def end(self) -> None:
+        """End what is in flight after a short grace, and evaluations at once."""
+        evaluations = cancel_and_wait([self._env.eval_runner, *self._env.eval_workers])
+        await asyncio.gather(evaluations, finish_or_cancel(self.workers))
+
+    def _note_duration(self, group: Group, is_collected: bool) -> None:
+        """Add to the framework's lists."""
+        env, took_s = self._env, time.monotonic() - group.began_s
+        env.task_duration.append(took_s)
+        env.task_successful.append(int(is_collected))
+        if is_collected:
+            env.succeeded_task_duration.append(took_s)
+            env.last_completed_item = group.item
+        else:
+            env.failed_task_duration.append(took_s)
+
+    # -- places ------------------------------------------------------------------------
+
+    def _free_place(self, group: Group) -> None:
+        """Free the place of a group that has its replies, or has ended."""
+        if group in self.querying:
+            self.querying.remove(group)
+            self.freed.set()
+
+    async def wait_for_place(self, timeout_s: float) -> None:
+        """Wait until a place becomes free, but not for long."""
+        self.freed.clear()
+        freed = asyncio.ensure_future(self.freed.wait())
+        try:
+            # Before Python 3.12, `wait_for` swallows a cancel, the end of the run, that
+            # comes just when a worker is freed.
+            await asyncio.wait({freed}, timeout=timeout_s)
+        finally:
+            freed.cancel()

@@ -20,6 +20,7 @@ from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.group import Group
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import finish_or_cancel
 from rg_env.inference.servers import Servers
@@ -142,9 +143,9 @@ class ProcessRun:
                     return
                 if self._items is not None:
                     self._items.needed = total - self._begun
-                item = await self._groups.next_item()
+                group = await self._groups.next_group()
                 self._begun += 1
-            if item is not None and await self._write_one(item):
+            if group is not None and await self._write_one(group):
                 self.written += 1
                 self._env.curr_step = self.written
                 self._fruitless = 0
@@ -155,16 +156,14 @@ class ProcessRun:
                 # An earlier run had rows between those that it tried without one.
                 self._fruitless += not (self._items and self._items.is_catching_up)
 
-    async def _write_one(self, item: Any) -> bool:
-        """Collect and write a group of an item; say whether a row was written."""
-        group = await self._groups.collected(item)
-        if group is None:
+    async def _write_one(self, group: Group) -> bool:
+        """Collect and write a group; say whether a row was written."""
+        if not await self._groups.collect(group):
             return False
         async with self._row_lock:  # the row that is counted is this group's
             rows_before = self._rows.rows
             await self._groups.deliver(
                 group,
-                item,
                 do_send_to_api=False,
                 abort_on_any_max_length_exceeded=False,
             )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -207,21 +205,20 @@ class RolloutRequests:
         return render_prompt(self._tokenizer, messages, self._template_kwargs)
 
     async def for_training(
-        self, item: Any, note_answered: Callable[[Any], None]
+        self, item: Any, on_replies: Callable[[], None]
     ) -> list[dict[str, Any]]:
         """Return a group of rollouts of an item, shape (G,).
 
         Args:
             item: (messages, entry, dataset).
-            note_answered: Told, with the task that queries, when the replies have come.
+            on_replies: Called when the replies have come.
 
         Raises:
             RequestFailedError: The servers did not answer, or it is time to give up.
         """
-        answered = functools.partial(note_answered, asyncio.current_task())
         limit = self._length.tokens
-        rollouts = await self._rollouts(item, "train", limit, answered)
-        answered()
+        rollouts = await self._rollouts(item, "train", limit, on_replies)
+        on_replies()
         return rollouts
 
     async def for_evaluation(

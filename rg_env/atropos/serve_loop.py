@@ -170,10 +170,10 @@ class ServeLoop:
         """Start groups until as many are in flight as may be; return how many."""
         added = 0
         while self.may_start(evaluates=self.evaluates):
-            item = await self._groups.next_item()
-            if item is None:
+            group = await self._groups.next_group()
+            if group is None:
                 break
-            self._groups.start(item, self._env.handle_env)
+            self._groups.start(group, self._env.handle_env)
             added += 1
             # Replies often come in bursts: what else is due does not wait for them all.
             await asyncio.sleep(0)
@@ -188,7 +188,6 @@ class ServeLoop:
             most = int(limits.max_workers * config.eval_limit_ratio)
             limits = dataclasses.replace(limits, max_workers=most)
         status, in_flight = self._session.status, len(self._groups.workers)
-        due = groups_to_start(
-            limits, status, self._groups.querying, in_flight, config.total_steps
-        )
+        querying = len(self._groups.querying)
+        due = groups_to_start(limits, status, querying, in_flight, config.total_steps)
         return due > 0

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from rg_env import patience
+from rg_env.atropos.group import Group
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.inference.request_failures import RequestFailedError, refusal
 from rg_env.inference.servers import Servers
@@ -32,8 +33,10 @@ class Requests:
     def __init__(self, query):
         self.query = query
 
-    async def for_training(self, item, note_answered):
-        return await self.query(item)
+    async def for_training(self, item, on_replies):
+        rollouts = await self.query(item)
+        on_replies()
+        return rollouts
 
 
 def groups_in_flight(query, score=None):
@@ -45,13 +48,12 @@ def groups_in_flight(query, score=None):
     return groups, ledger, metrics
 
 
-def collected(query, score=None, again=lambda item: [item]):
+def collected(query, score=None):
     """Return the group and items to sample again, the outcomes and the events."""
 
     async def run():
         groups, ledger, metrics = groups_in_flight(query, score)
-        groups.again = again
-        found = await groups.collect(ITEM)
+        found = await groups.sample(ITEM)
         return found, dict(ledger.outcomes), metrics.events
 
     return asyncio.run(run())
@@ -104,8 +106,15 @@ def test_a_group_that_was_not_answered_ends_and_its_item_is_sampled_again(
 
 
 def test_an_item_that_was_lost_too_often_is_not_sampled_again():
-    found, _, _ = collected(raising(FAILED), again=lambda item: [])
-    assert found == (None, [])
+    async def run():
+        groups, ledger, _ = groups_in_flight(raising(FAILED))
+        groups._env.collect_trajectories = groups.sample
+        groups.backlog.append(ITEM)
+        while groups.backlog:
+            assert not await groups.collect(await groups.next_group())
+        return dict(ledger.outcomes)
+
+    assert asyncio.run(run()) == {"unanswered": patience.ITEM_TRIES * SIZE}
 
 
 def test_a_broken_pool_gets_another_try():
@@ -124,13 +133,33 @@ def test_errors_are_logged_with_their_traceback_ever_more_seldom(logged):
     async def run():
         groups, _, metrics = groups_in_flight(raising(KeyError("x")))
         for _ in range(9):
-            await groups.collect(ITEM)
+            await groups.sample(ITEM)
         return metrics.events["errors"]
 
     assert asyncio.run(run()) == 9
     said = [record for record in logged.records if "a group failed" in record.message]
     assert len(said) == 4  # 1, 2, 4, 8
     assert all(record.exc_info for record in said)
+
+
+def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_queries():
+    async def run():
+        groups, _, _ = groups_in_flight(answered, hangs)
+
+        async def in_a_task(item):
+            return await asyncio.create_task(groups.sample(item))
+
+        groups._env.collect_trajectories = in_a_task
+        groups.start(Group(ITEM), groups.work_on)
+        places = [len(groups.querying)]
+        await asyncio.wait_for(groups.freed.wait(), 60)
+        places.append(len(groups.querying))
+        (worker,) = groups.workers
+        worker.cancel()
+        await asyncio.wait([worker])
+        return places, [group.item for group in groups.backlog]
+
+    assert asyncio.run(run()) == ([1, 0], [ITEM])
 
 
 async def hangs(item):
@@ -145,7 +174,7 @@ def test_a_cancel_is_counted_and_passes(where, monkeypatch):
 
     async def run():
         groups, ledger, _ = groups_in_flight(query)
-        task = asyncio.ensure_future(groups.collect(ITEM))
+        task = asyncio.ensure_future(groups.sample(ITEM))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

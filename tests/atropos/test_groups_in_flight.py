@@ -21,9 +21,10 @@ def test_the_event_loop_turns_between_two_groups_that_are_started():
     async def work(env):
         seen = []
 
-        def start(item, carry):
+        def start(group, handle_env):
             seen.append(turns)
-            env.workers.add(item)
+            env.workers.add(group)
+            env._groups.querying.add(group)
 
         await env.get_status()
         env.backlog.extend(range(4))

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos.group import Group
 from rg_env.rollouts.ledger import Ending
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
 from tests.support.real_api import SIZE, EndsError, group, hangs
@@ -28,12 +29,16 @@ async def working(collect=hangs, cls=ReasoningGymEnv, **changes):
             raise
 
     env.collect_trajectories = collected
-    env._groups.start(ITEM, env.handle_env)
+    env._groups.start(Group(ITEM), env.handle_env)
     await asyncio.sleep(0)
     try:
         yield env
     finally:
         await env.close()
+
+
+def items_left(env):
+    return [group.item for group in env.backlog]
 
 
 def cancel_as_the_host(env):
@@ -43,7 +48,7 @@ def cancel_as_the_host(env):
 
 def cancel_for_its_time(env):
     for running in env.running_items.values():
-        running["began_s"] -= env.config.worker_timeout + 1
+        running.began_s -= env.config.worker_timeout + 1
     env._groups.cancel_timed_out(env.config.worker_timeout)
 
 
@@ -53,7 +58,7 @@ def test_a_worker_that_is_cancelled_returns_its_item(cancel):
         async with working() as env:
             cancel(env)
             await until(lambda: not env.workers, "the worker has ended")
-            return env.backlog, env.running_items, dict(env.ledger.outcomes)
+            return items_left(env), env.running_items, dict(env.ledger.outcomes)
 
     assert asyncio.run(run()) == ([ITEM], {}, {"cancelled": SIZE})
 
@@ -64,10 +69,10 @@ def test_a_group_within_its_time_is_not_cancelled_though_the_clock_jumps(monkeyp
             started = time.time()
             monkeypatch.setattr(time, "time", lambda: started + 10**6)
             (running,) = env.running_items.values()
-            running["began_s"] -= env.config.worker_timeout - 60
+            running.began_s -= env.config.worker_timeout - 60
             env._groups.cancel_timed_out(env.config.worker_timeout)
             await asyncio.sleep(0)
-            return len(env.workers), list(env.backlog)
+            return len(env.workers), items_left(env)
 
     assert asyncio.run(run()) == (1, [])
 
@@ -92,7 +97,7 @@ def after_bad_hook(hook, does):
         bad = type("Bad", (ReasoningGymEnv,), {hook: does})
         async with working(gives_group, bad) as env:
             await until(lambda: not env.workers, "the worker has ended")
-            return env.backlog, dict(env.ledger.outcomes), env.ledger.in_flight
+            return items_left(env), dict(env.ledger.outcomes), env.ledger.in_flight
 
     return asyncio.run(run())
 
