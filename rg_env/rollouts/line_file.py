@@ -89,7 +89,8 @@ class LineFile:
         if self._file.closed:
             return
         with contextlib.suppress(OSError):  # an empty file that stays does no harm
-            if self.is_in_place and not self.path.stat().st_size:
+            is_empty = self.path.is_file() and not self.path.stat().st_size
+            if is_empty and self.is_in_place:  # and no device such as /dev/null
                 self.path.unlink()
         self._file.close()
 

@@ -44,6 +44,22 @@ def test_a_file_of_no_rows_goes_with_the_folders_made_for_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_empty_file_that_others_have_put_in_its_place_stays(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    writer = RowWriter(LineFile(path))
+    (tmp_path / "others").touch()
+    (tmp_path / "others").rename(path)
+    writer.close()
+    assert path.exists()
+
+
+def test_a_device_is_not_removed_as_an_empty_file(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.symlink_to("/dev/null")
+    RowWriter(LineFile(path)).close()
+    assert path.is_symlink()
+
+
 @pytest.mark.parametrize("tokens", [3, 2000])
 def test_a_row_holds_what_the_group_holds_the_lists_of_numbers_last(tmp_path, tokens):
     writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
