@@ -18,7 +18,7 @@ from rg_env.errors import SettingError, not_allowed
 from rg_env.inference.inference import TOKEN_TYPES
 from rg_env.items.chosen_tasks import read_mixture
 from rg_env.settings.writable_paths import check_file, check_folder
-from rg_env.tasks.library import MIXTURE
+from rg_env.task_rules.rules import MIXTURE
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,9 @@ from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import rejection, solution, source_task
-from rg_env.tasks.library import MIXTURE, LibraryDescription, TaskInfo
+from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool

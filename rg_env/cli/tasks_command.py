@@ -15,7 +15,8 @@ from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_list
 from rg_env.reports.task_list import TaskFacts
-from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.task_rules.rules import MIXTURE
+from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool

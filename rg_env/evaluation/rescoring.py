@@ -30,7 +30,8 @@ from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import extract_answer
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.task_rules.rules import MIXTURE
+from rg_env.tasks.library import LibraryDescription
 from rg_env.workers.pool_errors import (
     JobError,
     PoolClosedError,

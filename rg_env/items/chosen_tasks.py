@@ -12,7 +12,8 @@ from rg_env import yaml_text
 from rg_env.errors import SettingError, shown
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S
-from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.task_rules.rules import MIXTURE
+from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError

@@ -1,9 +1,9 @@
-"""What is known of one task: the row that a module of a task holds.
+"""What is known of one task: its row.
 
-The folders and modules of `task_rules` are those of reasoning-gym:
-`task_rules/games/countdown.py` is about `reasoning_gym/games/countdown.py`. A module
-holds `RULES = TaskRules(...)` and the functions that it names; a task with nothing
-but a common notation is a line of `rg_env.task_rules.common_notations`.
+A task whose rules need no function of their own has its row in
+`rg_env.task_rules.rows`. Any other has a module, which holds `RULES = TaskRules(...)`
+and the functions that it names. These modules lie where reasoning-gym has the task:
+`task_rules/games/countdown.py` is about `reasoning_gym/games/countdown.py`.
 
 Pure: nothing here knows workers or the framework, and only faster functions touch the
 library, when they take the place of one of its functions.
@@ -17,6 +17,9 @@ from typing import Any
 
 LIBRARY_VERSION = "0.1.25"
 """The version of reasoning-gym that the rules were written for."""
+
+MIXTURE = "composite"
+"""The one registered name that is no task: it mixes the entries of other tasks."""
 
 Entry = Mapping[str, Any]
 """An entry of the library: question, answer and metadata."""

@@ -1,4 +1,4 @@
-"""The rules of every task, collected from the modules that hold them."""
+"""The rules of every task, collected from `rows.py` and from the tasks' modules."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 import rg_env.task_rules as package
-from rg_env.task_rules import composite
-from rg_env.task_rules.common_notations import COMMON_NOTATIONS
-from rg_env.task_rules.rules import Entry, TaskRules
+from rg_env.task_rules.rows import ROWS
+from rg_env.task_rules.rules import MIXTURE, Entry, TaskRules
 
 CATEGORIES = (
     *("algebra", "algorithmic", "arc", "arithmetic", "code", "cognition", "games"),
-    *("geometry", "graphs", "induction", "logic", "probability"),
+    *("geometry", "graphs", "logic", "probability"),
 )
-"""Folders of reasoning-gym with tasks that something is known of."""
+"""Folders of reasoning-gym with tasks that have a module."""
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -27,17 +26,15 @@ def _modules() -> Iterator[ModuleType]:
         for found in pkgutil.iter_modules(folders):
             name = f"{package.__name__}.{category}.{found.name}"
             yield importlib.import_module(name)
-    yield composite
 
 
 def _collected() -> dict[str, TaskRules]:
-    rows = {task: TaskRules(task, notation=n) for task, n in COMMON_NOTATIONS.items()}
-    for module in _modules():
-        rules: TaskRules = module.RULES
-        if rules.task in rows:
+    found: dict[str, TaskRules] = {}
+    for rules in (*ROWS, *(module.RULES for module in _modules())):
+        if rules.task in found:
             raise ValueError(f"two rows say something of the task {rules.task}")
-        rows[rules.task] = rules
-    return rows
+        found[rules.task] = rules
+    return found
 
 
 TABLE: dict[str, TaskRules] = _collected()
@@ -56,7 +53,7 @@ def source_task(task: str, entry: Entry) -> str:
     It is the entry's task, except in a mixture, whose entries name their source.
     """
     metadata = entry.get("metadata")
-    if task == "composite" and isinstance(metadata, Mapping):
+    if task == MIXTURE and isinstance(metadata, Mapping):
         return str(metadata.get("source_dataset", task))
     return task
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
+from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import fault_of, rules_of
 from rg_env.tasks import own_tasks
 from rg_env.tasks.datasets import CACHE, build_dataset
@@ -35,9 +36,6 @@ from rg_env.tasks.library_import import (
     published_system_prompt,
     without_tasks,
 )
-
-MIXTURE = "composite"
-"""The one registered name that is no task: it mixes the entries of other tasks."""
 
 REBUILT_PER_ENTRY = frozenset({"acre", "gsm_symbolic", "list_functions", "survo"})
 """Tasks whose entries depend on more than `dataset.seed + index`.

@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 
 from rg_env.errors import SettingError, printable, shown
-from rg_env.task_rules import composite, table
-from rg_env.task_rules.rules import TaskRules
+from rg_env.task_rules import table
+from rg_env.task_rules.rules import MIXTURE, TaskRules
 from rg_env.tasks import own_tasks
 from rg_env.tasks.library_import import PACKAGE, load_factory
 
@@ -182,7 +182,7 @@ def _own(registry: Registry, library: Registry) -> Registry:
             f"task {shown(changed[0])} of reasoning-gym is registered anew; give the"
             " other one a name of its own"
         )
-    others = registry.keys() - library.keys() - {composite.RULES.task}
+    others = registry.keys() - library.keys() - {MIXTURE}
     own = {task: registry[task] for task in sorted(others)}
     for task, (_, config) in own.items():
         if not NAME.fullmatch(task):

@@ -18,7 +18,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from rg_env.errors import SettingError, unknown_name
-from rg_env.tasks.library import MIXTURE, LibraryDescription
+from rg_env.task_rules.rules import MIXTURE
+from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.library_import import TASKS
 
 _MIXTURE_PART_KEYS = ("name", "weight", "config")

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown
-from rg_env.task_rules import composite
+from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks import own_task_loading
 from rg_env.tasks.library_import import PACKAGE, TASKS
 
-KNOWN = {*TASKS, composite.RULES.task}
+KNOWN = {*TASKS, MIXTURE}
 LOAD = f"{own_task_loading.__name__}:{own_task_loading.load.__name__}:"
 
 

@@ -18,7 +18,6 @@ from rg_env.workers.worker_pool import WorkerPool
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ("__init__.py", "reasoning_gym_environment.py")
 LIBRARY_DOOR = "rg_env/tasks/library_import.py"
-FASTER_PARTS = "rg_env/task_rules/faster/"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
@@ -139,9 +138,8 @@ def test_no_import_is_relative(file: str) -> None:
     assert not [name for name in imports_of(file) if name.startswith(".")]
 
 
-def test_the_library_has_one_door_and_its_faster_parts_behind_it() -> None:
-    importing = [f for f in FILES if "reasoning_gym" in top_names(f)]
-    assert [f for f in importing if not f.startswith(FASTER_PARTS)] == [LIBRARY_DOOR]
+def test_one_module_imports_the_library() -> None:
+    assert [f for f in FILES if "reasoning_gym" in top_names(f)] == [LIBRARY_DOOR]
 
 
 def test_the_host_is_imported_by_the_outer_rooms_alone() -> None:

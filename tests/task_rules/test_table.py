@@ -1,7 +1,7 @@
 """The rows of all tasks, and what is asked of them."""
 
 from rg_env.task_rules import table
-from rg_env.task_rules.rules import TaskRules
+from rg_env.task_rules.rules import MIXTURE, TaskRules
 from rg_env.task_rules.table import TABLE, fault_of, rules_of
 from rg_env.tasks import library
 from rg_env.tasks.library_import import load_factory
@@ -10,7 +10,7 @@ from rg_env.tasks.library_import import load_factory
 
 
 def test_a_row_is_that_of_a_registered_task_and_says_something():
-    assert TABLE.keys() <= {*library.describe().tasks, library.MIXTURE}
+    assert TABLE.keys() <= {*library.describe().tasks, MIXTURE}
     for task, rules in TABLE.items():
         assert rules.task == task and rules != TaskRules(task)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rg_env.items import worker_jobs
+from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import TABLE as RULES
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library, library_levels
@@ -97,7 +98,7 @@ def test_the_table_is_of_the_installed_library():
 
 
 def test_every_task_has_a_scale_or_a_reason_why_not():
-    tasks = {*library.describe().tasks, library.MIXTURE}
+    tasks = {*library.describe().tasks, MIXTURE}
     fixed = {task for task, rules in RULES.items() if rules.fixed_level}
     assert SHIPPED.scales.keys() | fixed == tasks
     assert all(SHIPPED.scales[task].is_dead for task in SHIPPED.scales.keys() & fixed)
