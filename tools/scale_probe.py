@@ -18,8 +18,8 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
 from rg_env.items.task_check import gold_fault
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import rules_of, solution
-from rg_env.tasks.library_levels import curriculum_levels, refused_levels, steps_of
+from rg_env.task_rules.table import solution
+from rg_env.tasks.library_levels import repaired_levels, steps_of, unused_levels
 from rg_env.tasks.sampler import entry_seed
 from rg_env.tasks.scales import SkippedLevel, Step
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
@@ -168,11 +168,9 @@ async def probe_task(
     Returns:
         The steps that can be used, easiest first, and the levels that cannot.
     """
-    repair = rules_of(task).level_repair
-    overrides = repair.overrides if repair is not None else {}
-    levels = await pool.run(curriculum_levels, task, overrides, deadline_s=LIBRARY_S)
+    levels = await pool.run(repaired_levels, task, deadline_s=LIBRARY_S)
     steps = []
-    skipped = refused_levels(levels)
+    skipped = unused_levels(levels)
     for group in steps_of(levels):
         params = levels[group[0]].params
         tally = await probe_params(pool, task, params)

@@ -36,7 +36,8 @@ def fix_of(task: str) -> ScorerFix | None:
 
     The mixture has none: its entries are scored by the task that made them.
     """
-    return base_fix(task) if library.has_base_scorer(task) else rules_of(task).fix
+    rules = rules_of(task)
+    return base_fix(rules.has_units) if library.has_base_scorer(task) else rules.fix
 
 
 def _is_still_needed(task: str, fix: ScorerFix) -> bool:

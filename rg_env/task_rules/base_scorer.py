@@ -7,8 +7,8 @@ grid with a wrong cell behind it.
 Here the credit stays what the library gives, also where that is small, but only for a
 wrapper: see rg_env.task_rules.reading.talk. Everything else scores 0.
 
-No task needs a row for this: whoever knows the installed library asks for the fix of
-each task that inherits the scorer, so that a new task has it as well.
+No task needs a fix in its row for this: whoever knows the installed library asks for
+the fix of each task that inherits the scorer, so that a new task has it as well.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from rg_env.task_rules.rules import Entry, FixedScore, LibraryScore, ScorerFix
 
 BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
 """Digest of the source of `ProceduralDataset.score_answer`."""
-
-WITHOUT_UNITS = frozenset({"arc_1d", "list_functions", "modulo_grid"})
-"""Tasks whose gold answer is a list or a grid, behind which no unit stands."""
 
 
 def _wrapper_score(has_units: bool) -> FixedScore:
@@ -41,12 +38,12 @@ def digit_behind(entry: Entry) -> str:
     return f"{entry['answer']}7"
 
 
-def base_fix(task: str) -> ScorerFix:
+def base_fix(has_units: bool = True) -> ScorerFix:
     """Return the fix of a task that inherits the library's base scorer."""
     return ScorerFix(
         scorer_sha256=BASE_SCORER_SHA256,
         fault="Pays by its length for any text that contains the right answer.",
         proof=digit_behind,
         proof_scores=0.5,
-        score=_wrapper_score(has_units=task not in WITHOUT_UNITS),
+        score=_wrapper_score(has_units),
     )

@@ -213,11 +213,14 @@ ROWS = (
             "the library has no curriculum for it, and its one parameter chooses"
             " between training and test items"
         ),
+        is_rebuilt=True,
     ),
     TaskRules(
         "list_functions",
         notation=lists.list_of(lists.WHOLE, lists.in_brackets, may_be_empty=True),
+        has_units=False,
         fixed_level="the library has no curriculum and no parameter for it",
+        is_rebuilt=True,
     ),
     # -- logic -------------------------------------------------------------------------
     TaskRules("circuit_logic", notation=as_number),

@@ -199,8 +199,19 @@ class TaskRules:
         fix: What its scorer does wrong, and the corrected score; None where nothing
             was found that it overpays beyond a near miss.
         item_checks: Which of its entries are not used.
+        has_units: Whether a unit may stand behind its answer, as in `5 steps`; asked
+            where it has the library's base scorer.
         level_repair: Which of its levels are repaired.
+        unused_levels: Level of the library's curriculum to why it is not on the scale.
         fixed_level: Why its items do not change with the level, or it has none.
+        is_rebuilt: Whether an entry depends on more than `dataset.seed + index`. For
+            all others only the seed of a built dataset is set, which is the same entry
+            for less where the dataset is kept; a test compares both ways.
+        setup_reads: The only parameters that setting up its dataset reads, where it
+            loads so much that datasets of other parameters share it.
+        kept_on_class: What its datasets keep on their class, where the one built last
+            overwrites that of all others: items of one level would come from the data
+            of another.
         faster: Functions of the library that are replaced.
         corrected_metadata: Entry to what takes the place of its metadata of that name,
             where the library's hold an answer that is none.
@@ -214,9 +225,14 @@ class TaskRules:
     notation: Notation | None = None
     kept_signs: str = ""
     fix: ScorerFix | None = None
+    has_units: bool = True
     item_checks: tuple[ItemCheck, ...] = ()
     level_repair: LevelRepair | None = None
+    unused_levels: Mapping[int, str] = dataclasses.field(default_factory=dict)
     fixed_level: str = ""
+    is_rebuilt: bool = False
+    setup_reads: tuple[str, ...] = ()
+    kept_on_class: str = ""
     faster: tuple[FasterFunction, ...] = ()
     corrected_metadata: Callable[[Entry], Mapping[str, Any]] | None = None
     solution: Callable[[Entry], str | None] | None = None

@@ -10,15 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.errors import unknown_name
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks.library_import import load_factory
-
-KEPT_ON_THE_CLASS = {"codeio": "_jsonl_data"}
-"""Task to what its datasets keep on their class, where the one built last overwrites
-that of all others: items of one level would come from the data of another."""
-
-SETUP_READS = {"arc_agi": ("use_train", "use_eval", "board_format_opts")}
-"""Task to the only parameters that setting up its dataset reads, where it loads so much
-(14 MB in 0.1 s) that datasets of other parameters share it."""
 
 WORTH_KEEPING_S = 0.001
 """A dataset that was built in less is built anew for each entry: of the 510 that random
@@ -54,7 +47,7 @@ class DatasetCache:
             dataset = self._built(key, task, params)
         else:
             self._datasets.move_to_end(key)
-        name = KEPT_ON_THE_CLASS.get(task, "")
+        name = rules_of(task).kept_on_class
         if hasattr(type(dataset), name):
             own = vars(dataset).setdefault(name, getattr(type(dataset), name))
             setattr(type(dataset), name, own)
@@ -74,11 +67,12 @@ class DatasetCache:
 
     def _sharing(self, task: str, params: Mapping[str, Any]) -> Any:
         """Return a dataset that shares the data of a kept one, None if none can."""
-        if task not in SETUP_READS:
+        reads = rules_of(task).setup_reads
+        if not reads:
             return None
         config = load_factory().DATASETS[task][1](seed=0, size=1, **params)
         config.validate()
-        read = operator.attrgetter(*SETUP_READS[task])
+        read = operator.attrgetter(*reads)
         for key, kept in self._datasets.items():
             if key.startswith(f"{task}/") and read(kept.config) == read(config):
                 dataset = copy.copy(kept)

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.library import REBUILT_PER_ENTRY
 from rg_env.tasks.sampler import MAX_ATTEMPTS, evaluation_seed
 from rg_env.tasks.selection import TaskChoice
 
@@ -112,7 +112,7 @@ class Preset:
 
     def _spec(self, task: str, number: int) -> EvalSpec:
         # For all others the seed of an entry and its index are as good as their sum.
-        is_whole = task in REBUILT_PER_ENTRY
+        is_whole = rules_of(task).is_rebuilt
         seed, size = (SEED, SIZE) if is_whole else (SEED + number, 1)
         params = self.params[task]
         return EvalSpec(task, params, None, number, seed, (), size, published=True)

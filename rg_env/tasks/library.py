@@ -37,14 +37,6 @@ from rg_env.tasks.library_import import (
     without_tasks,
 )
 
-REBUILT_PER_ENTRY = frozenset({"acre", "gsm_symbolic", "list_functions", "survo"})
-"""Tasks whose entries depend on more than `dataset.seed + index`.
-
-For all others only the seed of a built dataset is set, which is the same entry for
-less where it is kept. Measured with 0.1.25; the conformance test compares both ways
-for every task.
-"""
-
 
 class UnusableEntryError(RuntimeError):
     """The library made an entry that nobody should get, for a reason."""
@@ -254,7 +246,7 @@ def make_entry(
         checked: Whether faulty entries are rejected, or only those that are another one
             each time or that nobody can answer.
         published: Whether it is an item of a published evaluation; see `fault_of`.
-        place: Its index in the dataset and the size, for `REBUILT_PER_ENTRY` alone.
+        place: Its index in the dataset and the size, where `is_rebuilt` alone.
 
     Returns:
         The same as `create_dataset(task, seed=seed, size=1, **params)[0]`; where it is
@@ -266,7 +258,7 @@ def make_entry(
     _reset_global_state(seed)
     if own_tasks.is_own(task):
         return _own_entry(task, params, seed, checked)
-    if task in REBUILT_PER_ENTRY:
+    if rules_of(task).is_rebuilt:
         dataset = build_dataset(task, params, seed, size=place[1])
     else:
         dataset = CACHE.dataset(task, params)

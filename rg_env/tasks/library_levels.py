@@ -22,10 +22,10 @@ from rg_env.tasks.scales import Scale, SkippedLevel, Step
 
 @dataclasses.dataclass(frozen=True)
 class CurriculumLevel:
-    """What a level of the library's curriculum sets, and why the library refuses it."""
+    """What a level of the library's curriculum sets, and why it is not used."""
 
     params: Mapping[str, Any]
-    refusal: str | None
+    why_unused: str | None
 
 
 def _params_of(config: Any, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,11 +66,12 @@ def _curriculum_level(
         if hasattr(config, "validate"):
             config.validate()
     except Exception as error:  # noqa: BLE001 - foreign code on values it may refuse
-        refusal = str(error) or type(error).__name__
         if own_tasks.is_own(task):
-            refusal = own_tasks.cause_of(error)
+            refusal = f"its config refuses it: {own_tasks.cause_of(error)}"
+        else:
+            refusal = f"reasoning-gym refuses it: {str(error) or type(error).__name__}"
         return CurriculumLevel(params, refusal)
-    return CurriculumLevel(params, None)
+    return CurriculumLevel(params, rules_of(task).unused_levels.get(rg_level))
 
 
 def curriculum_levels(
@@ -87,6 +88,12 @@ def curriculum_levels(
     count = max((len(attribute.levels) for attribute in attributes), default=0)
     changes = overrides or {}
     return [_curriculum_level(task, i, changes.get(i, {})) for i in range(count)]
+
+
+def repaired_levels(task: str) -> list[CurriculumLevel]:
+    """Return the same with the level repair of the task's rules."""
+    repair = rules_of(task).level_repair
+    return curriculum_levels(task, repair.overrides if repair else None)
 
 
 def curriculum_digest(task: str) -> str:
@@ -107,22 +114,20 @@ def curriculum_digest(task: str) -> str:
 # -- a scale of them -------------------------------------------------------------------
 
 
-def refused_levels(
-    levels: Sequence[CurriculumLevel], who: str = "reasoning-gym"
-) -> list[SkippedLevel]:
-    """Return the levels that do not build, with the reasons, and who refuses them."""
+def unused_levels(levels: Sequence[CurriculumLevel]) -> list[SkippedLevel]:
+    """Return the levels that are refused or that a row leaves out, with the reasons."""
     return [
-        SkippedLevel(number, f"{who} refuses it: {level.refusal}")
+        SkippedLevel(number, level.why_unused)
         for number, level in enumerate(levels)
-        if level.refusal is not None
+        if level.why_unused is not None
     ]
 
 
 def steps_of(levels: Sequence[CurriculumLevel]) -> list[tuple[int, ...]]:
-    """Group the levels that build; neighbours that set the same stand together."""
+    """Group the levels that are used; neighbours that set the same stand together."""
     groups: list[tuple[int, ...]] = []
     for number, level in enumerate(levels):
-        if level.refusal is not None:
+        if level.why_unused is not None:
             continue
         last = groups[-1] if groups else ()
         if last and last[-1] == number - 1 and levels[last[-1]].params == level.params:
@@ -168,12 +173,11 @@ def own_scale(task: str) -> Scale | str:
     Raises:
         OwnTaskError: Its curriculum raises, or none of its levels can be used.
     """
-    repair = rules_of(task).level_repair
     with own_tasks.blaming():
-        levels = curriculum_levels(task, repair.overrides if repair else None)
+        levels = repaired_levels(task)
     if not levels:
         return rules_of(task).fixed_level or "no curriculum is registered with it"
-    skipped = refused_levels(levels, "its config")
+    skipped = unused_levels(levels)
     steps = [Step(group, levels[group[0]].params, None) for group in steps_of(levels)]
     if not steps:
         raise own_tasks.OwnTaskError(f"level 0: {skipped[0].reason}")

@@ -47,7 +47,7 @@ def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(make_asked_entry, 
 @pytest.mark.parametrize("task", ["caesar_cipher", "knight_swap", "survo"])
 def test_the_library_refuses_the_levels_that_are_repaired(task):
     plain = library_levels.curriculum_levels(task)
-    refused = {n for n, level in enumerate(plain) if level.refusal is not None}
+    refused = {n for n, level in enumerate(plain) if level.why_unused is not None}
     assert refused == set(REPAIRS[task].overrides)
 
 

@@ -11,7 +11,8 @@ from rg_env.items import worker_jobs
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import TABLE as RULES
 from rg_env.task_rules.table import rules_of
-from rg_env.tasks import library, library_levels
+from rg_env.tasks import library
+from rg_env.tasks.library_levels import repaired_levels
 from rg_env.tasks.scales import (
     TABLE,
     Scale,
@@ -38,11 +39,6 @@ FAST_TASKS = [
     for task, scale in SHIPPED.scales.items()
     if not scale.is_dead and scale.steps[0].item_ms + scale.steps[-1].item_ms < FAST_MS
 ]
-
-
-def repaired_levels(task):
-    repair = rules_of(task).level_repair
-    return library_levels.curriculum_levels(task, repair.overrides if repair else None)
 
 
 # -- a scale ---------------------------------------------------------------------------
@@ -104,14 +100,15 @@ def test_every_task_has_a_scale_or_a_reason_why_not():
     assert all(SHIPPED.scales[task].is_dead for task in SHIPPED.scales.keys() & fixed)
 
 
-def test_every_level_of_the_library_is_a_step_or_is_skipped_for_a_reason():
+def test_every_level_of_the_library_is_a_step_or_is_left_out_by_the_row_of_its_task():
     total = 0
     for task, scale in SHIPPED.scales.items():
         used = [level for step in scale.steps for level in step.levels]
         skipped = [skip.level for skip in scale.skipped]
         assert sorted(used + skipped) == list(range(len(repaired_levels(task)))), task
         assert used == sorted(used)
-        assert all(skip.reason for skip in scale.skipped)
+        reasons = {skip.level: skip.reason for skip in scale.skipped}
+        assert reasons == rules_of(task).unused_levels
         total += len(used) + len(skipped)
     assert total == LEVELS_OF_THE_LIBRARY
 
@@ -123,7 +120,7 @@ def test_a_step_sets_what_the_library_says_of_its_levels(task):
         assert [levels[number].params for number in step.levels] == [step.params] * len(
             step.levels
         )
-        assert {levels[number].refusal for number in step.levels} == {None}
+        assert {levels[number].why_unused for number in step.levels} == {None}
 
 
 @pytest.mark.parametrize("task", SHIPPED.scales)

@@ -130,6 +130,7 @@ def _shows_two_rules(entry: Entry) -> bool:
 RULES = TaskRules(
     "arc_1d",
     notation=grid_of(DIGIT, compact=True),
+    has_units=False,
     item_checks=(
         ItemCheck(
             "examples show two rules that differ on the last row", _shows_two_rules

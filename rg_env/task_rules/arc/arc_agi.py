@@ -67,6 +67,7 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
 
 RULES = TaskRules(
     "arc_agi",
+    setup_reads=("use_train", "use_eval", "board_format_opts"),  # 14 MB in 0.1 s
     faster=(
         FasterFunction(
             "reasoning_gym.arc.arc_agi",

@@ -41,4 +41,5 @@ RULES = TaskRules(
         "the library has no curriculum for it, and its difficulty takes"
         " the value 1.0 alone"
     ),
+    is_rebuilt=True,
 )

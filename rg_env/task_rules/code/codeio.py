@@ -349,6 +349,7 @@ RULES = TaskRules(
     ),
     notation=_as_gold,
     kept_signs="\"'",
+    kept_on_class="_jsonl_data",
     faster=(
         FasterFunction(
             "reasoning_gym.code.codeio",

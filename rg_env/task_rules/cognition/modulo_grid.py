@@ -26,6 +26,7 @@ def is_filled_by_one_sign(entry: Entry) -> bool:
 RULES = TaskRules(
     "modulo_grid",
     notation=_without_gaps,
+    has_units=False,
     item_checks=(
         seldom(
             "blanks all hold the sign that is the commoner in its grid",

@@ -68,4 +68,5 @@ RULES = TaskRules(
         {2: {"min_board_size": 5}, 3: {"min_board_size": 6}},
         "levels 2 and 3 ask for more empty cells than their smallest board has",
     ),
+    is_rebuilt=True,
 )

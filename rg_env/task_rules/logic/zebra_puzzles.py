@@ -85,6 +85,7 @@ def _lt(clue: Any, other: Any) -> bool:
 
 RULES = TaskRules(
     "zebra_puzzles",
+    unused_levels={5: "1 of 8 items were not ready after 20 s"},
     faster=(
         FasterFunction(
             f"{_LIBRARY}.clues", "Clue.__lt__", "4ef3e52dc68ec34e", lambda own: _lt
