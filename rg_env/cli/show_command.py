@@ -26,7 +26,7 @@ from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
-from rg_env.task_rules.table import rejection, solution, source_task
+from rg_env.task_rules.table import solution, source_task
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
@@ -160,14 +160,9 @@ async def _reason(
     pool: WorkerPool, sheet: ItemSheet, answer: str, rules: ScoringRules
 ) -> str | None:
     """Return why an answer must not reach the scorer, None where it may."""
-    gold = sheet.entry["answer"]
-    longest = rules.longest_answer(gold)
-    if len(answer) > longest:
-        return f"it has {len(answer)} characters, and {longest} may be"
     guarded = source_task(sheet.task.name, sheet.entry)
-    known = gold if isinstance(gold, str) else None
     return await pool.run(
-        rejection, guarded, answer, known, deadline_s=DESCRIBE_DEADLINE_S
+        rules.rejection, guarded, sheet.entry, answer, deadline_s=DESCRIBE_DEADLINE_S
     )
 
 

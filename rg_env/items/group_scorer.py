@@ -24,7 +24,7 @@ from typing import Any
 
 from rg_env.errors import RunError
 from rg_env.items import worker_jobs
-from rg_env.scoring.score import Score, better_score, read_rows, score_answer
+from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
 from rg_env.tasks.library_import import TASKS
@@ -153,8 +153,8 @@ class GroupScorer:
         if _is_foreign(dataset):
             return [self._score_here(dataset, entry, answer) for answer in answers]
         # Megabytes would cost more to send than to refuse.
-        limit = self.rules.longest_answer(entry.get("answer"))
-        by_answer = {a: Score(0.0, "rejected", a) for a in answers if len(a) > limit}
+        long = {a for a in answers if self.rules.too_long(a, entry)}
+        by_answer = {answer: Score(0.0, "rejected", answer) for answer in long}
         sent = [a for a in dict.fromkeys(answers) if a not in by_answer]
         if sent:
             scores = await self._score_distinct(dataset, entry, sent)
@@ -163,11 +163,7 @@ class GroupScorer:
 
     def _score_here(self, dataset: Any, entry: Mapping[str, Any], answer: str) -> Score:
         """Score with an object that is none of the library's."""
-        return better_score(
-            answer,
-            self.rules.normalizer("", entry),
-            lambda form: score_answer(form, entry, dataset.score_answer),
-        )
+        return self.rules.scoring("", entry, dataset.score_answer)(answer)
 
     def _job(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
-from rg_env.scoring.score import Score, ScoreRow, as_row, better_score, score_answer
+from rg_env.scoring.score import Score, ScoreRow, as_row
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import EVALUATED, rejection, rules_of, source_task
+from rg_env.task_rules.table import EVALUATED, rules_of, source_task
 from rg_env.tasks import library, library_levels, own_tasks
 from rg_env.tasks.task_modules import preloads
 
@@ -100,21 +100,11 @@ def _score_all(
     source = source_task(task, entry)
     fix = rules_of(source).fix
     is_guarded = scorer == installed or fix is None or not fix.runs_programs
-    gold = entry.get("answer")
-    longest = rules.longest_answer(gold)
-    known_gold = gold if isinstance(gold, str) else None
-
-    def score(form: str) -> Score:
-        is_refused = is_guarded and rejection(source, form, known_gold) is not None
-        if len(form) > longest or is_refused:
-            return Score(0.0, "rejected", form)
-        return score_answer(form, entry, scorer)
-
-    normalized = rules.normalizer(source, entry)
+    score = rules.scoring(source, entry, scorer, is_guarded)
 
     def scored(answer: str) -> Score:
         try:
-            return better_score(answer, normalized, score)
+            return score(answer)
         except Exception:
             if not own_tasks.is_own(source):
                 raise  # a defect of ours; a user's guard or notation may raise

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rg_env.scoring.normalization import normalizing
-from rg_env.task_rules.table import rules_of
+from rg_env.scoring.score import Score, ScoreFunction, better_score, score_answer
+from rg_env.task_rules.table import rejection, rules_of
 
 MAX_ANSWER_CHARS = 20_000
 """The longest gold answer of the library has 5,648 characters."""
@@ -15,6 +16,11 @@ MAX_ANSWER_CHARS = 20_000
 GOLD_ROOM = 4
 """So many times as long as the gold answer a correct one may be: spaces after commas,
 or a line for each number."""
+
+
+def _gold_of(entry: Mapping[str, Any]) -> str | None:
+    gold = entry.get("answer")
+    return gold if isinstance(gold, str) else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,33 +38,68 @@ class ScoringRules:
     max_answer_chars: int = MAX_ANSWER_CHARS
     normalize_answers: bool = True
 
-    def longest_answer(self, gold: object) -> int:
-        """Return how many characters an answer may have where this one is right."""
-        room = GOLD_ROOM * len(gold) if isinstance(gold, str) else 0
-        return max(self.max_answer_chars, room)
+    def too_long(self, text: str, entry: Mapping[str, Any]) -> str | None:
+        """Return why a text is too long for an answer, None where it is not."""
+        gold = _gold_of(entry)
+        longest = max(self.max_answer_chars, GOLD_ROOM * len(gold or ""))
+        if len(text) <= longest:
+            return None
+        return f"it has {len(text)} characters, and {longest} may be"
+
+    def rejection(
+        self, task: str, entry: Mapping[str, Any], text: str, is_guarded: bool = True
+    ) -> str | None:
+        """Return why a text must not reach the scorer of a task, None where it may.
+
+        Args:
+            task: The task that made the entry, never a mixture.
+            entry: The library's entry.
+            text: An answer, or a form of it.
+            is_guarded: Whether the guard of the task is asked as well.
+        """
+        reason = self.too_long(text, entry)
+        if reason is None and is_guarded:
+            reason = rejection(task, text, _gold_of(entry))
+        return reason
+
+    def scoring(
+        self,
+        task: str,
+        entry: Mapping[str, Any],
+        scorer: ScoreFunction,
+        is_guarded: bool = True,
+    ) -> Callable[[str], Score]:
+        """Return what scores the answers to an entry; see `better_score`.
+
+        The scorer gets no text that is rejected.
+        """
+
+        def score(form: str) -> Score:
+            if self.rejection(task, entry, form, is_guarded) is not None:
+                return Score(0.0, "rejected", form)
+            return score_answer(form, entry, scorer)
+
+        normalized = self.normalizer(task, entry)
+        return lambda answer: better_score(answer, normalized, score)
 
     def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
         """Return what normalizes the answers to an item of a task, never a mixture.
 
         Returns:
             From an answer to the same without formatting, in the notation that the
-            scorer of the task reads; to the answer itself where none is normalized.
+            scorer of the task reads; to the answer itself where none is normalized
+            or this one is too long.
         """
         if not self.normalize_answers:
             return lambda answer: answer
-        gold = entry.get("answer")
+        gold = _gold_of(entry)
         rules = rules_of(task)
-        unformatted = normalizing(
-            gold if isinstance(gold, str) else None, rules.kept_signs
-        )
-        longest = self.longest_answer(gold)
+        unformatted = normalizing(gold, rules.kept_signs)
 
         def normalized(answer: str) -> str:
-            if answer == gold:
+            if answer == gold or self.too_long(answer, entry):
                 return answer
             bare = unformatted(answer)
-            if rules.notation is None or len(bare) > longest:
-                return bare
-            return rules.notation(bare, entry)
+            return bare if rules.notation is None else rules.notation(bare, entry)
 
         return normalized
