@@ -24,7 +24,7 @@ from rg_env.rollouts.shaping import has_variance
 from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides
-from rg_env.tasks.feedback import Result
+from rg_env.tasks.feedback import GroupResult
 from rg_env.tasks.recent_questions import digest
 from rg_env.tasks.task_history import Count, Share
 
@@ -46,7 +46,7 @@ class LeftRows(NamedTuple):
     """
 
     sampled: dict[int, tuple[str, int]]
-    results: list[Result]
+    results: list[GroupResult]
 
 
 class _Row(msgspec.Struct):

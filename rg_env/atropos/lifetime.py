@@ -24,7 +24,7 @@ run that goes well some hundred a minute are garbage."""
 
 EXIT_FAILED = 1
 
-Step = Callable[[], Awaitable[object]]
+EndingStep = Callable[[], Awaitable[object]]
 
 
 def _running(tasks: Iterable[Any]) -> list[asyncio.Future[Any]]:
@@ -95,7 +95,7 @@ class Lifetime:
     async def run(
         self,
         work: Coroutine[Any, Any, None],
-        close: Step,
+        close: EndingStep,
         close_at_once: Callable[[], object] = lambda: None,
     ) -> None:
         """Run until the work ends, fails or a signal comes; then close.
@@ -128,7 +128,7 @@ class Lifetime:
         if self.exit_status:
             raise SystemExit(self.exit_status)
 
-    async def _end(self, task: asyncio.Task[None], close: Step) -> None:
+    async def _end(self, task: asyncio.Task[None], close: EndingStep) -> None:
         await cancel_and_wait([task])
         await close()
 
@@ -136,7 +136,7 @@ class Lifetime:
         logger.warning("%s: ending; a second one ends at once", number.name)
         self.exit_status = ending.EXIT_SIGNAL + number
 
-    async def close(self, *steps: Step) -> None:
+    async def close(self, *steps: EndingStep) -> None:
         """Take the steps of the end, in their order; the second time there are none.
 
         A step that fails does not keep the next ones from being taken.

@@ -23,9 +23,6 @@ logger = logging.getLogger(__name__)
 START = "python reasoning_gym_environment.py"
 HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 
-MAX_SEED = 2**63 - 1
-"""As of `env.seed`."""
-
 MOST_ITEMS = 10_000
 """Of a task, all made at the start."""
 
@@ -43,7 +40,7 @@ class Number(click.FloatRange):
         return number
 
 
-class FilePath(click.Path):
+class FilePathType(click.Path):
     """A path, which is not empty, and in which no NUL is."""
 
     def convert(
@@ -132,7 +129,7 @@ def shown(
     )
 
 
-class Names(click.ParamType[list[str]]):
+class NamesType(click.ParamType[list[str]]):
     """Names or patterns that are separated by commas."""
 
     name = "names"
@@ -147,7 +144,7 @@ class Names(click.ParamType[list[str]]):
         return names
 
 
-class TaskModules(Names):
+class TaskModules(NamesType):
     """Modules of a user's own tasks, as `env.task_modules` has them."""
 
     name = "modules"
@@ -170,7 +167,7 @@ def task_modules_option() -> Callable[[Any], Any]:
     return click.option("--task_modules", type=TaskModules(), help=text)
 
 
-class Difficulty(click.ParamType[Any]):
+class DifficultyType(click.ParamType[Any]):
     """A setting of difficulty, as `env.complexity_mode` has it."""
 
     name = "level"

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rg_env import ending
-from rg_env.cli.command import Command, FilePath
+from rg_env.cli.command import Command, FilePathType
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation import inspect_log
@@ -175,7 +175,7 @@ def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
 )
 @click.option(
     "--inspect",
-    type=FilePath(dir_okay=False, path_type=Path),
+    type=FilePathType(dir_okay=False, path_type=Path),
     metavar="FILE.eval",
     help="Write the one result as a log of Inspect, where its package is installed",
 )

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.cli.command import LATENCY_MS, MAX_SEED, Command, Difficulty, loaded, shown
+from rg_env.cli.command import LATENCY_MS, Command, DifficultyType, loaded, shown
 from rg_env.cli.demo_report import (
     live_view,
     print_report,
@@ -33,6 +33,7 @@ from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
 from rg_env.settings.writable_paths import check_folder
+from rg_env.tasks.sampler import MAX_SEED
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
@@ -210,7 +211,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
 @shown("--latency_ms", LATENCY_MS, 100.0, "Of the simulated server")
 @shown(
     "--complexity_mode",
-    Difficulty(),
+    DifficultyType(),
     "random",
     "None, random, curriculum, a level or a range [low, high]",
 )

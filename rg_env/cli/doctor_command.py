@@ -12,7 +12,13 @@ from importlib import metadata
 import click
 
 from rg_env import ending
-from rg_env.cli.command import MOST_ITEMS, Command, Names, shown, task_modules_option
+from rg_env.cli.command import (
+    MOST_ITEMS,
+    Command,
+    NamesType,
+    shown,
+    task_modules_option,
+)
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
@@ -62,7 +68,7 @@ def _report(
 
 @click.command("doctor", cls=Command, example="doctor gcd '*_sorting' --items 8")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
-@click.option("--tasks", type=Names(), help="The same, by commas")
+@click.option("--tasks", type=NamesType(), help="The same, by commas")
 @task_modules_option()
 @shown("--items", click.IntRange(1, MOST_ITEMS), 4, "Items of each task")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")

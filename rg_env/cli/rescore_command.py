@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from rg_env import ending, logs
-from rg_env.cli.command import Command, FilePath, shown, task_modules_option
+from rg_env.cli.command import Command, FilePathType, shown, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation.rescore_table import RescoreTally
@@ -73,7 +73,7 @@ async def _rescore(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--out",
-    type=FilePath(dir_okay=False, path_type=Path),
+    type=FilePathType(dir_okay=False, path_type=Path),
     help="Write each sample with its scores to this file; what it holds is not scored"
     " once more",
 )

@@ -19,7 +19,7 @@ from rg_env import ending
 from rg_env.atropos import run_api as api
 from rg_env.cli.command import (
     Command,
-    FilePath,
+    FilePathType,
     host_option,
     listen,
     port_option,
@@ -91,7 +91,7 @@ async def _serve(listener: socket.socket, secret_file: str | None) -> None:
 @port_option(8000)
 @click.option(
     "--secret_file",
-    type=FilePath(),
+    type=FilePathType(),
     help="File with a secret, which clients write into the URL: http://HOST:PORT/SECRET",
 )
 def run_api(host: str, port: int, secret_file: str | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from rg_env.cli.command import START, FilePath, Number
+from rg_env.cli.command import START, FilePathType, Number
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
 from rg_env.cli.standard_streams import print_text, rendered
@@ -42,7 +42,7 @@ OWN = (
     ),
     click.Option(
         ["--out"],
-        type=FilePath(dir_okay=False),
+        type=FilePathType(dir_okay=False),
         default="data/screen.yaml",
         show_default=True,
         help="File of the settings, .yaml; the groups stand beside it, .jsonl",

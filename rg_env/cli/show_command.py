@@ -28,14 +28,13 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import solution, source_task
 from rg_env.tasks.library import LibraryDescription, TaskInfo
-from rg_env.tasks.sampler import mix_of_seed
+from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError
 
 DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 60.0
-MAX_SEED = 2**32 - 1
 MAX_ATTEMPTS = 100
 TAGS = ("<answer>", "</answer>", "<think>", "</think>")
 
@@ -219,7 +218,7 @@ def _sentence(task: str, error: Exception) -> str:
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0, MAX_SEED),
+    type=click.IntRange(0, MAX_ENTRY_SEED),
     help="The library's seed of the entry; the first that makes an item if not given."
     " It decides as well which of two steps a level between them falls on",
 )

@@ -20,11 +20,10 @@ import click
 from rg_env import ending
 from rg_env.cli.command import (
     LATENCY_MS,
-    MAX_SEED,
     MOST_ITEMS,
     Command,
-    Difficulty,
-    Names,
+    DifficultyType,
+    NamesType,
     Number,
     host_option,
     listen,
@@ -54,6 +53,7 @@ from rg_env.items.item_source import ItemSource
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.evaluation_specs import PresetName
+from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -136,10 +136,10 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     "The environment's env.eval_preset",
 )
 @task_modules_option()
-@shown("--tasks", Names(), None, "The environment's env.tasks; all if not given")
+@shown("--tasks", NamesType(), None, "The environment's env.tasks; all if not given")
 @shown(
     "--complexity_mode",
-    Difficulty(),
+    DifficultyType(),
     "random",
     "The environment's env.complexity_mode: None, random, a level or a range [low,"
     " high]",

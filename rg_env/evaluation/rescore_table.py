@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from typing import Any
 
 from rich import box
@@ -12,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rg_env.evaluation.rescoring import CAUSES
+from rg_env.evaluation.samples import Row
 from rg_env.reports.terminal_text import on_one_line
 
-Row = Mapping[str, Any]
 SCORES = ("saved", "library", "fixes", "ours")
 NAME_WIDTH = 32
 TEXT_WIDTH = 100

@@ -30,6 +30,7 @@ from rg_env.settings.environment_settings import (
     CheckedSettings,
     deciding,
 )
+from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.yaml_text import YamlError
 
 PART = ".part"
@@ -74,7 +75,7 @@ OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
 OF_ROWS |= {"completion_tokens": "completion_tokens"}
 """What is said of a rollout to the column of it in a row of `process`."""
 
-Row = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class UnreadableError(ValueError):
@@ -109,13 +110,13 @@ def _said(messages: object, role: str) -> str | None:
     return _text(spoken[-1], "content") if spoken else None
 
 
-def _origin(row: Row) -> Row:
+def _origin(row: JsonObject) -> JsonObject:
     """Return what makes the item of a line again, or `no_item`: why nothing does."""
     params = row.get("params", row.get("parameters", {}))
     seed, size, index = row.get("seed"), row.get("size"), row.get("index")
     dataset = row.get("dataset", row.get("config"))
-    if seed is not None and not (type(seed) is int and 0 <= seed < 2**32):
-        allowed = "a whole number from 0 to 4294967295"
+    if seed is not None and not (type(seed) is int and 0 <= seed <= MAX_ENTRY_SEED):
+        allowed = f"a whole number from 0 to {MAX_ENTRY_SEED}"
         return {"no_item": f"seed: found {shown(seed)}; allowed is {allowed}"}
     if not isinstance(dataset, dict):
         if not isinstance(params, dict):
@@ -130,7 +131,7 @@ def _origin(row: Row) -> Row:
     return {"dataset": PUBLISHED | dataset, "index": index}
 
 
-def _of_published(document: Row, run: str) -> Iterator[Row]:
+def _of_published(document: JsonObject, run: str) -> Iterator[JsonObject]:
     for index, result in enumerate(document["results"]):
         for number, completion in enumerate(result["completions"]):
             yield {
@@ -150,7 +151,7 @@ def _of_published(document: Row, run: str) -> Iterator[Row]:
             }
 
 
-def _of_group(group: Row) -> Iterator[Row]:
+def _of_group(group: JsonObject) -> Iterator[JsonObject]:
     """Yield those of a dumped group, or of a row of `process`."""
     rollouts = group.get("rollouts")
     if rollouts is None:
@@ -177,7 +178,7 @@ def _of_group(group: Row) -> Iterator[Row]:
         }
 
 
-def _of_line(line: Row) -> Iterator[Row]:
+def _of_line(line: JsonObject) -> Iterator[JsonObject]:
     talk = line.get("messages")
     row = {
         **{key: line[key] for key in KEPT if key in line},
@@ -195,14 +196,14 @@ def _of_line(line: Row) -> Iterator[Row]:
     yield row
 
 
-def _rows(value: Any, run: str) -> Iterator[Row]:
+def _rows(value: Any, run: str) -> Iterator[JsonObject]:
     if isinstance(value.get("results"), list):
         return _of_published(value, run)
     is_group = "rollouts" in value or "outcomes" in value
     return _of_group(value) if is_group else _of_line(value)
 
 
-def _sample(row: Row) -> Sample:
+def _sample(row: JsonObject) -> Sample:
     """Return the sample of a row.
 
     Raises:

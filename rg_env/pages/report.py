@@ -38,7 +38,7 @@ from rg_env import ending
 from rg_env.errors import SettingError, shown
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
-from rg_env.pages.report_tally import Names, ReportTally
+from rg_env.pages.report_tally import Numbering, ReportTally
 from rg_env.pages.run_metrics import overview_of, read_all_metrics
 from rg_env.reports.progress_bar import WorkProgress
 
@@ -127,7 +127,7 @@ class _Texts:
 
     def _begin(self) -> None:
         self._rows: list[list[Any]] = []
-        self._table, self._size = Names(), 0
+        self._table, self._size = Numbering(), 0
 
     def _number(self, value: object) -> int | None:
         if value is None:

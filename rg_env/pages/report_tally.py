@@ -31,7 +31,7 @@ Sums = dict[tuple[float, float], dict[str, float]]
 """By run and task."""
 
 
-class Names:
+class Numbering:
     """Numbers for names, in the order in which they come."""
 
     def __init__(self, names: Iterable[Hashable] = ()) -> None:
@@ -76,8 +76,12 @@ class ReportTally:
     """Counts samples for the overview and keeps their columns for the reader."""
 
     def __init__(self) -> None:
-        self._runs, self._tasks, self._items = Names(), Names(), Names()
-        self._outcomes, self._groups, self._versions = Names(OUTCOMES), Names(), Names()
+        self._runs, self._tasks, self._items = Numbering(), Numbering(), Numbering()
+        self._outcomes, self._groups, self._versions = (
+            Numbering(OUTCOMES),
+            Numbering(),
+            Numbering(),
+        )
         self._categories: dict[int, str] = {}
         self._columns: defaultdict[str, array[float]]
         self._columns = defaultdict(lambda: array("d"))

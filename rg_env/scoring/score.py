@@ -83,7 +83,7 @@ none."""
 
 UNREAD = frozenset({"rejected", "scorer_error"})
 REWARDED = frozenset({"right", "partial"})
-OUTCOMES = REWARDED | {"wrong", "empty_answer", "scorer_error", "rejected"}
+ANSWER_OUTCOMES = REWARDED | {"wrong", "empty_answer", "scorer_error", "rejected"}
 """What can become of an answer in a worker."""
 
 
@@ -116,7 +116,7 @@ def _read_row(
     bare: float | None,
     with_tags: float | None,
 ) -> Score:
-    if outcome not in OUTCOMES:
+    if outcome not in ANSWER_OUTCOMES:
         raise ValueError("a score has an outcome of the table")
     if outcome_of(value) != (outcome if outcome in REWARDED else "wrong"):
         raise ValueError("a score has the outcome of its value")

@@ -37,14 +37,12 @@ from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.evaluation_specs import PresetName
+from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
 from rg_env.tasks.shards import from_launcher
 from rg_env.tasks.task_modules import checked
 
 DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
-
-MAX_SEED = 2**63 - 1
-"""What the JSON of dump files and checkpoints holds."""
 
 MAX_GROUP_SIZE = 4096
 """Rollouts that are held in memory at once."""

@@ -15,9 +15,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-LIBRARY_VERSION = "0.1.25"
-"""The version of reasoning-gym that the rules were written for."""
-
 MIXTURE = "composite"
 """The one registered name that is no task: it mixes the entries of other tasks."""
 

@@ -13,7 +13,7 @@ from rg_env.tasks.curriculum import MIN_GROUPS, Curriculum, LevelChange
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.task_history import TaskHistory
 
-Result = tuple[str, float, float | None, bool]
+GroupResult = tuple[str, float, float | None, bool]
 """Task, mean score, level, and whether the rewards differ: see `Feedback.take`."""
 
 
@@ -64,7 +64,7 @@ class Feedback:
         self.changes += change is not None
         return change
 
-    def replay(self, results: Iterable[Result]) -> None:
+    def replay(self, results: Iterable[GroupResult]) -> None:
         """Take the results of an earlier run as `take` does, in their order."""
         for result in results:
             self.take(*result)

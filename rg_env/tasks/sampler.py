@@ -23,6 +23,12 @@ from typing import Any, Literal, NamedTuple
 
 Split = Literal["train", "evaluation"]
 
+MAX_SEED = 2**63 - 1
+"""Of a run: what the JSON of dump files and checkpoints holds."""
+
+MAX_ENTRY_SEED = 2**32 - 1
+"""Of an entry: what numpy's generator takes."""
+
 _BITS = 31
 _MASK = (1 << _BITS) - 1
 _ATTEMPT_BITS = _BITS - 5
@@ -40,7 +46,7 @@ def _digest(*parts: object) -> int:
 
 
 def entry_seed(split: Split, key: str, index: int) -> int:
-    """Return the seed of the entry at an index of a stream, in [0, 2**32).
+    """Return the seed of the entry at an index of a stream, up to MAX_ENTRY_SEED.
 
     Streams of another key, the run's seed for example, visit the seeds in another
     order. Indices that differ by less than 2**31 give different seeds: each step below

@@ -24,6 +24,7 @@ from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.library import TaskInfo
+from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.pool_errors import JobError
 from tests.support.parts import (
@@ -289,7 +290,7 @@ def test_no_line_but_those_of_foreign_text_is_longer_than_80_columns():
     item = sheet(
         place=place_at(0.7, 0.1),
         params={"max_numbers": list(range(100))},
-        seed=show_command.MAX_SEED,
+        seed=MAX_ENTRY_SEED,
     )
     refused = Score(0.0, "rejected", "x")
     answer = AnswerSheet("standard input", True, refused, "long " * 40)

@@ -18,7 +18,7 @@ from rg_env.evaluation.sources import Sources
 from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.scoring.extraction import FormatFailure
-from rg_env.scoring.score import OUTCOMES
+from rg_env.scoring.score import ANSWER_OUTCOMES
 from tests.support.hostile_texts import HOSTILE
 from tests.support.parts import run_main
 from tests.support.reported import UUID, dump, group, published, read_script, rollout
@@ -285,7 +285,12 @@ def test_every_outcome_of_a_file_that_is_read_has_its_meaning(tmp_path: Path) ->
     rows = [{"task": "gcd", "outcome": word, "score": None} for word in words]
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     meanings = dict(reported(tmp_path / "r", tmp_path)["outcomes"])
-    assert meanings.keys() >= {*words, *get_args(FormatFailure), *OUTCOMES, "timeout"}
+    assert meanings.keys() >= {
+        *words,
+        *get_args(FormatFailure),
+        *ANSWER_OUTCOMES,
+        "timeout",
+    }
     assert all(meanings.values())
 
 

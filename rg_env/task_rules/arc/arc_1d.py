@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
-Row = tuple[int, ...]
-MoveRule = Callable[[Row], "Row | None"]
+Cells = tuple[int, ...]
+MoveRule = Callable[[Cells], "Cells | None"]
 """From a row to the next one, None where the rule says nothing of it."""
 
 
@@ -23,26 +23,26 @@ def _moved(cells: int) -> MoveRule:
     return lambda row: row[-cells:] + row[:-cells]
 
 
-def _fallen(row: Row) -> Row:
+def _fallen(row: Cells) -> Cells:
     return tuple(sorted(row, key=lambda cell: cell == 0))
 
 
-def _counted(row: Row) -> Row:
+def _counted(row: Cells) -> Cells:
     return tuple(sorted((int(cell != 0) for cell in row), reverse=True))
 
 
-def _weighed(row: Row) -> Row:
+def _weighed(row: Cells) -> Cells:
     return tuple(sorted(row, reverse=True))
 
 
-def _parted(row: Row) -> Row | None:
+def _parted(row: Cells) -> Cells | None:
     twos, ones = row.count(2), row.count(1)
     rest = len(row) - twos - ones
     is_of_both = set(row) <= {0, 1, 2}
     return (2,) * twos + (0,) * rest + (1,) * ones if is_of_both else None
 
 
-def _one_step(row: Row) -> Row:
+def _one_step(row: Cells) -> Cells:
     cells = list(row)
     for at in range(1, len(cells)):
         if cells[at] and not cells[at - 1]:
@@ -50,21 +50,21 @@ def _one_step(row: Row) -> Row:
     return tuple(cells)
 
 
-def _block(row: Row) -> tuple[int, int] | None:
+def _block(row: Cells) -> tuple[int, int] | None:
     """Return where the only block begins and ends, None where there are several."""
     at = [place for place, cell in enumerate(row) if cell]
     is_one = bool(at) and at[-1] - at[0] == len(at) - 1
     return (at[0], at[-1] + 1) if is_one else None
 
 
-def _moved_by_its_length(row: Row) -> Row | None:
+def _moved_by_its_length(row: Cells) -> Cells | None:
     found = _block(row)
     if found is None or 2 * found[1] - found[0] > len(row):
         return None
     return _moved(found[1] - found[0])(row)
 
 
-def _reflected(row: Row) -> Row | None:
+def _reflected(row: Cells) -> Cells | None:
     found = _block(row)
     if found is None:
         return None
@@ -78,7 +78,7 @@ def _moved_to_dot(most: int) -> MoveRule:
     The dot is 1 or 2, and the block has a higher color.
     """
 
-    def rule(row: Row) -> Row | None:
+    def rule(row: Cells) -> Cells | None:
         colors = sorted(set(row) - {0})
         if len(colors) != 2 or colors[0] > 2 or row.count(colors[0]) != 1:
             return None
@@ -95,7 +95,7 @@ def _moved_to_dot(most: int) -> MoveRule:
     return rule
 
 
-def _of_color(row: Row, color: int) -> tuple[int, int]:
+def _of_color(row: Cells, color: int) -> tuple[int, int]:
     return row.index(color), row.count(color)
 
 
@@ -107,7 +107,7 @@ _TO_ONE_SIDE: Sequence[MoveRule] = (
 )
 
 
-def results(row: Row) -> Iterator[Row | None]:
+def results(row: Cells) -> Iterator[Cells | None]:
     """Yield what each rule makes of a row, to the one side and to the other."""
     for rule in _TO_ONE_SIDE:
         yield rule(row)
