@@ -25,8 +25,9 @@ from typing import Any
 from benchmarks import findings
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.child_process import PROJECT, running_program
+from rg_env.demo.child_process import running_program
 from rg_env.demo.stand_in_trainer import Groups, StandInTrainer, TrainerConfig
+from rg_env.installation import PROJECT
 
 GROUP = 4
 GROUPS_A_BATCH = 16

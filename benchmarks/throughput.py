@@ -50,7 +50,7 @@ from rich.console import Console
 from benchmarks.harness import report
 from benchmarks.harness.run import Say, measure
 from benchmarks.harness.setting import Contestant, Setting
-from rg_env.demo.child_process import PROJECT
+from rg_env.installation import PROJECT
 
 HARNESS = PROJECT / "benchmarks" / "harness"
 Runs = list[dict[str, Any]]

@@ -34,8 +34,10 @@ only workers import, has sentences of its own."""
 
 OURS = ("rg_env", "reasoning_gym_environment", "__main__", "")
 
-_ROOT = Path(__file__).resolve().parents[1]
-INSTALL = f"`pip install -r {_ROOT}/requirements.txt`, or `make demo`, installs it"
+PROJECT = Path(__file__).resolve().parents[1]
+"""The folder of the entry file, wherever it was cloned to."""
+
+INSTALL = f"`pip install -r {PROJECT}/requirements.txt`, or `make demo`, installs it"
 
 
 class InstallationError(ImportError):

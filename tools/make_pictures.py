@@ -14,7 +14,8 @@ import tempfile
 from pathlib import Path
 
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.child_process import PROJECT, running_program
+from rg_env.demo.child_process import running_program
+from rg_env.installation import PROJECT
 from tools.browser import Browser, find_browser
 
 PICTURES = {

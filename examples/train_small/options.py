@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from examples.train_small import recipe
-from rg_env.demo.child_process import PROJECT
+from rg_env.installation import PROJECT
 
 HEAD_WIDTH = 32
 """Of a model that is made: its width is some heads."""

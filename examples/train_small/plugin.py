@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples.vllm_on_cpu import end_with_us
-from rg_env.demo.child_process import PROJECT, read_log_end
+from rg_env.demo.child_process import read_log_end
 from rg_env.errors import RunError
+from rg_env.installation import PROJECT
 
 ENTRY = PROJECT / "reasoning_gym_environment.py"
 

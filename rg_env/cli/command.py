@@ -1,7 +1,4 @@
-"""What the commands share, on top of click: help, log, the last option wins.
-
-Why click: docs/architecture.md has what was tried.
-"""
+"""What the commands share, on top of click: help, log, the last option wins."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ from rg_env.cli.demo_report import (
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
+from rg_env.installation import PROJECT
 from rg_env.settings.writable_paths import check_folder
 from rg_env.tasks.sampler import MAX_SEED
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SERVER_PROGRAM = "rg_env.demo.inference_server"
-PROJECT = Path(__file__).resolve().parents[2]
 ROLLOUTS = click.IntRange(2, 4096)
 """Of a group and of a batch, which are held in memory at once."""
 

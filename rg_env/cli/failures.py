@@ -44,8 +44,8 @@ FOREIGN = {
 OWN_TASK = "OwnTaskError: "
 """What begins an error of a user's own task; its module takes long to import."""
 
-_OURS = Path(__file__).resolve().parents[1]
-_ROOT = _OURS.parent
+_OURS = installation.PROJECT / "rg_env"
+_ENTRY = installation.PROJECT / "reasoning_gym_environment.py"
 _PYTHON = Path(sysconfig.get_path("stdlib"))
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -67,7 +67,7 @@ def end(error: BaseException) -> int:
     kind, place = kind.strip().splitlines()[-1], "" if detail else _others_place(error)
     if place:
         return refuse(OTHERS_DEFECT.format(place=place, kind=kind), EXIT_FAILED)
-    return refuse(DEFECT.format(kind=kind, folder=_ROOT), EXIT_FAILED)
+    return refuse(DEFECT.format(kind=kind, folder=installation.PROJECT), EXIT_FAILED)
 
 
 def _others_place(error: BaseException) -> str:
@@ -77,7 +77,7 @@ def _others_place(error: BaseException) -> str:
     """
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
-        if _OURS in path.parents or path == _ROOT / "reasoning_gym_environment.py":
+        if _OURS in path.parents or path == _ENTRY:
             return ""
         if path.is_file() and not _is_of_library(path):
             return f"{path}:{frame.lineno}"

@@ -14,7 +14,6 @@ import dataclasses
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import click
@@ -25,6 +24,7 @@ from pydantic.fields import FieldInfo
 from rg_env import yaml_text
 from rg_env.cli.command import Command
 from rg_env.errors import SettingError, shown
+from rg_env.installation import PROJECT
 from rg_env.settings import environment_settings, server_settings
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.server_settings import CheckedServer
@@ -64,7 +64,6 @@ EXAMPLES = {
     "screen": "--config settings.yaml --groups 20",
 }
 
-PROJECT = f"{Path(__file__).resolve().parents[2]}/"
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 
 
@@ -150,7 +149,7 @@ def _words(found: Sequence[Any]) -> Iterator[str]:
 
 def _shown(default: object) -> str:
     value = default.value if isinstance(default, Enum) else default
-    return str(value).replace(PROJECT, "")
+    return str(value).replace(f"{PROJECT}/", "")
 
 
 def _options(

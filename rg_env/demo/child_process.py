@@ -25,8 +25,8 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from rg_env.errors import RunError
+from rg_env.installation import PROJECT
 
-PROJECT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
 SHOWN_LOG_LINES = 20

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 
+from rg_env.installation import PROJECT
 from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
@@ -42,7 +42,7 @@ from rg_env.tasks.selection import TaskChoosing
 from rg_env.tasks.shards import from_launcher
 from rg_env.tasks.task_modules import checked
 
-DATA_DUMPS = Path(__file__).resolve().parents[2] / "data_dumps"
+DATA_DUMPS = PROJECT / "data_dumps"
 
 MAX_GROUP_SIZE = 4096
 """Rollouts that are held in memory at once."""

@@ -37,7 +37,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "items": {"errors", "logs", "yaml_text", "task_rules", "tasks", "scoring"}
     | {"settings", "workers"},
     "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
-    "demo": {"ending", "errors", "task_rules", "tasks", "items", "workers", "atropos"},
+    "demo": {"ending", "errors", "installation", "task_rules", "tasks", "items"}
+    | {"workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
     "pages": {"ending", "errors", "evaluation", "reports"},
