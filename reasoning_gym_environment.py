@@ -116,8 +116,6 @@ system_prompt = SYSTEM_PROMPT
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
-SUMMARY_EVERY_S = 30.0
-
 
 class ReasoningGymEnv(OldNames, BaseEnv):
     """Queries a model with the tasks of reasoning-gym and scores its answers.
@@ -238,7 +236,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         self._serve_loop = ServeLoop(self, self._session, groups)
         self._kind = ""  # of run: serve, process, screen or evaluate
-        self._last_summary = time.monotonic()
         self.eval_metrics: list[tuple[str, float]] = []
 
     @classmethod
@@ -296,7 +293,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             wandb_run.finish,
             self._servers.stop,
             self._close_workers,
-            self._say_summary,
+            self._groups.say_summary,
         )
 
     async def _live(
@@ -326,11 +323,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._items.evaluation.stop()
         if self._pool is not None:
             await asyncio.to_thread(self._pool.close)
-
-    async def _say_summary(self) -> None:
-        if self.ledger.queried:
-            for line in self.metrics.summary():
-                logger.info("%s", line)
 
     # 0, 1 after a failure, 128 + n after signal n.
     exit_status = view("_lifetime.exit_status")
@@ -512,14 +504,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def handle_env(self, item_uuid: str) -> Any:
         """Take an item all its way; return its group, None where there is none."""
         return await self._groups.work_on(item_uuid)
-
-    async def cleanup(self) -> None:
-        """Log a summary once in a while; this is called after every group."""
-        await super().cleanup()
-        now = time.monotonic()
-        if now - self._last_summary >= SUMMARY_EVERY_S:
-            self._last_summary = now
-            await self._say_summary()
 
     # -- a group -----------------------------------------------------------------------
 

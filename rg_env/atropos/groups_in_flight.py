@@ -31,6 +31,8 @@ from rg_env.rollouts.ledger import Ending, Ledger
 
 logger = logging.getLogger(__name__)
 
+SUMMARY_EVERY_S = 30.0
+
 
 class GroupsInFlight:
     """The groups that were started and have not ended.
@@ -62,6 +64,7 @@ class GroupsInFlight:
         self.querying: set[Group] = set()
         self.backlog: list[Any] = []
         self.freed = asyncio.Event()
+        self._summary_s = time.monotonic()  # when the newest one was logged
 
     # -- a group, from its item to its ending ------------------------------------------
 
@@ -89,6 +92,9 @@ class GroupsInFlight:
             except Exception as error:  # noqa: BLE001 - of a subclass or W&B
                 await self._note_error(error)
         await self._env.cleanup()
+        if time.monotonic() - self._summary_s >= SUMMARY_EVERY_S:
+            self._summary_s = time.monotonic()
+            await self.say_summary()
         return group.data
 
     async def collect(self, group: Group) -> bool:
@@ -261,6 +267,12 @@ class GroupsInFlight:
         """End what is in flight after a short grace, and evaluations at once."""
         evaluations = cancel_and_wait([self._env.eval_runner, *self._env.eval_workers])
         await asyncio.gather(evaluations, finish_or_cancel(self.workers))
+
+    async def say_summary(self) -> None:
+        """Log how the rollouts have ended so far, if there are any."""
+        if self._ledger.queried:
+            for line in self._metrics.summary():
+                logger.info("%s", line)
 
     def _note_duration(self, group: Group, is_collected: bool) -> None:
         """Add to the framework's lists."""

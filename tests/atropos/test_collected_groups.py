@@ -162,6 +162,30 @@ def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_querie
     assert asyncio.run(run()) == ([1, 0], [ITEM])
 
 
+@pytest.mark.parametrize(("every_s", "is_said"), [(0.0, True), (3600.0, False)])
+def test_a_summary_is_logged_after_a_group_once_in_a_while(
+    every_s, is_said, monkeypatch, logged
+):
+    every = "rg_env.atropos.groups_in_flight.SUMMARY_EVERY_S"
+    monkeypatch.setattr(every, every_s)
+
+    async def run():
+        groups, _, _ = groups_in_flight(answered, scoring(None))
+        env = groups._env
+        env.collect_trajectories, env.cleanup = groups.sample, no_cleanup
+        for name in ("task_duration", "task_successful", "failed_task_duration"):
+            setattr(env, name, [])
+        groups.start(Group(ITEM), groups.work_on)
+        await asyncio.gather(*groups.workers)
+
+    asyncio.run(run())
+    assert (f"{SIZE} rollouts queried" in logged.text) is is_said
+
+
+async def no_cleanup():
+    pass
+
+
 async def hangs(item):
     await asyncio.Event().wait()
 
