@@ -17,6 +17,9 @@ from rg_env.rollouts.line_file import LineFile
 
 WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}
 WRITTEN |= {"outcome", "reasoning_gym"}
+ROW_BEGINS = b'{"'
+"""A torn line that begins otherwise is of another file, which stays as it is."""
+
 TRIED_AGAIN = frozenset({"timeout", UNSCORED})
 """Outcomes of samples that may have a score the next time."""
 
@@ -50,7 +53,7 @@ class RescoredFile:
         self._file.end = 0
         with self._path.open("rb") as lines:
             for number, line in enumerate(lines):
-                if not line.endswith(b"\n"):
+                if not line.endswith(b"\n") and line[:2] == ROW_BEGINS[: len(line)]:
                     return  # torn by a kill; the next line takes its place
                 try:
                     row = json.loads(line)

@@ -63,6 +63,14 @@ def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path, outcome):
     file.close()
 
 
+def test_a_text_of_one_unfinished_line_is_not_written_over(tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("what I learned")
+    with pytest.raises(SettingError, match="is foreign; choose another file"):
+        opened(notes)
+    assert notes.read_text() == "what I learned"
+
+
 def test_a_line_that_a_kill_has_torn_is_written_anew(tmp_path):
     path = written(tmp_path / "out.jsonl", "1", "2")
     path.write_bytes(path.read_bytes()[:-9])
