@@ -259,7 +259,7 @@ async def chaos(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             found = await system.accounts()
             indices = collections.Counter(
                 group["index"]
-                for path in system.dumps.glob("*.jsonl")
+                for path in system.dumps.glob("*_rollouts_*.jsonl")
                 for group in read_groups(path)
             )
         finally:
