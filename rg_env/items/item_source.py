@@ -25,7 +25,6 @@ from typing import Any
 from rg_env.errors import RunError
 from rg_env.items.entry_maker import EntryMaker, LeftOutError, is_unusable
 from rg_env.items.group_scorer import TaskHandle
-from rg_env.logs import is_worth_a_line
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
@@ -310,16 +309,14 @@ class ItemSource:
             )
 
     def _count_unused(self, task: str, said: str) -> None:
-        """Count an item; the first, second, fourth and so on of a fault is logged.
+        """Count an item; the first of a fault is logged, and `unused_table` has all.
 
         What the worker says of it begins with the task.
         """
         fault = said.removeprefix(f"{task}: ")
         self.unused[task, fault] += 1
-        number = self.unused[task, fault]
-        if is_worth_a_line(number):
-            items = "1 item was" if number == 1 else f"{number} items were"
-            logger.info("%s: %s not sampled: %s", task, items, fault)
+        if self.unused[task, fault] == 1:
+            logger.info("%s: an item was not sampled: %s", task, fault)
 
     def unused_table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row for each fault of a task."""

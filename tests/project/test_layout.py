@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rollouts": {"off_loop"},
     "settings": {"errors", "installation", "scoring", "tasks"},
     "workers": {"errors", "logs"},
-    "items": {"errors", "logs", "yaml_text", "task_rules", "tasks", "scoring"}
+    "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring"}
     | {"settings", "workers"},
     "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
     "demo": {"ending", "errors", "installation", "task_rules", "tasks", "items"}

@@ -12,7 +12,7 @@ def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
 
     It may begin with a capital, as any sentence. A title's capitals on every word cost
     one word: the words are right, and only how they are written is not. Words that the
-    question shows unchanged earn nothing.
+    question shows unchanged score nothing.
     """
     words, gold = answer.split(), entry["answer"].split()
     if words[:1] == [gold[0][:1].upper() + gold[0][1:]]:

@@ -42,7 +42,7 @@ def _in_place(words: Sequence[str], gold: Sequence[str]) -> float:
 def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score the right order, and another one by its words in place.
 
-    What the question's own order has in place earns nothing, nor do the two words that
+    What the question's own order has in place scores nothing, nor do the two words that
     their capital and their full stop put first and last.
     """
     value, gold = library(answer), entry["answer"].split()
