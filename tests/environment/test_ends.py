@@ -257,8 +257,8 @@ class Instances:
     def __init__(self, api, url, folder):
         self.api = api
         self.folder = folder
-        config = trainer_config(api, step_time_s=0.05)
-        self.trainer = StandInTrainer(config)
+        self.trainer = StandInTrainer(trainer_config(api, step_time_s=0.05))
+        self.slow_trainer = StandInTrainer(trainer_config(api, step_time_s=3.0))
         self._url = url
         self._children = {}
 
@@ -309,15 +309,19 @@ class Instances:
 
 async def see_endings(api, url, folder):
     instances = Instances(api, url, folder)
-    training = asyncio.create_task(instances.trainer.run(10**6))
+    training = asyncio.create_task(instances.slow_trainer.run(10**6))
     try:
-        instances.start("complete", total_steps=3)
+        instances.start("complete", total_steps=10)
         instances.start("terminated")
         instances.start("interrupted")
-        endings = {"complete": await instances.ending("complete")}
-        for name in ("terminated", "interrupted"):
+        # Steps are slow until the slowest start, or an instance may find that all of
+        # its own were taken before it had sent a group.
+        for name in STATUSES:
             dumped = instances.folder / name
             await until(lambda d=dumped: any(d.glob("*.part")), "groups are dumped")
+        training.cancel()
+        training = asyncio.create_task(instances.trainer.run(10**6))
+        endings = {"complete": await instances.ending("complete")}
         endings["terminated"] = await instances.ending("terminated", signal.SIGTERM)
         endings["interrupted"] = await instances.ending("interrupted", signal.SIGINT)
         return endings, instances.trainer.counts
