@@ -19,7 +19,7 @@ from rg_env.items.entry_maker import why_no_entry
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
-from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
+from rg_env.reports.item_sheet import Values, answer_values, step_values
 from rg_env.reports.progress_bar import LINE_EVERY_S, said_every
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
@@ -29,6 +29,7 @@ from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import solution, source_task
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
+from rg_env.tasks.scales import Step
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError
@@ -87,18 +88,22 @@ def _task(library: LibraryDescription, name: str) -> TaskInfo:
     return library.tasks[name]
 
 
-async def _place(pool: WorkerPool, task: str, level: float, seed: int) -> Place:
+async def _step(
+    pool: WorkerPool, task: str, level: float, seed: int
+) -> tuple[Step, Values]:
+    """Return the step that makes the items of a level and seed, and where it lies."""
     scales, reasons = await read_scales(pool, [task])
     if task not in scales:
         raise SettingError(
             f"command line: --level: {task!r} has no difficulty scale ({reasons[task]})"
         )
     mix = mix_of_seed(seed)
-    return Place(level, scales[task], scales[task].step_at(level, mix), mix)
+    step = scales[task].step_at(level, mix)
+    return step, step_values(scales[task], step, mix)
 
 
-async def _make(pool: WorkerPool, options: SimpleNamespace) -> ItemSheet:
-    """Make the item that a command line names."""
+async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
+    """Make the item that a command line names; return what is known of it."""
     library = await read_library(pool)
     task = _task(library, options.task)
     seeds = range(MAX_ATTEMPTS) if options.seed is None else [options.seed]
@@ -117,12 +122,11 @@ async def _make_of_seed(
     library: LibraryDescription,
     task: TaskInfo,
     seed: int,
-) -> ItemSheet:
-    given = _params(options.param, task)
-    place = None
+) -> Values:
+    params, where = _params(options.param, task), None
     if options.level is not None:
-        place = await _place(pool, task.name, options.level, seed)
-    params = {**(place.step.params if place else {}), **given}
+        step, where = await _step(pool, task.name, options.level, seed)
+        params = {**step.params, **params}
     refused = await pool.run(
         worker_jobs.check_params, [(task.name, params)], deadline_s=DESCRIBE_DEADLINE_S
     )
@@ -140,63 +144,68 @@ async def _make_of_seed(
             not options.no_fixes,
             deadline_s=MAKE_DEADLINE_S,
         )
-    return ItemSheet(
-        task=task,
-        library_version=library.version,
-        seed=seed,
-        params=params,
-        place=place,
-        entry=entry,
-        # In a worker, which has the rules of a user's own tasks as well.
-        solution=await pool.run(
-            solution, task.name, entry, deadline_s=DESCRIBE_DEADLINE_S
-        ),
-        messages=build_messages(entry["question"], SYSTEM_PROMPT),
-    )
-
-
-async def _reason(
-    pool: WorkerPool, sheet: ItemSheet, answer: str, rules: ScoringRules
-) -> str | None:
-    """Return why an answer must not reach the scorer, None where it may."""
-    guarded = source_task(sheet.task.name, sheet.entry)
-    return await pool.run(
-        rules.rejection, guarded, sheet.entry, answer, deadline_s=DESCRIBE_DEADLINE_S
-    )
+    # In a worker, which has the rules of a user's own tasks as well.
+    solved = await pool.run(solution, task.name, entry, deadline_s=DESCRIBE_DEADLINE_S)
+    return {
+        "task": task.name,
+        "category": task.category,
+        "reasoning_gym": library.version,
+        "level": options.level,
+        "step": where,
+        "params": params,
+        "seed": seed,
+        "messages": [*map(dict, build_messages(entry["question"], SYSTEM_PROMPT))],
+        "question": entry["question"],
+        "gold_answer": entry["answer"],
+        "solution": solved,
+        "metadata": entry["metadata"],
+    }
 
 
 async def _score(
-    pool: WorkerPool, sheet: ItemSheet, text: str, source: str, rules: ScoringRules
-) -> AnswerSheet:
+    pool: WorkerPool, item: Values, text: str, source: str, rules: ScoringRules
+) -> Values:
     """Score an answer, or the answer of a completion, as in training."""
     is_completion = any(tag in text for tag in TAGS)
     read = extract_answer(text) if is_completion else Extraction(text.strip(), None)
     if read.answer is None:
         failed = Score(0.0, str(read.failure), None)
-        return AnswerSheet(source, is_completion, failed, None)
-    handle = TaskHandle(task=sheet.task.name, params=sheet.params, seed=sheet.seed)
+        return answer_values(source, is_completion, failed, None)
+    task, question, gold = item["task"], item["question"], item["gold_answer"]
+    entry = {"question": question, "answer": gold, "metadata": item["metadata"]}
+    handle = TaskHandle(task=task, params=item["params"], seed=item["seed"])
     scorer = GroupScorer(pool, handle.deadline_s, rules)
-    (score,) = await scorer.score_group(handle, sheet.entry, [read.answer])
-    is_rejected = score.outcome == "rejected"
-    reason = await _reason(pool, sheet, read.answer, rules) if is_rejected else None
-    return AnswerSheet(source, is_completion, score, reason)
+    (score,) = await scorer.score_group(handle, entry, [read.answer])
+    reason = None
+    if score.outcome == "rejected":
+        guarded = source_task(task, entry)
+        reason = await pool.run(
+            rules.rejection,
+            guarded,
+            entry,
+            read.answer,
+            deadline_s=DESCRIBE_DEADLINE_S,
+        )
+    return answer_values(source, is_completion, score, reason)
 
 
 def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
-    sheet = ending.run(_make(pool, options))
+    item = ending.run(_make(pool, options))
     if not options.as_json:
-        print_text("\n".join(item_sheet.item_lines(sheet, with_prompt=options.prompt)))
+        print_text("\n".join(item_sheet.lines(item)))
+        if options.prompt:
+            print_text("\n".join(item_sheet.message_lines(item["messages"])))
     # Between two loops and not in one: a thread that reads cannot be interrupted.
     given = given_answer(options.answer)
     answer = None
     if given is not None:
         rules = ScoringRules(scorer_fixes=not options.no_fixes)
-        answer = ending.run(_score(pool, sheet, *given, rules))
+        answer = ending.run(_score(pool, item, *given, rules))
     if options.as_json:
-        whole = item_sheet.as_json(sheet, answer)
+        whole = {**item, "answer": answer}
         print_text(json.dumps(whole, indent=2, default=str))
     elif answer is not None:
-        print_text("\n".join(item_sheet.answer_lines(answer)))
+        print_text("\n".join(item_sheet.lines(answer)))
 
 
 def _sentence(task: str, error: Exception) -> str:
@@ -234,7 +243,7 @@ def _sentence(task: str, error: Exception) -> str:
     help="Score this; - reads standard input, as does a pipe without this option. A"
     " text that holds <answer> or <think> tags is read as a whole completion",
 )
-@click.option("--prompt", is_flag=True, help="Print the messages whole")
+@click.option("--prompt", is_flag=True, help="Print the messages as well")
 @click.option("--no_fixes", is_flag=True, help="Score as the library's own scorer")
 @task_modules_option()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")

@@ -16,14 +16,13 @@ from rg_env.cli import show_command, standard_streams
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.reports import item_sheet
-from rg_env.reports.item_sheet import AnswerSheet, ItemSheet, Place
+from rg_env.reports.item_sheet import answer_values, step_values
 from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.reports.terminal_text import on_one_line, visible
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.pool_errors import JobError
@@ -36,7 +35,6 @@ from tests.support.parts import (
     start_entry,
 )
 
-GCD = TaskInfo("gcd", "arithmetic", {"min_numbers": "2", "max_numbers": "2"}, True)
 SCALE = Scale(
     "gcd",
     (
@@ -45,7 +43,7 @@ SCALE = Scale(
         Step((4,), {"max_numbers": 5}, 1.0),
     ),
 )
-LABELS = ("task", "level", "parameters", "seed", "prompt", "read", "score", "outcome")
+LABELS = ("task", "level", "params", "seed", "read_as", "score", "outcome")
 
 
 def shown(*argv, answer=None):
@@ -75,30 +73,27 @@ def scored(pool, sheet, text, **rules):
     return asyncio.run(judged)
 
 
-def sheet(question="2 and 4?", answer="2", place=None, params=None, seed=5):
-    return ItemSheet(
-        task=GCD,
-        library_version="0.1.25",
-        seed=seed,
-        params=params or {},
-        place=place,
-        entry={"question": question, "answer": answer, "metadata": {}},
-        solution=answer,
-        messages=({"role": "system", "content": "Think."},),
-    )
+def item(question="2 and 4?", answer="2", step=None, params=None, seed=5):
+    return {
+        "task": "gcd",
+        "level": None if step is None else 0.7,
+        "step": step,
+        "params": params or {},
+        "seed": seed,
+        "messages": [{"role": "system", "content": "Think."}],
+        "question": question,
+        "gold_answer": answer,
+        "solution": answer,
+        "metadata": {},
+    }
 
 
-def text_of(item, with_prompt=False):
-    return "\n".join(item_sheet.item_lines(item, with_prompt=with_prompt))
+def text_of(values):
+    return "\n".join(item_sheet.lines(values))
 
 
-def words(lines):
-    """Return lines without their breaks and indents."""
-    return " ".join(" ".join(lines).split())
-
-
-def place_at(level, mix):
-    return Place(level, SCALE, SCALE.step_at(level, mix), mix)
+def step_at(level, mix=0.1, scale=SCALE):
+    return step_values(scale, scale.step_at(level, mix), mix)
 
 
 # -- the real command line -------------------------------------------------------------
@@ -112,8 +107,7 @@ def test_an_item_is_printed_with_the_score_of_a_piped_answer():
     assert [
         label for label in LABELS if not any(s.startswith(label) for s in said)
     ] == []
-    assert any(line.startswith("level       0.7, between steps") for line in said)
-    assert "outcome     right: full score" in said
+    assert "outcome        right" in said
 
 
 @pytest.mark.processes
@@ -131,7 +125,7 @@ def test_json_is_one_document_and_nothing_else():
 @pytest.mark.processes
 def test_a_terminated_command_leaves_no_process():
     process = start_entry("show", "gcd", "--answer", "-", stdin=subprocess.PIPE)
-    assert any("gold answer" in line for line in iter(process.stdout.readline, ""))
+    assert any("-- solution" in line for line in iter(process.stdout.readline, ""))
     children = descendants(process.pid)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=GUARD_S)
@@ -205,63 +199,61 @@ def test_an_unusable_entry_is_answered_with_another_seed(capsys):
 def test_the_item_is_the_librarys_of_that_seed(pool):
     item = made(pool, "gcd", "--seed", "7")
     call = (worker_jobs.make_entry, "gcd", {}, 7)
-    assert item.entry == pool.call(*call, deadline_s=GUARD_S)
-    assert (item.params, item.place) == ({}, None)
+    entry = pool.call(*call, deadline_s=GUARD_S)
+    names = ("question", "gold_answer", "metadata")
+    assert [item[name] for name in names] == [*entry.values()]
+    assert (item["params"], item["step"]) == ({}, None)
 
 
 def test_without_a_seed_it_is_the_first_that_makes_an_item(pool):
     items = {task: made(pool, task) for task in ("gcd", "zebra_puzzles", "syllogism")}
-    assert items["gcd"].seed == 0
-    assert all(item.entry["question"] for item in items.values())
+    assert items["gcd"]["seed"] == 0
+    assert all(item["question"] for item in items.values())
 
 
 def test_parameters_win_over_those_of_the_level(pool):
     item = made(pool, "gcd", "--level", "1", "--param", "max_numbers=9")
-    assert item.params == {**item.place.step.params, "max_numbers": 9}
+    assert item["params"]["max_numbers"] == 9
+    assert item["params"].keys() > {"max_numbers"}
 
 
 def test_values_of_parameters_are_those_of_yaml(pool):
     (no, weights) = ("--param=allow_negation=true", "--param=min_digits=2")
     item = made(pool, "chain_sum", no, weights)
-    assert item.params == {"allow_negation": True, "min_digits": 2}
+    assert item["params"] == {"allow_negation": True, "min_digits": 2}
 
 
 def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
     items = [made(pool, "gcd", "--level=0.5", f"--seed={n}") for n in range(8)]
-    assert len({item.place.number for item in items}) == 2
+    assert len({item["step"]["number"] for item in items}) == 2
 
 
 # -- what is printed of an item --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("level", "mix", "expected"),
-    [
-        (0.7, 0.1, "between steps 2 and 3 of 3: 40 % of the seeds"),
-        (0.7, 0.1, "seed 5 falls on step 3"),
-        (0.0, 0.999, "0, which is step 1 of 3"),
-        (0.5, 0.999, "0.5, which is step 2 of 3"),
-        (1.0, 0.999, "1, which is step 3 of 3"),
-    ],
+    ("level", "mix", "number"),
+    [(0.7, 0.1, 3), (0.7, 0.9, 2), (0.0, 0.999, 1), (0.5, 0.999, 2), (1.0, 0.999, 3)],
 )
-def test_a_level_says_on_which_step_it_falls(level, mix, expected):
-    said = text_of(sheet(place=place_at(level, mix)))
-    assert expected in " ".join(said.split())
+def test_a_level_says_on_which_step_it_falls(level, mix, number):
+    step = step_at(level, mix)
+    assert (step["number"], step["of"]) == (number, 3)
+    assert f"number={number}, of=3, position=" in text_of(item(step=step))
 
 
-def test_parameters_stand_beside_their_defaults():
-    said = text_of(sheet(params={"max_numbers": 3}))
-    assert "parameters  max_numbers = 3   (default 2)\n" in said
-    assert "all others as the library has them" in said
+def test_a_scale_whose_items_do_not_change_says_so():
+    dead = Scale("gcd", SCALE.steps, is_dead_knob=True, note="all alike")
+    said = text_of(item(step=step_at(0.5, scale=dead)))
+    assert "note=all alike" in " ".join(said.split())
 
 
 def test_a_question_is_neither_wrapped_nor_read_as_markup():
     question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\ta\\b  \n"
-    assert f"\n{question}\n" in text_of(sheet(question))
+    assert f"\n{question}\n" in text_of(item(question))
 
 
 def test_control_characters_are_escaped():
-    said = text_of(sheet("a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07"))
+    said = text_of(item("a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07"))
     assert "a\\x1b[2Jb\\r\\u202e\\u2028\\ud800\n" in said
     assert said.endswith("\\x07")
 
@@ -276,27 +268,32 @@ def test_a_long_value_is_cut_to_its_line():
 
 
 def test_an_entry_without_an_answer_says_so():
-    assert "the library keeps none" in text_of(sheet(answer=None))
+    assert "the library keeps none" in text_of(item(answer=None))
 
 
-def test_the_prompt_is_printed_whole_on_request(pool):
-    item = made(pool, "gcd")
-    assert SYSTEM_PROMPT in text_of(item, with_prompt=True)
-    assert SYSTEM_PROMPT not in text_of(item)
-    assert item.entry["question"] in text_of(item, with_prompt=True)
+def test_the_prompt_is_the_one_of_training(pool):
+    found = made(pool, "gcd")
+    said = item_sheet.message_lines(found["messages"])
+    assert SYSTEM_PROMPT in said
+    assert found["question"] in said
 
 
 def test_no_line_but_those_of_foreign_text_is_longer_than_80_columns():
-    item = sheet(
-        place=place_at(0.7, 0.1),
+    shown = item(
+        step=step_at(0.7),
         params={"max_numbers": list(range(100))},
         seed=MAX_ENTRY_SEED,
     )
     refused = Score(0.0, "rejected", "x")
-    answer = AnswerSheet("standard input", True, refused, "long " * 40)
-    lines = [*item_sheet.item_lines(item, with_prompt=True)]
-    lines += item_sheet.answer_lines(answer)
+    answer = answer_values("standard input", True, refused, "long " * 40)
+    lines = [*item_sheet.lines(shown), *item_sheet.lines(answer)]
     assert max(map(len, lines)) == 80
+
+
+def test_the_end_of_a_long_answer_is_left_out_with_a_word():
+    long = answer_values("a test", False, Score(0.0, "wrong", "1" * 3000), None)
+    assert text_of(long).count("1") == 2000
+    assert "... (3000 characters)" in text_of(long)
 
 
 # -- answers ---------------------------------------------------------------------------
@@ -310,15 +307,14 @@ def test_an_answer_may_begin_with_a_dash(text):
 
 def test_a_bare_answer_is_stripped_and_scored(pool):
     item = made(pool, "gcd")
-    found = scored(pool, item, f" {item.solution}\n")
-    assert (found.score.outcome, found.is_completion) == ("right", False)
+    found = scored(pool, item, " " + item["solution"] + "\n")
+    assert (found["outcome"], found["read_as"]) == ("right", "answer")
 
 
 def test_a_text_with_tags_is_read_as_a_completion(pool):
     item = made(pool, "gcd")
-    found = scored(pool, item, f"<think>1</think> <answer>{item.solution}</answer>")
-    assert (found.score.outcome, found.is_completion) == ("right", True)
-    assert "as a whole completion" in words(item_sheet.answer_lines(found))
+    found = scored(pool, item, f"<think>1</think> <answer>{item['solution']}</answer>")
+    assert (found["outcome"], found["read_as"]) == ("right", "completion")
 
 
 @pytest.mark.parametrize(
@@ -330,26 +326,26 @@ def test_a_text_with_tags_is_read_as_a_completion(pool):
     ],
 )
 def test_a_completion_without_one_answer_says_why(pool, text, outcome):
-    found = scored(pool, sheet(), text)
-    assert (found.score.outcome, found.score.value) == (outcome, 0.0)
-    assert f"outcome     {outcome}: " in "\n".join(item_sheet.answer_lines(found))
+    found = scored(pool, item(), text)
+    assert (found["outcome"], found["score"]) == (outcome, 0.0)
+    assert f"outcome        {outcome}" in item_sheet.lines(found)
 
 
 def test_a_refused_answer_says_why(pool):
     found = scored(pool, made(pool, "puzzle24"), "9**9**9")
-    assert found.score.outcome == "rejected"
-    assert "'**'" in found.reason
-    assert found.reason in words(item_sheet.answer_lines(found))
+    assert found["outcome"] == "rejected"
+    assert "'**'" in found["reason"]
+    assert f"reason         {found['reason']}" in item_sheet.lines(found)
 
 
 def test_a_refused_long_answer_says_how_long_it_may_be(pool):
     found = scored(pool, made(pool, "gcd"), "1" * 11, max_answer_chars=10)
-    assert found.reason == "it has 11 characters, and 10 may be"
+    assert found["reason"] == "it has 11 characters, and 10 may be"
 
 
 def test_an_empty_answer_is_given_and_empty(pool):
     found = scored(pool, made(pool, "gcd"), "")
-    assert found.score.outcome == "empty_answer"
+    assert found["outcome"] == "empty_answer"
 
 
 @pytest.mark.processes
@@ -358,7 +354,7 @@ def test_without_fixes_the_librarys_own_score_is_shown(pool, capsys):
     argv = ["show", "game_of_life_halting", "--answer=...", "--json", "--no_fixes"]
     assert run_main(argv) == 0
     own = json.loads(capsys.readouterr().out)["answer"]["score"]
-    assert (fixed.score.value, own) == (0.0, 1.0)
+    assert (fixed["score"], own) == (0.0, 1.0)
 
 
 def test_every_outcome_has_its_meaning():
