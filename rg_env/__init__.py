@@ -1,0 +1,32 @@
+"""The tasks and the scores of this environment, for any program.
+
+    from rg_env import Tasks, score
+
+    tasks = Tasks("gcd", "*_sorting", levels="curriculum", seed=0)
+    item = next(tasks)
+    results = score(item, completions)
+    tasks.feedback(item, results)
+
+What these names need is imported when one of them is first used. See docs/library.md.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rg_env.standalone.item import Item
+    from rg_env.standalone.scores import Result, outcome_counts, score, score_async
+    from rg_env.standalone.tasks import Tasks
+
+__all__ = ["Item", "Result", "Tasks", "outcome_counts", "score", "score_async"]
+
+_MODULES = {"Item": "item", "Tasks": "tasks"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f"{__name__}.standalone.{_MODULES.get(name, 'scores')}")
+    found = globals()[name] = getattr(module, name)
+    return found

@@ -34,6 +34,7 @@ from rg_env.workers.pool_errors import (
     WorkerDiedError,
     WorkerLostError,
 )
+from rg_env.workers.pool_size import default_pool_size
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.workers.worker_thread import Trust
 
@@ -42,10 +43,24 @@ class ScoringUnavailableError(RunError):
     """The workers gave no scores; the group has none, which is not zeros."""
 
 
-@functools.cache
+_shared: dict[tuple[str, ...], WorkerPool] = {}
+
+
 def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
-    """Return this process's one-worker pool, for handles used outside an env."""
-    return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
+    """Return this process's pool for all that is scored outside a run.
+
+    A caller that waits for each call has one worker; the others are for threads and
+    coroutines that call at the same time.
+    """
+    found = _shared.get(task_modules)
+    if found is None:
+        preload = worker_jobs.preload_of(task_modules)
+        new = WorkerPool(default_pool_size(), preload=preload)
+        # Without a lock, which a fork could leave taken in the child.
+        found = _shared.setdefault(task_modules, new)
+        if found is not new:
+            new.close()
+    return found
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -113,12 +128,20 @@ def _is_foreign(dataset: Any) -> bool:
     return not is_ours and not type(dataset).__module__.startswith("reasoning_gym.")
 
 
-def _failed(answer: str, error: PoolError) -> Score:
+def _failed(answer: str, error: PoolError) -> Score | ScoringUnavailableError:
     if isinstance(error, DeadlineExceededError):
         return Score(0.0, "timeout", answer)
     if isinstance(error, WorkerDiedError):
         return Score(0.0, "scorer_error", answer)
-    raise ScoringUnavailableError(f"no score from the worker pool: {error}") from error
+    none = ScoringUnavailableError(f"no score from the worker pool: {error}")
+    none.__cause__ = error
+    return none
+
+
+def _there(score: Score | ScoringUnavailableError) -> Score:
+    if isinstance(score, ScoringUnavailableError):
+        raise score
+    return score
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +162,7 @@ class GroupScorer:
         try:
             scores: list[Score] = self.pool.call(*call, **limits)
         except PoolError as error:
-            return _failed(answer, error)
+            return _there(_failed(answer, error))
         return scores[0]
 
     async def score_group(
@@ -148,12 +171,23 @@ class GroupScorer:
         """Score the answers of one group, each text once.
 
         Raises:
-            ScoringUnavailableError: The pool gave no scores.
+            ScoringUnavailableError: The pool gave no score for one of them.
+        """
+        found = await self.score_each(dataset, entry, answers)
+        return [_there(score) for score in found]
+
+    async def score_each(
+        self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
+    ) -> list[Score | ScoringUnavailableError]:
+        """As `score_group`, with the error in the place of a score that there is not.
+
+        Once there was none for an answer, those after it are not tried.
         """
         if _is_foreign(dataset):
             return [self._score_here(dataset, entry, answer) for answer in answers]
         # Megabytes would cost more to send than to refuse.
         long = {a for a in answers if self.rules.too_long(a, entry)}
+        by_answer: dict[str, Score | ScoringUnavailableError]
         by_answer = {answer: Score(0.0, "rejected", answer) for answer in long}
         sent = [a for a in dict.fromkeys(answers) if a not in by_answer]
         if sent:
@@ -193,18 +227,19 @@ class GroupScorer:
 
     async def _score_distinct(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
-    ) -> list[Score]:
+    ) -> list[Score | ScoringUnavailableError]:
         call, limits = self._job(dataset, entry, answers)
         try:
-            scores: list[Score] = await self.pool.run(*call, **limits)
+            return list(await self.pool.run(*call, **limits))
         except (DeadlineExceededError, WorkerDiedError, WorkerLostError) as error:
             if len(answers) == 1:
                 return [_failed(answers[0], error)]
         except PoolError as error:
-            _failed(answers[0], error)
-        else:
-            return scores
-        return [
-            (await self._score_distinct(dataset, entry, [answer]))[0]
-            for answer in answers
-        ]
+            return [_failed(answers[0], error)] * len(answers)
+        found: list[Score | ScoringUnavailableError] = []
+        for answer in answers:
+            found += await self._score_distinct(dataset, entry, [answer])
+            if isinstance(found[-1], ScoringUnavailableError):
+                found += [found[-1]] * (len(answers) - len(found))
+                break
+        return found

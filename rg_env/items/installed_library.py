@@ -47,23 +47,28 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
     try:
         return await pool.run(worker_jobs.describe_library, deadline_s=DEADLINE_S)
     except PreloadError as error:
-        if error.kind == SettingError.__name__:
-            raise SettingError(error.message) from error
-        if error.kind == LibraryError.__name__:
-            raise LibraryError(error.message) from error
-        if error.kind in MISSING:
-            raise LibraryError(
-                f"workers cannot be started ({error}); `pip install -r"
-                " requirements.txt` installs what they need"
-            ) from error
-        if not error.kind:
-            modules = ["reasoning-gym", *modules_of(pool.preload)]
-            raise LibraryError(
-                f"the process that imports {' and '.join(modules)} {error.message};"
-                " `python -c 'import reasoning_gym.factory'` shows whether the library"
-                " is the cause, and the machine's memory may be too small for it"
-            ) from error
-        raise
+        raise explained(error, pool) from error
+
+
+def explained(error: PreloadError, pool: WorkerPool) -> Exception:
+    """Return the error for a user who can repair what workers are forked with."""
+    if error.kind == SettingError.__name__:
+        return SettingError(error.message)
+    if error.kind == LibraryError.__name__:
+        return LibraryError(error.message)
+    if error.kind in MISSING:
+        return LibraryError(
+            f"workers cannot be started ({error}); `pip install -r"
+            " requirements.txt` installs what they need"
+        )
+    if not error.kind:
+        modules = ["reasoning-gym", *modules_of(pool.preload)]
+        return LibraryError(
+            f"the process that imports {' and '.join(modules)} {error.message};"
+            " `python -c 'import reasoning_gym.factory'` shows whether the library"
+            " is the cause, and the machine's memory may be too small for it"
+        )
+    return error
 
 
 async def read_scales(

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import check_params, choose_tasks
+from rg_env.items.chosen_tasks import choose_tasks
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
 from rg_env.items.installed_library import (
     DEADLINE_S,
     prepare_baselines,
-    prepare_difficulty,
     read_library,
 )
 from rg_env.items.item_source import ItemSource
-from rg_env.tasks.adaptive import AdaptiveWeights
+from rg_env.items.prepared_stream import prepare_stream
 from rg_env.tasks.baselines import NO_BASELINES
-from rg_env.tasks.difficulty import NO_RULE, Difficulty
+from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.evaluation_specs import (
     EvalSpec,
     Preset,
@@ -118,21 +117,17 @@ async def prepare_items(
     selection = await choose_tasks(pool, library, settings)
     names = sorted({choice.task for choice in selection})
     logger.info("%d tasks chosen", len(names))
-    levels = (settings.complexity_mode, settings.task_levels, feedback.curriculum)
-    difficulty = await prepare_difficulty(pool, names, library.tasks, *levels)
-    await check_params(pool, _params_at_every_step(selection, difficulty))
-    adaptive = None
-    if settings.task_choice == "adaptive":
-        adaptive = AdaptiveWeights(names, settings.adaptive_floor)
-    feedback.attach(difficulty, adaptive)
-    stream = ItemStream(
+    stream, difficulty = await prepare_stream(
+        pool,
+        library,
         selection,
-        settings.seed,
-        shard_index=settings.shard_index,
-        num_shards=settings.num_shards,
-        difficulty=difficulty,
-        adaptive=adaptive,
-        in_turn=settings.task_choice == "in_turn",
+        feedback,
+        mode=settings.complexity_mode,
+        task_levels=settings.task_levels,
+        seed=settings.seed,
+        shard=(settings.shard_index, settings.num_shards),
+        task_choice=settings.task_choice,
+        adaptive_floor=settings.adaptive_floor,
     )
     items = await _item_source(pool, settings, stream)
     evaluation = _evaluation(pool, settings, selection, difficulty, items)
@@ -163,18 +158,6 @@ async def _item_source(
         baselines=baselines,
         task_modules=settings.task_modules,
     )
-
-
-def _params_at_every_step(
-    selection: Sequence[TaskChoice], difficulty: Difficulty
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the parameters that own settings make of each step of a scale."""
-    return [
-        (choice.task, {**step.params, **choice.params})
-        for choice in selection
-        if choice.params and difficulty.rule_of(choice.task) != NO_RULE
-        for step in difficulty.scales[choice.task].steps
-    ]
 
 
 def _evaluation(

@@ -12,7 +12,6 @@ protocol, a timer, the memory.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -41,6 +40,7 @@ from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
 from rg_env.tasks.shards import from_launcher
 from rg_env.tasks.task_modules import checked
+from rg_env.workers.pool_size import default_pool_size
 
 DATA_DUMPS = PROJECT / "data_dumps"
 
@@ -52,9 +52,6 @@ SHORTEST_S = 0.001
 """Below, nothing is ever ready in time."""
 
 A_DAY_S = 24 * 3600.0
-
-FEWEST_WORKERS, MOST_WORKERS = 2, 8
-"""Bounds of the default number of workers; one is kept free for scoring."""
 
 
 def _level(setting: object) -> object:
@@ -364,7 +361,7 @@ class CheckedSettings(
         """Processes that make and score items."""
         if self.num_workers is not None:
             return self.num_workers
-        return max(FEWEST_WORKERS, min(MOST_WORKERS, (os.cpu_count() or 1) // 2))
+        return default_pool_size()
 
     @property
     def worker_memory_bytes(self) -> int | None:

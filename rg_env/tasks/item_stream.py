@@ -75,7 +75,7 @@ class ItemStream:
         self._seed = seed
         self._shard_index = shard_index
         self._num_shards = num_shards
-        self._difficulty = difficulty
+        self.difficulty = difficulty
         self._adaptive = adaptive
         self._in_turn = in_turn
         self._position = 0
@@ -112,8 +112,8 @@ class ItemStream:
         choice, level_point = self.draw_at(position)
         self._position += 1
         level = None
-        if self._difficulty is not None:
-            level = self._difficulty.level_at(self.choices[choice].task, level_point)
+        if self.difficulty is not None:
+            level = self.difficulty.level_at(self.choices[choice].task, level_point)
         spec = self.spec_of(position, choice, level)
         if spec.index not in self.sampled:
             return spec
@@ -141,14 +141,14 @@ class ItemStream:
 
     def expected_ms(self, spec: ItemSpec) -> float:
         """Return about how long an item takes to make; 0 where nothing is known."""
-        if self._difficulty is None:
+        if self.difficulty is None:
             return 0.0
-        return self._difficulty.expected_ms(spec.task, spec.level)
+        return self.difficulty.expected_ms(spec.task, spec.level)
 
     def params_of(self, spec: ItemSpec, attempt: int = 0) -> dict[str, Any]:
         """Return the dataset parameters that differ from the library's defaults."""
         own = dict(self.choices[spec.choice].params)
-        if self._difficulty is None:
+        if self.difficulty is None:
             return own
         seed = self.seed_of(spec, attempt)
-        return self._difficulty.params_at(spec.task, spec.level, seed) | own
+        return self.difficulty.params_at(spec.task, spec.level, seed) | own

@@ -1,0 +1,176 @@
+"""One item, and the JSON that it travels as.
+
+The JSON says what makes the item: task, parameters, seed and level. Whoever scores it
+makes the entry again, and a digest tells whether it is the same one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from rg_env.errors import RunError
+from rg_env.items import worker_jobs
+from rg_env.items.group_scorer import TaskHandle, shared_pool
+from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
+from rg_env.task_rules.table import solution
+from rg_env.tasks.sampler import MAX_ENTRY_SEED
+from rg_env.workers.blocking import run_blocking
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
+from rg_env.workers.worker_pool import WorkerPool
+
+MAKING_DEADLINE_S = 20.0
+"""CPU time that making one item may take."""
+
+NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
+"""Errors of a pool for which the item is to blame."""
+
+
+class LostItemError(RunError):
+    """The installed library makes no such item, or another one in its place."""
+
+
+class _Saved(msgspec.Struct, omit_defaults=True):
+    task: str
+    params: dict[str, Any]
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_ENTRY_SEED)]
+    level: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    index: Annotated[int, msgspec.Meta(ge=0)] = 0
+    digest: str = ""
+    system_prompt: str | None = None
+
+
+def digest_of(entry: Mapping[str, Any]) -> str:
+    """Return what tells an entry from another one: 16 hexadecimal digits."""
+    text = f"{entry['question']}\x1f{entry['answer']}"
+    return hashlib.blake2b(
+        text.encode(errors="surrogatepass"), digest_size=8
+    ).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """One item of a task: a question, and what scores the answers to it.
+
+    Items that `Tasks` hands out hold their entry. One that was read from JSON has it
+    made in a worker of this process when it is first needed.
+
+    Attributes:
+        task: The registered task.
+        params: Its dataset parameters that differ from the library's defaults.
+        seed: The entry's seed, in [0, 2**32).
+        level: Difficulty in [0, 1], None for the library's defaults.
+        index: Its global index in the stream, or its number among the evaluation items
+            of its task.
+        digest: See `digest_of`; "" where nobody knows.
+        system_prompt: Of `messages`; None for the built-in one.
+        task_modules: Modules of a user's own tasks; they are not in the JSON.
+    """
+
+    task: str
+    params: Mapping[str, Any] = dataclasses.field(hash=False)
+    seed: int
+    level: float | None = None
+    index: int = 0
+    digest: str = ""
+    system_prompt: str | None = None
+    task_modules: tuple[str, ...] = ()
+    _entry: Mapping[str, Any] | None = dataclasses.field(
+        default=None, repr=False, compare=False
+    )
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """The library's entry: question, answer and metadata.
+
+        Raises:
+            LostItemError: The installed library makes another one, or none.
+            PoolError: No worker could be started, or all were lost.
+        """
+        if self._entry is not None:
+            return self._entry
+        return run_blocking(self.made, shared_pool(self.task_modules))
+
+    @property
+    def question(self) -> str:
+        """What is asked; raises as `entry`."""
+        return str(self.entry["question"])
+
+    @property
+    def messages(self) -> list[Message]:
+        """The prompt, a system and a user message; raises as `entry`."""
+        prompt = SYSTEM_PROMPT if self.system_prompt is None else self.system_prompt
+        return list(build_messages(self.question, prompt))
+
+    @property
+    def gold(self) -> str | None:
+        """An answer that scores 1.0, None where there is none; raises as `entry`."""
+        return solution(self.task, self.entry)
+
+    @property
+    def handle(self) -> TaskHandle:
+        """The dataset object that scores answers to the entry."""
+        return TaskHandle(
+            task=self.task,
+            params=self.params,
+            seed=self.seed,
+            index=self.index,
+            level=self.level,
+            task_modules=self.task_modules,
+        )
+
+    async def made(self, pool: WorkerPool) -> Mapping[str, Any]:
+        """Return the entry, and keep it; raises as `entry`."""
+        if self._entry is not None:
+            return self._entry
+        how = (self.task, dict(self.params), self.seed)
+        try:
+            entry = await pool.run(
+                worker_jobs.make_entry, *how, deadline_s=MAKING_DEADLINE_S
+            )
+        except NOT_MADE as error:
+            raise LostItemError(
+                f"{self.task}: the item is not made: {error}"
+            ) from error
+        if self.digest not in ("", digest_of(entry)):
+            raise LostItemError(
+                f"{self.task}: the installed library makes another item of seed"
+                f" {self.seed}"
+            )
+        object.__setattr__(self, "_entry", entry)
+        return entry
+
+    def to_json(self) -> str:
+        """Return the item as one line of JSON, some 100 characters long."""
+        saved = _Saved(
+            task=self.task,
+            params=dict(self.params),
+            seed=self.seed,
+            level=self.level,
+            index=self.index,
+            digest=self.digest,
+            system_prompt=self.system_prompt,
+        )
+        return msgspec.json.encode(saved).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes, task_modules: tuple[str, ...] = ()) -> Item:
+        """Return the item of what `to_json` has written; nothing is made yet.
+
+        Args:
+            text: The JSON, from anywhere.
+            task_modules: Names or paths of modules of a user's own tasks. They run
+                outside the sandbox, so nothing in the JSON may name them.
+
+        Raises:
+            ValueError: It is no item.
+        """
+        try:
+            saved = msgspec.json.decode(text, type=_Saved)
+        except ValueError as error:
+            raise ValueError(f"this is no item: {error}") from error
+        return cls(**msgspec.structs.asdict(saved), task_modules=tuple(task_modules))

@@ -1,0 +1,201 @@
+"""Scores of completions, without the framework.
+
+A completion is scored as in a run: its answer is extracted, guarded, normalized and
+scored in both formats, in a sandboxed worker and with a deadline. A result without a
+value is no score: trouble of the machine, which must never look like a wrong answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rg_env.errors import shown
+from rg_env.items.group_scorer import GroupScorer, shared_pool
+from rg_env.items.installed_library import explained
+from rg_env.logs import is_worth_a_line
+from rg_env.off_loop import off_loop
+from rg_env.scoring.extraction import Extraction, extract_answer
+from rg_env.scoring.score import Score
+from rg_env.standalone.item import Item, LostItemError
+from rg_env.workers.blocking import run_blocking
+from rg_env.workers.pool_errors import PoolError, PreloadError
+from rg_env.workers.worker_pool import WorkerPool
+
+logger = logging.getLogger(__name__)
+
+UNSCORED, UNMATCHED = "unscored", "unmatched"
+"""Outcomes without a value: workers were lost; the item is not made, or is another."""
+
+MOST_ANSWERS, MOST_CHARS = 256, 2**20
+"""Of one call of a worker."""
+
+FEW_CHARS = 2**16
+"""So much text is searched for answers in place, in less than a millisecond."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What became of one completion.
+
+    Attributes:
+        value: In [0, 1]; None where there is no score, which is not 0.
+        outcome: One word: `right`, `partial`, `wrong`, `rejected`, `timeout`, ... and
+            the format failures; without a value `unscored` or `unmatched`.
+        answer: The extracted answer, None where there was none.
+        reason: Why there is no value, "" where there is one.
+    """
+
+    value: float | None
+    outcome: str
+    answer: str | None
+    reason: str = ""
+
+
+_counts: Counter[str] = Counter()
+_counting = threading.Lock()
+
+
+def _begin_in_child() -> None:
+    _counts.clear()
+    _counting.release()
+
+
+os.register_at_fork(
+    before=_counting.acquire,
+    after_in_parent=_counting.release,
+    after_in_child=_begin_in_child,
+)
+
+
+def outcome_counts() -> dict[str, int]:
+    """Return how many completions this process has scored, by outcome."""
+    with _counting:
+        return dict(_counts)
+
+
+def score(
+    item: Item, completions: Sequence[str], *, thinking_open: bool = False
+) -> list[Result]:
+    """Score whole completions of one item; waits for a worker of this process.
+
+    Args:
+        item: From `Tasks`, or from JSON.
+        completions: What the model wrote, of any length and content, shape (G,).
+        thinking_open: Whether the prompt itself ended with `<think>`, as some chat
+            templates have it.
+
+    Returns:
+        A result for each, in their order, shape (G,).
+
+    Raises:
+        LibraryError: reasoning-gym cannot be used.
+        SettingError: A module of a user's own tasks cannot be used.
+        TypeError: The completions are no sequence of texts.
+    """
+    pool = shared_pool(item.task_modules)
+    found = _extract(_checked(completions), thinking_open)
+    return run_blocking(lambda pool: _results(pool, item, found), pool)
+
+
+async def score_async(
+    item: Item, completions: Sequence[str], *, thinking_open: bool = False
+) -> list[Result]:
+    """As `score`, in any event loop, which is never held up."""
+    texts = _checked(completions)
+    if sum(map(len, texts)) <= FEW_CHARS:
+        found = _extract(texts, thinking_open)
+    else:
+        found = await off_loop(_extract, texts, thinking_open)
+    return await _results(shared_pool(item.task_modules), item, found)
+
+
+def _checked(completions: Sequence[str]) -> list[str]:
+    texts = [] if isinstance(completions, str) else list(completions)
+    if isinstance(completions, str) or not all(isinstance(t, str) for t in texts):
+        raise TypeError(f"completions are a list of texts, found {shown(completions)}")
+    return texts
+
+
+def _extract(texts: Sequence[str], thinking_open: bool) -> list[Extraction]:
+    return [extract_answer(text, thinking_open=thinking_open) for text in texts]
+
+
+async def _results(
+    pool: WorkerPool, item: Item, extractions: Sequence[Extraction]
+) -> list[Result]:
+    answers = [e.answer for e in extractions if e.answer is not None]
+    of_answers = iter(await _answer_results(pool, item, answers))
+    results = [
+        Result(0.0, e.failure, None) if e.failure is not None else next(of_answers)
+        for e in extractions
+    ]
+    _count(results)
+    return results
+
+
+async def _answer_results(
+    pool: WorkerPool, item: Item, answers: Sequence[str]
+) -> list[Result]:
+    if not answers:
+        return []
+    handle = item.handle
+    scorer = GroupScorer(pool, handle.deadline_s, handle.rules)
+    try:
+        entry = await item.made(pool)
+    except LostItemError as error:
+        return [Result(None, UNMATCHED, answer, str(error)) for answer in answers]
+    except PoolError as error:
+        return [_no_result(pool, answer, error) for answer in answers]
+    results: list[Result] = []
+    for some in _portions(answers):
+        for found in await scorer.score_each(handle, entry, some):
+            answer = answers[len(results)]
+            if isinstance(found, Score):
+                results.append(Result(found.value, found.outcome, answer))
+            else:
+                results.append(_no_result(pool, answer, found.__cause__ or found))
+    return results
+
+
+def _no_result(pool: WorkerPool, answer: str, error: BaseException) -> Result:
+    """Return the result of an answer that no worker has scored.
+
+    Raises:
+        LibraryError, SettingError: None ever will, before a user repairs something.
+    """
+    if isinstance(error, PreloadError) and error.kind:
+        raise explained(error, pool) from error
+    return Result(None, UNSCORED, answer, str(error))
+
+
+def _portions(answers: Sequence[str]) -> Iterator[list[str]]:
+    """Yield all answers, in their order, so many at a time as a call can carry."""
+    portion: list[str] = []
+    chars = 0
+    for answer in answers:
+        if portion and (
+            len(portion) == MOST_ANSWERS or chars + len(answer) > MOST_CHARS
+        ):
+            yield portion
+            portion, chars = [], 0
+        portion.append(answer)
+        chars += len(answer)
+    yield portion
+
+
+def _count(results: Sequence[Result]) -> None:
+    none = [result for result in results if result.value is None]
+    with _counting:
+        before = _counts[UNSCORED] + _counts[UNMATCHED]
+        _counts.update(result.outcome for result in results)
+    count = before + len(none)
+    if none and is_worth_a_line(count, len(none)):
+        logger.warning(
+            "%d completions have no score (%d so far): %s",
+            *(len(none), count, none[0].reason),
+        )

@@ -1,0 +1,379 @@
+"""Items of chosen tasks, one after the other, for whoever trains on them.
+
+Which item comes next is decided when it is drawn, by the seed, its index and what the
+results have moved so far, and by nothing else. A place in the stream is reached without
+making the items before it. Unlike a run, which leaves a question out that its task had
+lately, this needs to know none of them: where a task has few questions, they repeat.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import statistics
+import threading
+import typing
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from rg_env.errors import SettingError
+from rg_env.items import worker_jobs
+from rg_env.items.chosen_tasks import check_params
+from rg_env.items.entry_maker import is_unusable, why_no_entry
+from rg_env.items.group_scorer import shared_pool
+from rg_env.items.installed_library import read_library
+from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.items.prepared_stream import prepare_stream
+from rg_env.standalone.item import MAKING_DEADLINE_S, NOT_MADE, Item, digest_of
+from rg_env.standalone.scores import Result
+from rg_env.tasks.curriculum import LevelChange
+from rg_env.tasks.difficulty import LevelSetting, check_setting
+from rg_env.tasks.evaluation_specs import evaluation_specs
+from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.item_stream import ItemStream
+from rg_env.tasks.sampler import MAX_ATTEMPTS, MAX_SEED
+from rg_env.tasks.selection import TaskChoosing, build_selection
+from rg_env.workers.blocking import run_blocking
+from rg_env.workers.pool_errors import PoolError
+from rg_env.workers.worker_pool import WorkerPool
+
+logger = logging.getLogger(__name__)
+
+
+class _State(msgspec.Struct):
+    position: Annotated[int, msgspec.Meta(ge=0)]
+    progress: dict[str, Any]
+    curriculum: dict[str, Any]
+    adaptive: dict[str, Any] | None = None
+
+
+class Tasks:
+    """An infinite iterator of items; every argument but `seed` means a setting.
+
+    Nothing is started before the first item. The whole object pickles, with its place
+    in the stream. Threads may share one.
+
+    Args:
+        tasks: Names or patterns, such as `*_sorting`; none means all.
+        levels: How hard: None (the library's default parameters), "random",
+            "curriculum", a level in [0, 1] or a range of two; or a mapping of these by
+            name or pattern of a task.
+        seed: Decides every item, in [0, 2**63).
+        weights: Task to weight, above 0; 1.0 where not given.
+        params: Task to dataset parameters of the library.
+        categories: Categories whose tasks are used in addition.
+        exclude: Names or patterns of tasks to leave out.
+        choice: "weighted", "adaptive" (tasks whose groups have more reward variance are
+            drawn more often) or "in_turn".
+        target_accuracy: Mean score that levels of "curriculum" aim at, in [0, 1].
+        shard: This instance, from 0, and how many share the stream; they never have an
+            item in common.
+        system_prompt: Of the items' messages; None for the built-in one.
+        task_modules: Names or paths of modules that register tasks of your own.
+
+    Attributes:
+        failures: Draws that gave no item and were skipped, by task.
+
+    Raises:
+        SettingError: A level, the seed or the shard is none. Names and parameters are
+            checked by the library, before the first item.
+    """
+
+    def __init__(
+        self,
+        *tasks: str,
+        levels: LevelSetting | Mapping[str, LevelSetting] = None,
+        seed: int = 0,
+        weights: Mapping[str, float] | None = None,
+        params: Mapping[str, Mapping[str, Any]] | None = None,
+        categories: Sequence[str] | None = None,
+        exclude: Sequence[str] = (),
+        choice: TaskChoosing = "weighted",
+        target_accuracy: float = 0.7,
+        shard: tuple[int, int] = (0, 1),
+        system_prompt: str | None = None,
+        task_modules: Sequence[str] = (),
+    ) -> None:
+        by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
+        self._levels = {name: _level(name, level) for name, level in by_task.items()}
+        index, count = shard
+        if not 0 <= index < count:
+            raise SettingError(f"shard: (i, n) with 0 <= i < n, found {shard!r}")
+        if not 0 <= seed <= MAX_SEED:
+            raise SettingError(f"seed: a number from 0 to {MAX_SEED}, found {seed!r}")
+        if choice not in typing.get_args(TaskChoosing):
+            raise SettingError(f"choice: {TaskChoosing}, found {choice!r}")
+        self._selection: dict[str, Any] = {
+            "tasks": list(tasks) or None,
+            "categories": categories,
+            "exclude_tasks": list(exclude),
+            "task_weights": weights,
+            "task_params": params,
+        }
+        self._seed = seed
+        self._shard = (index, count)
+        self._choice: TaskChoosing = choice
+        self._target_accuracy = target_accuracy
+        self._system_prompt = system_prompt
+        self._task_modules = tuple(task_modules)
+        self.failures: Counter[str] = Counter()
+        self._begin(_State(0, {}, {}))
+
+    def _begin(self, state: _State) -> None:
+        """Stand where a state was taken; ValueError, and no change, for no state."""
+        feedback = Feedback(self._target_accuracy)
+        if state.progress:
+            feedback.progress.load_state_dict(state.progress)
+        if state.curriculum:
+            feedback.curriculum.load_state_dict(state.curriculum)
+        self._feedback = feedback
+        self._state = state
+        self._stream: ItemStream | None = None
+        self._lock = threading.RLock()
+        _open.add(self)
+
+    # -- items -------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Item]:
+        """Return itself: a second loop goes on where the first one has stopped."""
+        return self
+
+    def __next__(self) -> Item:
+        """Return the next item.
+
+        Raises:
+            SettingError: A name or parameter does not exist.
+            LibraryError: reasoning-gym cannot be used.
+            NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no item.
+            PoolError: Workers were lost; the same item comes when it is asked again.
+        """
+        with self._lock:
+            return run_blocking(self._next, shared_pool(self._task_modules))
+
+    async def _next(self, pool: WorkerPool) -> Item:
+        stream = await self._prepared(pool)
+        for _ in range(MAX_FAILURES_IN_A_ROW):
+            position = stream.position
+            spec = stream.next_spec()
+            attempts = (
+                (stream.params_of(spec, attempt), stream.seed_of(spec, attempt))
+                for attempt in range(MAX_ATTEMPTS)
+            )
+            try:
+                item = await self._made(
+                    pool, spec.task, attempts, spec.level, spec.index
+                )
+            except PoolError:
+                stream.position = position
+                raise
+            if item is not None:
+                return item
+        raise NoItemsError(f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made")
+
+    async def _made(
+        self,
+        pool: WorkerPool,
+        task: str,
+        attempts: Iterable[tuple[Mapping[str, Any], int]],
+        level: float | None,
+        index: int,
+    ) -> Item | None:
+        """Return the item of the first attempt that can be used, None if there is none.
+
+        Each attempt is its parameters and its seed.
+        """
+        for params, seed in attempts:
+            job = (worker_jobs.make_entry, task, dict(params), seed)
+            try:
+                entry = await pool.run(*job, deadline_s=MAKING_DEADLINE_S)
+            except NOT_MADE as error:
+                if is_unusable(error):
+                    continue
+                self._count_failure(task, why_no_entry(error))
+                return None
+            return Item(
+                task=task,
+                params=params,
+                seed=seed,
+                level=level,
+                index=index,
+                digest=digest_of(entry),
+                system_prompt=self._system_prompt,
+                task_modules=self._task_modules,
+                _entry=entry,
+            )
+        self._count_failure(task, "no attempt at its item can be used")
+        return None
+
+    def _count_failure(self, task: str, reason: str) -> None:
+        self.failures[task] += 1
+        if self.failures[task] == 1:
+            logger.warning("no item for task %s: %s", task, reason)
+
+    def skip(self, draws: int) -> None:
+        """Go so many draws on, at least 0; none of their items is made."""
+        with self._lock:
+            self.position += draws
+
+    @property
+    def position(self) -> int:
+        """Draws so far; setting it goes there."""
+        return self._state.position if self._stream is None else self._stream.position
+
+    @position.setter
+    def position(self, position: int) -> None:
+        with self._lock:
+            if self._stream is not None:
+                self._stream.position = position
+            elif position < 0:
+                raise ValueError(f"position must be at least 0, found {position!r}")
+            self._state.position = position
+
+    def evaluation(
+        self, samples_per_task: int, seed: int = 123, level: float | None = None
+    ) -> list[Item]:
+        """Return fixed items that no stream ever holds, so many of each task.
+
+        They are those of the command `evaluate` with the same `eval_seed` and
+        `eval_level`; the place in the stream has no part in them. Raises as `next`.
+        """
+        with self._lock:
+            how = (samples_per_task, seed, level)
+            job = functools.partial(self._evaluation, how=how)
+            return run_blocking(job, shared_pool(self._task_modules))
+
+    async def _evaluation(
+        self, pool: WorkerPool, how: tuple[int, int, float | None]
+    ) -> list[Item]:
+        stream = await self._prepared(pool)
+        samples, seed, level = how
+        items = []
+        for spec in evaluation_specs(
+            stream.choices, samples, seed, stream.difficulty, level
+        ):
+            attempts = [(one.params, one.seed) for one in (spec, *spec.others)]
+            item = await self._made(pool, spec.task, attempts, spec.level, spec.number)
+            items += [] if item is None else [item]
+        return items
+
+    async def _prepared(self, pool: WorkerPool) -> ItemStream:
+        """Return the stream; the first time the library says what there is."""
+        if self._stream is not None:
+            return self._stream
+        library = await read_library(pool)
+        try:
+            selection = build_selection(library, **self._selection)
+            given = [(one.task, one.params) for one in selection if one.params]
+            await check_params(pool, given)
+            by_task = dict(self._levels)
+            stream, _ = await prepare_stream(
+                pool,
+                library,
+                selection,
+                self._feedback,
+                mode=by_task.pop("*", None),
+                task_levels=by_task,
+                seed=self._seed,
+                shard=self._shard,
+                task_choice=self._choice,
+            )
+        except SettingError as error:  # the settings of a run have a prefix
+            raise SettingError(str(error).removeprefix("env.")) from error
+        if self._state.adaptive is not None and self._feedback.adaptive is not None:
+            self._feedback.adaptive.load_state_dict(self._state.adaptive)
+        stream.position = self._state.position
+        self._stream = stream
+        return stream
+
+    # -- results -----------------------------------------------------------------------
+
+    def feedback(
+        self, item: Item, results: Sequence[Result | float | None]
+    ) -> LevelChange | None:
+        """Let the results of a whole group move the level and the weight of its task.
+
+        Args:
+            item: From this stream, or one that was made from its JSON.
+            results: Of the whole group, at once; those without a score do not count,
+                and where none has one nothing moves.
+
+        Returns:
+            The change of the task's level, if it has moved.
+        """
+        values = [r.value if isinstance(r, Result) else r for r in results]
+        scored = [value for value in values if value is not None]
+        if not scored:
+            return None
+        has_variance = max(scored) > min(scored)
+        mean = statistics.fmean(scored)
+        with self._lock:
+            run_blocking(self._prepared, shared_pool(self._task_modules))
+            return self._feedback.take(item.task, mean, item.level, has_variance)
+
+    def stats(self) -> dict[str, Any]:
+        """Return levels and results in a few numbers, as `serve` logs them."""
+        with self._lock:
+            return self._feedback.stats()
+
+    def levels(self) -> dict[str, float]:
+        """Return the level of each task that follows results and has had some."""
+        with self._lock:
+            return dict(self._feedback.curriculum.levels)
+
+    # -- state -------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place in the stream, levels, weights and results."""
+        with self._lock:
+            adaptive = self._feedback.adaptive
+            kept = self._state.adaptive if self._stream is None else None
+            return {
+                "position": self.position,
+                "progress": self._feedback.progress.state_dict(),
+                "curriculum": self._feedback.curriculum.state_dict(),
+                "adaptive": kept if adaptive is None else adaptive.state_dict(),
+            }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a state was taken; ValueError, and no change, for no state."""
+        with self._lock:
+            self._begin(msgspec.convert(state, _State))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return settings and state; what belongs to this process stays here."""
+        mine = {**vars(self), "_state": self.state_dict()}
+        for name in ("_feedback", "_stream", "_lock"):
+            del mine[name]
+        return mine
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Stand where the other one stood."""
+        vars(self).update(state)
+        self._begin(msgspec.convert(state["_state"], _State))
+
+
+def _level(name: str, level: Any) -> LevelSetting:
+    try:
+        check_setting(level)
+    except ValueError as error:
+        where = "levels" if name == "*" else f"levels.{name}"
+        raise SettingError(f"{where}: {error}") from error
+    found: LevelSetting = list(level) if isinstance(level, tuple) else level
+    return found
+
+
+_open: weakref.WeakSet[Tasks] = weakref.WeakSet()
+
+
+def _begin_in_child() -> None:
+    """Let no child wait for a thread of its parent."""
+    for tasks in tuple(_open):
+        tasks._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)

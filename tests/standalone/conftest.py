@@ -1,0 +1,14 @@
+"""The pool that all tests share, in the place of the one of this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from rg_env.items import group_scorer
+
+
+@pytest.fixture(autouse=True)
+def own_pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "pool" in request.fixturenames:
+        pool = request.getfixturevalue("pool")
+        monkeypatch.setattr(group_scorer, "_shared", {(): pool})

@@ -1,0 +1,147 @@
+"""Results of whole completions, by `score` and `score_async`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections import Counter
+
+import jobs_for_items
+import pytest
+
+from rg_env import Item, Result, Tasks, outcome_counts, score, score_async
+from rg_env.errors import LibraryError
+from rg_env.items import group_scorer, worker_jobs
+from rg_env.scoring.score import WRONG_AT_MOST
+from rg_env.workers.worker_pool import WorkerPool
+from tests.support.hostile_texts import HOSTILE
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def item(pool):
+    return next(Tasks("gcd"))
+
+
+def test_results_come_in_the_order_of_the_completions(item):
+    right = f"<think>so</think> <answer>{item.gold}</answer>"
+    results = score(item, ["no tags", right, "<answer>-7</answer>", right])
+    assert results == [
+        Result(0.0, "no_answer", None),
+        Result(1.0, "right", item.gold),
+        Result(0.0, "wrong", "-7"),
+        Result(1.0, "right", item.gold),
+    ]
+
+
+def test_no_completions_give_no_results(item):
+    assert score(item, []) == []
+
+
+def test_thinking_that_the_template_has_opened_hides_an_answer(item):
+    text = f"<answer>{item.gold}</answer>"
+    (result,) = score(item, [text], thinking_open=True)
+    assert (result.value, result.outcome) == (0.0, "unfinished_thinking")
+
+
+@pytest.mark.parametrize("wanted", [None, "a text", [None], [b"5"]])
+def test_what_is_no_list_of_texts_is_refused(item, wanted):
+    with pytest.raises(TypeError):
+        score(item, wanted)
+
+
+def test_nothing_that_a_model_writes_raises(item):
+    texts = [one.text for one in HOSTILE]
+    texts += [f"<answer>{text}</answer>" for text in texts]
+    values = [result.value for result in score(item, texts)]
+    assert len(values) == len(texts)
+    assert max(values) <= WRONG_AT_MOST
+
+
+def test_a_thousand_answers_and_megabytes_of_them_have_a_result_each(item):
+    texts = [f"<answer>{number}</answer>" for number in range(1000, 2000)]
+    texts += [f"<answer>{'9' * 100_000}{number}</answer>" for number in range(100)]
+    results = score(item, texts)
+    assert [r.outcome for r in results] == ["wrong"] * 1000 + ["rejected"] * 100
+
+
+def test_the_event_loop_gets_the_same_results(item):
+    texts = ["no", f"<answer>{item.gold}</answer>", "<answer>1.5</answer>", "x" * 10**6]
+    assert asyncio.run(score_async(item, texts)) == score(item, texts)
+
+
+def test_score_works_in_a_thread_whose_event_loop_runs(item):
+    async def scored():
+        return score(item, [f"<answer>{item.gold}</answer>"])
+
+    assert asyncio.run(scored())[0].value == 1.0
+
+
+# -- no score --------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def counted():
+    """Yield a counter of what was scored inside, filled at its end."""
+    before, found = Counter(outcome_counts()), Counter()
+    yield found
+    found.update(Counter(outcome_counts()) - before)
+
+
+@pytest.fixture
+def odd_jobs(monkeypatch):
+    """Have workers make and score with the jobs of the tests."""
+    for job in ("make_entry", "score_answers", "prepare_scores"):
+        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
+
+
+@pytest.mark.usefixtures("odd_jobs", "pool")
+def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
+    texts = ["7", jobs_for_items.KILLED, "no answer"]
+    texts = [f"<answer>{text}</answer>" for text in texts]
+    with counted() as found:
+        right, lost, _ = results = score(Item("gcd", {}, 7), texts)
+    assert right.value == 1.0
+    assert (lost.value, lost.outcome) == (None, "unscored")
+    assert lost.reason
+    assert found == Counter(result.outcome for result in results)
+
+
+@pytest.mark.usefixtures("odd_jobs", "pool")
+def test_an_answer_that_ends_its_worker_is_a_0_of_its_own():
+    texts = [f"<answer>{text}</answer>" for text in ("7", jobs_for_items.EXIT, "7")]
+    values = [result.value for result in score(Item("gcd", {}, 7), texts)]
+    assert values == [1.0, 0.0, 1.0]
+
+
+def test_a_closed_pool_gives_no_scores(monkeypatch, item):
+    closed = WorkerPool(1)
+    closed.close()
+    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    results = score(item, ["<answer>1</answer>", "no tags"])
+    assert [(r.value, r.outcome) for r in results] == [
+        (None, "unscored"),
+        (0.0, "no_answer"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"digest": "0" * 16}, {"task": "no_such_task"}, {"params": {"no_such": 1}}],
+    ids=str,
+)
+def test_an_item_that_the_library_does_not_make_has_no_scores(item, change):
+    lost = Item.from_json(dataclasses.replace(item, **change).to_json())
+    with counted() as found:
+        results = score(lost, ["<answer>1</answer>", "no tags"])
+    assert [r.value for r in results] == [None, 0.0]
+    assert found == {"unmatched": 1, "no_answer": 1}
+
+
+def test_a_library_that_cannot_be_imported_is_no_missing_score(monkeypatch, item):
+    with contextlib.closing(WorkerPool(1, preload=["no_such_module"])) as broken:
+        monkeypatch.setattr(group_scorer, "_shared", {(): broken})
+        with pytest.raises(LibraryError, match="no_such_module"):
+            score(item, ["<answer>1</answer>"])
