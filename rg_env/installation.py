@@ -35,9 +35,22 @@ only workers import, has sentences of its own."""
 OURS = ("rg_env", "reasoning_gym_environment", "__main__", "")
 
 PROJECT = Path(__file__).resolve().parents[1]
-"""The folder of the entry file, wherever it was cloned to."""
+"""The folder of the entry file, wherever it was cloned to or installed."""
 
-INSTALL = f"`pip install -r {PROJECT}/requirements.txt`, or `make demo`, installs it"
+IS_CLONED = (PROJECT / "requirements.txt").is_file()
+"""Whether it is the whole project, and no installed package."""
+
+RUNS_WRITE_IN = PROJECT if IS_CLONED else Path()
+"""The folder that what runs write lies in, unless a setting says another one."""
+
+PROGRAM = "reasoning_gym_environment.py" if IS_CLONED else "reasoning-gym-environment"
+COMMAND = f"python {PROGRAM}" if IS_CLONED else PROGRAM
+
+INSTALL = (
+    f"`pip install -r {PROJECT}/requirements.txt`, or `make demo`, installs it"
+    if IS_CLONED
+    else "`pip install 'reasoning-gym-environment[atropos]'` installs it"
+)
 
 
 class InstallationError(ImportError):

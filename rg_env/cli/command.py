@@ -17,7 +17,7 @@ from rg_env.errors import shown as quoted
 
 logger = logging.getLogger(__name__)
 
-START = "python reasoning_gym_environment.py"
+START = installation.COMMAND
 HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 
 MOST_ITEMS = 10_000

@@ -32,7 +32,7 @@ from rg_env.cli.demo_report import (
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
-from rg_env.installation import PROJECT
+from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings.writable_paths import check_folder
 from rg_env.tasks.sampler import MAX_SEED
 
@@ -45,6 +45,7 @@ SERVER_PROGRAM = "rg_env.demo.inference_server"
 ROLLOUTS = click.IntRange(2, 4096)
 """Of a group and of a batch, which are held in memory at once."""
 
+DUMPS = RUNS_WRITE_IN / "data_dumps"
 MAX_TOKENS = 4096
 EVAL_SAMPLES = 1
 LOOK_EVERY_S = 0.5
@@ -215,7 +216,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
     "random",
     "None, random, curriculum, a level or a range [low, high]",
 )
-@shown("--dumps", click.STRING, str(PROJECT / "data_dumps"), "Folder of the dump files")
+@shown("--dumps", click.STRING, str(DUMPS), "Folder of the dump files")
 @click.pass_obj
 def demo(env_cls: Any, /, **given: Any) -> int:
     """Run the real Atropos API and the real environment over all tasks.

@@ -21,7 +21,7 @@ from rg_env.cli.command import HELP_NAMES, START
 from rg_env.cli.standard_streams import flush_or_forget
 from rg_env.errors import printable
 
-NAME = "reasoning_gym_environment.py"
+NAME = installation.PROGRAM
 COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
 
 WITH_SETTINGS = {

@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from rg_env import yaml_text
 from rg_env.cli.command import Command
 from rg_env.errors import SettingError, shown
-from rg_env.installation import PROJECT
+from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings import environment_settings, server_settings
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.server_settings import CheckedServer
@@ -149,7 +149,7 @@ def _words(found: Sequence[Any]) -> Iterator[str]:
 
 def _shown(default: object) -> str:
     value = default.value if isinstance(default, Enum) else default
-    return str(value).replace(f"{PROJECT}/", "")
+    return str(value).replace(f"{RUNS_WRITE_IN}/", "")
 
 
 def _options(

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 
-from rg_env.installation import PROJECT
+from rg_env.installation import RUNS_WRITE_IN
 from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
@@ -42,7 +42,7 @@ from rg_env.tasks.shards import from_launcher
 from rg_env.tasks.task_modules import checked
 from rg_env.workers.pool_size import default_pool_size
 
-DATA_DUMPS = PROJECT / "data_dumps"
+DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"
 
 MAX_GROUP_SIZE = 4096
 """Rollouts that are held in memory at once."""

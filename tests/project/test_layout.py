@@ -38,6 +38,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"settings", "workers"},
     "standalone": {"errors", "logs", "off_loop", "task_rules", "tasks", "scoring"}
     | {"workers", "items"},
+    "adapters": LEAVES
+    | PURE
+    | {"workers", "items", "standalone", "settings", "evaluation"},
     "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
     "demo": {"ending", "errors", "installation", "task_rules", "tasks", "items"}
     | {"workers", "atropos"},
@@ -50,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": LEAVES
     | PURE
     | {"workers", "items", "reports", "evaluation", "pages", "demo", "atropos"}
-    | {"settings"},
+    | {"settings", "standalone", "adapters"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from importlib import import_module
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -76,6 +78,8 @@ def provided_modules(requirement: Requirement) -> set[str]:
 
 def test_the_requirements_are_what_the_code_imports(repo_root: Path) -> None:
     sources = [*repo_root.glob("rg_env/**/*.py"), *repo_root.glob("reasoning_gym*.py")]
+    adapters = repo_root / "rg_env/adapters"  # whose packages are extras
+    sources = [path for path in sources if adapters not in path.parents]
     imported = set().union(*map(imported_modules, sources))
     declared = read_requirements(repo_root / "requirements.txt")
     provided = set().union(*map(provided_modules, declared))
@@ -84,6 +88,17 @@ def test_the_requirements_are_what_the_code_imports(repo_root: Path) -> None:
     imported.add("reasoning_gym")  # by its name as text, in one place
     imported |= {package for package, _ in LIBRARIES.values()}  # their files are copied
     assert [r.name for r in declared if not provided_modules(r) & imported] == []
+
+
+def test_the_package_requires_what_requirements_txt_does(repo_root: Path) -> None:
+    text = (repo_root / "pyproject.toml").read_text()
+    toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    project = toml.loads(text)["project"]
+    listed = read_requirements(repo_root / "requirements.txt")
+    extra = map(Requirement, project["optional-dependencies"]["atropos"])
+    assert sorted(map(str, extra)) == sorted(map(str, listed))
+    core = {Requirement(line).name for line in project["dependencies"]}
+    assert core == {"msgspec", "reasoning-gym"}
 
 
 @pytest.mark.parametrize("folder", PROGRAMS)

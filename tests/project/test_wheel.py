@@ -1,0 +1,68 @@
+"""The wheel: what it holds, and that it works where nothing else is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.commands, pytest.mark.processes]
+
+LIMIT_S = 200.0
+SCRIPT = """\
+import sys
+from rg_env import Item, Tasks, score
+item = Item.from_json(next(Tasks("gcd", levels="random")).to_json())
+print([result.value for result in score(item, [f"<answer>{item.gold}</answer>", "no"])])
+foreign = {"aiohttp", "atroposlib", "openai", "pydantic", "torch", "transformers"}
+print(foreign & {name.partition(".")[0] for name in sys.modules})
+"""
+
+
+def run(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, argv)),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", repo_root)
+    done = run(*pip, "--wheel-dir", folder, folder=folder)
+    assert done.returncode == 0, done.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_it_holds_every_file_of_the_program_and_nothing_else(
+    wheel: Path, repo_root: Path
+) -> None:
+    listing = run("git", "ls-files", "rg_env", "*.py", folder=repo_root).stdout.split()
+    program = [p for p in listing if p.startswith(("rg_env/", "reasoning_gym_env"))]
+    names = zipfile.ZipFile(wheel).namelist()
+    assert sorted(n for n in names if ".dist-info/" not in n) == sorted(program)
+
+
+def test_it_scores_in_an_environment_that_holds_nothing_else(
+    wheel: Path, tmp_path: Path
+) -> None:
+    run(sys.executable, "-m", "venv", tmp_path / "venv", folder=tmp_path)
+    python = tmp_path / "venv/bin/python"
+    done = run(python, "-m", "pip", "install", "--quiet", wheel, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = run(python, "script.py", folder=tmp_path)
+    assert done.stdout == "[1.0, 0.0]\nset()\n", done.stderr
+    # The commands need what an extra brings, and say so.
+    command = python.with_name("reasoning-gym-environment")
+    refused = run(command, "--version", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "pip install 'reasoning-gym-environment[atropos]'" in refused.stderr
