@@ -137,11 +137,7 @@ def test_what_was_begun_is_completed(words, expected, monkeypatch, capsys):
     [
         ("serve --help", 0),
         ("process --env.tasks gdc", 2),
-        ("demo --step 3", 2),
-        ("serve --env.seed many", 2),
         ("--env.group_sise 3", 2),
-        ("process --config /no/such/file", 2),
-        ("evaluate --env.seed", 2),
     ],
 )
 def test_a_wrong_command_line_is_answered_without_the_framework(command, status):

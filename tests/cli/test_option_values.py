@@ -45,13 +45,6 @@ ODD = [
 ]
 """What is easily written by mistake, or breaks programs that do not look."""
 
-junk = st.one_of(
-    st.sampled_from(ODD),
-    st.integers().map(str),
-    st.floats().map(str),
-    st.text(max_size=20),
-)
-
 
 @contextlib.contextmanager
 def in_an_empty_folder():
@@ -139,13 +132,6 @@ def is_none(name, value):
 def test_a_field_takes_what_is_in_its_range_or_says_why_not(serve, section, name):
     for text in ODD:
         check_field(serve, section, name, text)
-
-
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(field=st.sampled_from(FIELDS), text=junk)
-def test_no_text_at_all_gets_a_field_out_of_its_range(serve, field, text):
-    check_field(serve, *field, text)
 
 
 ANYTHING = st.recursive(
@@ -250,37 +236,26 @@ def test_an_option_takes_what_is_in_its_range_or_says_why_not(command, option):
         check_option(command, option, text)
 
 
-@settings(max_examples=100, deadline=None)
-@given(which=st.sampled_from(VALUED), text=junk.filter(lambda text: "/" not in text))
-def test_no_text_at_all_gets_an_option_out_of_its_range(which, text):
-    check_option(*which, text)
-
-
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
         (["demo", "--group_size", "1"], "'--group_size': 1 is not in the range"),
-        (["demo", "--latency_ms", "-1e5"], "-100000.0 is not in the range"),
         (["demo", "--latency_ms", "-inf"], "-inf is not in the range"),
         (["demo", "--steps", "abc"], "'abc' is not a valid integer"),
         (["demo", "--step", "3"], "Did you mean '--steps'?"),
         (["demo", "--batch_size=9"], "is no multiple of"),
         (["demo", "gcd"], "unexpected extra argument (gcd)"),
-        (["demo", "--", "gcd"], "unexpected extra argument (gcd)"),
         (["demo", "--dumps", "/proc/self/x"], "'/proc/self/x' cannot be written"),
-        (["doctor", "--items", "-1"], "'--items': -1 is not in the range"),
         (["doctor", "--no_fixes=1"], "'--no_fixes' does not take a value"),
         (["doctor", "--tasks", "a,,b"], "'a,,b' is not names separated by commas"),
         (["show"], "Missing argument 'TASK'"),
         (["show", "gcd", "--level=1.5"], "1.5 is not in the range"),
         (["show", "gcd", "--seed=4294967296"], "4294967296 is not in the range"),
-        (["show", "gcd", "--seed"], "'--seed' requires an argument"),
         (["show", "gcd", "--param", "x"], "NAME=VALUE"),
         (["show", "gcd", "--param", "x=["], "no YAML value"),
         (["show", "gcd", "--param", "\x1b[2J"], "\\x1b[2J"),
         (["simulated-server", "--port", "99999"], "99999 is not in the range"),
         (["simulated-server", "--complexity_mode", "hard"], "allowed are None"),
-        (["simulated-server", "--skill", "nan"], "not in the range"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsys):

@@ -187,7 +187,7 @@ def test_an_item_that_takes_long_is_said_to_be_in_the_making(capsys, monkeypatch
 
 @pytest.mark.processes
 def test_an_unusable_entry_is_answered_with_another_seed(capsys):
-    params = ("min_disks=15", "max_disks=15", "min_pegs=3", "max_pegs=3")
+    params = ("min_disks=13", "max_disks=13", "min_pegs=3", "max_pegs=3")
     argv = [f"--param={param}" for param in params]
     assert run_main(["show", "tower_of_hanoi", *argv]) == 1
     assert "another --seed makes another item" in capsys.readouterr().err

@@ -56,11 +56,6 @@ def test_a_prompt_without_template_is_taken_whole():
     assert extract_last_user_message("What is 1 + 1?") == "What is 1 + 1?"
 
 
-def test_the_files_stay_small():
-    files = list(TOKENIZER_FOLDER.iterdir())
-    assert sum(file.stat().st_size for file in files) < 500_000
-
-
 def test_training_twice_on_one_corpus_writes_the_same_files(tmp_path):
     corpus = ["How many letters are in strawberry?", "<answer>10</answer>"] * 5
     written = []

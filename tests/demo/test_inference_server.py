@@ -11,7 +11,6 @@ import sys
 
 import aiohttp
 import pytest
-from atroposlib.envs.server_handling.managed_server import ManagedServer
 from atroposlib.envs.server_handling.openai_server import OpenAIServer
 from atroposlib.envs.server_handling.server_baseline import APIServerConfig
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
@@ -130,22 +129,6 @@ def test_both_native_dialects_say_the_same():
     assert vllm[:3] == sglang[:3]
 
 
-@NATIVE
-def test_the_hosts_managed_server_keeps_masks_and_logprobs_apart(kind):
-    async def run():
-        async with serving() as url, host_client(kind, url) as client:
-            managed = ManagedServer(client)
-            await managed.chat_completion(messages=MESSAGES, n=2, max_tokens=400)
-            return managed.get_state()["nodes"]
-
-    prompt_length = len(TOKENIZER.encode(PROMPT).ids)
-    for node in asyncio.run(run()):
-        assert node.full_text.startswith(PROMPT)
-        assert node.masked_tokens[:prompt_length] == [-100] * prompt_length
-        assert node.masked_tokens[prompt_length:] == node.tokens[prompt_length:]
-        assert node.metadata["finish_reason"] == "stop"
-
-
 @ALL
 def test_the_host_reads_n_chat_completions(kind):
     async def run():
@@ -168,17 +151,6 @@ def test_the_host_reads_n_text_completions_cut_at_the_limit(kind):
     choices = asyncio.run(run()).choices
     assert [choice.finish_reason for choice in choices] == ["length"] * 2
     assert all(choice.text.startswith("<think>") for choice in choices)
-
-
-def test_usage_counts_prompt_and_completion_tokens():
-    body = {"json": {"model": "m", "messages": MESSAGES, "n": 2, "max_tokens": 5}}
-    _, answer = ask("POST", "/v1/chat/completions", body)
-    prompt_tokens = len(TOKENIZER.encode(PROMPT).ids)
-    assert answer["usage"] == {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": 10,
-        "total_tokens": prompt_tokens + 10,
-    }
 
 
 def test_the_seed_and_the_order_decide_the_answers():

@@ -110,12 +110,6 @@ def test_a_training_does_not_go_on_where_a_part_of_its_weights_was_changed(place
         Training(place)
 
 
-def test_a_training_does_not_go_on_where_the_configuration_was_changed(place):
-    (place / "policy" / "config.json").write_text("{ }")
-    with pytest.raises(TrainingError, match="has checkpoints of another model than"):
-        Training(place)
-
-
 def test_a_training_does_not_go_on_with_checkpoints_of_another_one(place, tmp_path):
     other = tmp_path / "other"
     make_model(other / "policy", value=5.0)

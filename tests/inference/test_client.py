@@ -365,34 +365,21 @@ async def through_our_inference(kind, url):
     return [(c.text, c.finish_reason, c.tokens, c.masks, c.logprobs) for c in made]
 
 
-TEXTS = {
-    "short": ["<answer>4</answer>", "a", "é 数 \ud83d\ude00 <|im_end|>"],
-    "long": ["word " * 3000, "a", "<think>" * 2000],
-}
+TEXTS = ["<answer>4</answer>", "a", "é 数 \U0001f600 <|im_end|>"]
 
 
 @KINDS
-@pytest.mark.parametrize("case", TEXTS)
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
-def test_completions_are_those_of_the_hosts_managed_server(kind, case, finish_reason):
-    texts = [t.encode("utf-16", "surrogatepass").decode("utf-16") for t in TEXTS[case]]
-
+def test_completions_are_those_of_the_hosts_managed_server(kind, finish_reason):
     async def run():
-        async with serving(lambda: SHAPES[kind](texts, finish_reason)) as (url, seen):
+        async with serving(lambda: SHAPES[kind](TEXTS, finish_reason)) as (url, seen):
             theirs = await through_the_hosts_managed_server(kind, url)
             ours = await through_our_inference(kind, url)
             return theirs, ours, [seen.bodies[0], seen.bodies[-1]]
 
     theirs, ours, bodies = asyncio.run(run())
     assert bodies[0] == bodies[1]
-    if case == "short":
-        assert ours == theirs
-    else:  # a server that does not keep to max_tokens is cut by us
-        prompt = theirs[0][3].count(-100)
-        for mine, host in zip(ours, theirs, strict=True):
-            cut = prompt + 500
-            assert mine[0] == host[0]
-            assert mine[2:] == (host[2][:cut], host[3][:cut], host[4][:cut])
+    assert ours == theirs
 
 
 def test_a_prompt_is_rendered_once_while_it_is_among_the_newest(monkeypatch):

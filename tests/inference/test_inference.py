@@ -59,29 +59,6 @@ def chatted(*replies, n=2):
     return sampled(serving(odd), "openai", n)
 
 
-def test_completions_carry_tokens_masks_and_logprobs_of_one_length():
-    prompt, made = completions(lambda body: vllm_reply([RIGHT, WRONG]))
-    assert [c.text for c in made] == [RIGHT, WRONG]
-    for completion in made:
-        begin = len(prompt.tokens)
-        assert completion.tokens[:begin] == list(prompt.tokens)
-        assert completion.masks[:begin] == [-100] * begin
-        assert completion.masks[begin:] == completion.tokens[begin:]
-        assert len(completion.logprobs) == len(completion.tokens)
-
-
-def test_the_prompt_is_what_the_server_is_sent():
-    bodies = []
-
-    def reply(body):
-        bodies.append(body)
-        return vllm_reply([RIGHT] * body["n"])
-
-    prompt, _ = completions(reply)
-    assert bodies[0]["prompt"]["prompt_token_ids"] == list(prompt.tokens)
-    assert (bodies[0]["n"], bodies[0]["max_tokens"]) == (2, 50)
-
-
 def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
     wanted = []
 
@@ -127,12 +104,6 @@ def test_an_end_that_nobody_knows_is_used_counted_and_named_once(logged):
     replies = [vllm_reply([RIGHT] * 2, finish_reason="exploded") for _ in range(3)]
     assert made_with(*replies)["finish_reason_exploded"] == 6
     assert logged.text.count("finish_reason 'exploded', which is not known") == 1
-
-
-def test_a_model_that_repeats_itself_is_scored_and_counted(logged):
-    events = made_with(vllm_reply([WRONG] * 2, finish_reason="repetition"))
-    assert events["finish_reason_repetition"] == 2
-    assert "not known" not in logged.text
 
 
 def test_ends_are_counted_by_a_bounded_number_of_names():

@@ -26,9 +26,7 @@ from tests.support.odd_servers import (
     with_changes,
 )
 from tests.support.parts import (
-    ENTRY_OF_FOUR,
     TOKENIZER,
-    Exact,
     env_config,
     server_config,
 )
@@ -427,36 +425,6 @@ def test_a_gateway_that_forbids_other_paths_is_not_blamed_on_the_key():
     odd = with_changes("neither")
     odd.otherwise = (403, refusal("only for administrators"))
     assert "/generate: 403 only for administrators" in fault_of(odd)
-
-
-# -- completions -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["openai", "vllm"])
-def test_a_group_for_the_trainer_is_what_the_server_said(kind):
-    async def run():
-        async with serving(stock_vllm()) as url:
-            config = server_config(url, kind, model_name=MODEL, health_check=False)
-            env = ReasoningGymEnv(
-                env_config(ensure_scores_are_not_same=False, group_size=2), [config]
-            )
-            env._inference.trains = True
-            messages = env._requests.messages("2 + 2?")
-            prompt = await env._requests.prompt(messages)
-            item = messages, ENTRY_OF_FOUR, Exact()
-            group, _ = await env.collect_trajectories(item)
-            await env.close()
-            return list(prompt.tokens), group
-
-    prompt, group = asyncio.run(run())
-    rows = zip(
-        group["tokens"], group["masks"], group["inference_logprobs"], strict=True
-    )
-    for (tokens, masks, logprobs), sent in zip(rows, IDS, strict=True):
-        assert tokens == [*prompt, *sent["token_ids"]]
-        assert masks == [-100] * len(prompt) + sent["token_ids"]
-        told = sent["logprobs"]["token_logprobs"]
-        assert logprobs == [1.0] * len(prompt) + told
 
 
 # -- several kinds together ------------------------------------------------------------
