@@ -7,8 +7,9 @@ makes the entry again, and a digest tells whether it is the same one.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -25,6 +26,9 @@ from rg_env.workers.worker_pool import WorkerPool
 
 MAKING_DEADLINE_S = 20.0
 """CPU time that making one item may take."""
+
+MOST_KEPT = 256
+"""Items from JSON that a process keeps, with their entries."""
 
 NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
 """Errors of a pool for which the item is to blame."""
@@ -157,9 +161,12 @@ class Item:
         )
         return msgspec.json.encode(saved).decode()
 
-    @classmethod
-    def from_json(cls, text: str | bytes, task_modules: tuple[str, ...] = ()) -> Item:
+    @staticmethod
+    def from_json(text: str | bytes, task_modules: Sequence[str] = ()) -> Item:
         """Return the item of what `to_json` has written; nothing is made yet.
+
+        The newest are kept, so that the completions of a group may come one by one and
+        their item is made once.
 
         Args:
             text: The JSON, from anywhere.
@@ -169,8 +176,13 @@ class Item:
         Raises:
             ValueError: It is no item.
         """
-        try:
-            saved = msgspec.json.decode(text, type=_Saved)
-        except ValueError as error:
-            raise ValueError(f"this is no item: {error}") from error
-        return cls(**msgspec.structs.asdict(saved), task_modules=tuple(task_modules))
+        return _from_json(text, tuple(task_modules))
+
+
+@functools.lru_cache(MOST_KEPT)
+def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
+    try:
+        saved = msgspec.json.decode(text, type=_Saved)
+    except ValueError as error:
+        raise ValueError(f"this is no item: {error}") from error
+    return Item(**msgspec.structs.asdict(saved), task_modules=task_modules)

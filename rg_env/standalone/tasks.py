@@ -38,6 +38,7 @@ from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import MAX_ATTEMPTS, MAX_SEED
 from rg_env.tasks.selection import TaskChoosing, build_selection
+from rg_env.tasks.task_modules import checked
 from rg_env.workers.blocking import run_blocking
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
@@ -120,7 +121,7 @@ class Tasks:
         self._choice: TaskChoosing = choice
         self._target_accuracy = target_accuracy
         self._system_prompt = system_prompt
-        self._task_modules = tuple(task_modules)
+        self._task_modules = tuple(map(_module, task_modules))
         self.failures: Counter[str] = Counter()
         self._begin(_State(0, {}, {}))
 
@@ -355,6 +356,13 @@ class Tasks:
         """Stand where the other one stood."""
         vars(self).update(state)
         self._begin(msgspec.convert(state["_state"], _State))
+
+
+def _module(name: str) -> str:
+    try:
+        return checked(name)
+    except ValueError as error:
+        raise SettingError(f"task_modules: {error}") from error
 
 
 def _level(name: str, level: Any) -> LevelSetting:
