@@ -135,6 +135,7 @@ class Tasks:
         self._feedback = feedback
         self._state = state
         self._stream: ItemStream | None = None
+        self._categories: dict[str, str] = {}
         self._lock = threading.RLock()
         _open.add(self)
 
@@ -272,6 +273,8 @@ class Tasks:
             given = [(one.task, one.params) for one in selection if one.params]
             await check_params(pool, given)
             by_task = dict(self._levels)
+            names = sorted({one.task for one in selection})
+            self._categories = {name: library.tasks[name].category for name in names}
             stream, _ = await prepare_stream(
                 pool,
                 library,
@@ -315,6 +318,12 @@ class Tasks:
         with self._lock:
             run_blocking(self._prepared, shared_pool(self._task_modules))
             return self._feedback.take(item.task, mean, item.level, has_variance)
+
+    def categories(self) -> dict[str, str]:
+        """Return the category of each chosen task, by task; raises as `next`."""
+        with self._lock:
+            run_blocking(self._prepared, shared_pool(self._task_modules))
+            return dict(self._categories)
 
     def stats(self) -> dict[str, Any]:
         """Return levels and results in a few numbers, as `serve` logs them."""

@@ -12,7 +12,7 @@ from rg_env import Item, Tasks, score
 from rg_env.errors import SettingError
 from rg_env.workers.pool_errors import WorkerLostError
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("pool")]
 
 CHOSEN = ("gcd", "*_sorting", "chain_sum")
 
@@ -21,181 +21,187 @@ def taken(tasks, count):
     return [item.to_json() for item in itertools.islice(tasks, count)]
 
 
-@pytest.mark.usefixtures("pool")
-class TestStream:
-    def test_the_same_seed_gives_the_same_items(self):
-        assert taken(Tasks(*CHOSEN, seed=3), 20) == taken(Tasks(*CHOSEN, seed=3), 20)
-
-    def test_another_seed_gives_other_items(self):
-        assert taken(Tasks(*CHOSEN, seed=3), 20) != taken(Tasks(*CHOSEN, seed=4), 20)
-
-    def test_patterns_choose_the_tasks_that_they_mean_as_a_setting(self):
-        names = {item.task for item in itertools.islice(Tasks("*_sorting"), 20)}
-        assert names == {"number_sorting", "word_sorting"}
-
-    def test_skipped_items_are_those_that_would_have_come(self):
-        tasks, skipping = Tasks(*CHOSEN), Tasks(*CHOSEN)
-        skipping.skip(15)
-        assert taken(tasks, 20)[15:] == taken(skipping, 5)
-
-    def test_shards_share_out_the_items_of_the_stream(self):
-        whole = taken(Tasks(*CHOSEN), 12)
-        parts = [taken(Tasks(*CHOSEN, shard=(i, 3)), 4) for i in range(3)]
-        assert [item for row in zip(*parts, strict=True) for item in row] == whole
-
-    def test_a_second_loop_goes_on_where_the_first_has_stopped(self):
-        tasks = Tasks(*CHOSEN)
-        assert taken(tasks, 3) + taken(tasks, 3) == taken(Tasks(*CHOSEN), 6)
-
-    @pytest.mark.parametrize("drawn", [0, 4])
-    def test_a_pickled_stream_goes_on_where_it_stood(self, drawn):
-        tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
-        for item in itertools.islice(tasks, drawn):
-            tasks.feedback(item, [1.0, 1.0])
-        other = pickle.loads(pickle.dumps(tasks))
-        assert taken(other, 5) == taken(tasks, 5)
-
-    def test_threads_that_share_a_stream_share_out_its_items(self):
-        tasks, found = Tasks(*CHOSEN), []
-        threads = [
-            threading.Thread(target=lambda: found.extend(taken(tasks, 5)))
-            for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(found) == sorted(taken(Tasks(*CHOSEN), 20))
-
-    def test_an_item_that_no_worker_has_made_comes_when_it_is_asked_again(
-        self, monkeypatch, pool
-    ):
-        tasks = Tasks(*CHOSEN)
-        first = taken(tasks, 1)
-
-        def lost(*how, **limits):
-            raise WorkerLostError("killed")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(pool, "call", lost)
-            with pytest.raises(WorkerLostError):
-                next(tasks)
-        assert first + taken(tasks, 4) == taken(Tasks(*CHOSEN), 5)
-
-    def test_evaluation_items_are_no_items_of_the_stream(self):
-        items = Tasks(*CHOSEN).evaluation(3)
-        assert len(items) == 12
-        assert min(item.seed for item in items) >= 2**31
-        assert max(item.seed for item in itertools.islice(Tasks(*CHOSEN), 20)) < 2**31
+def test_the_same_seed_gives_the_same_items():
+    assert taken(Tasks(*CHOSEN, seed=3), 20) == taken(Tasks(*CHOSEN, seed=3), 20)
 
 
-@pytest.mark.usefixtures("pool")
-class TestSettings:
-    @pytest.mark.parametrize(
-        ("levels", "found"),
-        [
-            (None, {None}),
-            (0.5, {0.5}),
-            ("curriculum", {0.3}),
-            ((0.2, 0.2), {0.2}),
-            ({"*": 0.1, "gcd": 0.9}, {0.1, 0.9}),
-        ],
-        ids=str,
-    )
-    def test_levels_mean_what_the_settings_mean(self, levels, found):
-        items = itertools.islice(Tasks("gcd", "chain_sum", levels=levels), 20)
-        assert {item.level for item in items} == found
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            {"levels": "curiculum"},
-            {"levels": {"gcd": 2.0}},
-            {"shard": (2, 2)},
-            {"seed": -1},
-            {"choice": "best"},
-        ],
-        ids=str,
-    )
-    def test_a_wrong_setting_is_refused_at_once(self, wrong):
-        with pytest.raises(SettingError):
-            Tasks(**wrong)
-
-    @pytest.mark.parametrize(
-        ("wrong", "said"),
-        [
-            ({"levels": {"gdc": 0.5}}, "did you mean 'gcd'"),
-            ({"weights": {"gcd": 0}}, "above 0"),
-            ({"params": {"gcd": {"min_number": 2}}}, "did you mean 'min_numbers'"),
-        ],
-        ids=str,
-    )
-    def test_what_the_library_does_not_know_is_refused_with_the_first_item(
-        self, wrong, said
-    ):
-        with pytest.raises(SettingError, match=said):
-            next(Tasks("gcd", **wrong))
+def test_another_seed_gives_other_items():
+    assert taken(Tasks(*CHOSEN, seed=3), 20) != taken(Tasks(*CHOSEN, seed=4), 20)
 
 
-@pytest.mark.usefixtures("pool")
-class TestFeedback:
-    def test_groups_that_are_all_right_raise_the_level(self):
-        tasks = Tasks("gcd", levels="curriculum")
-        for item in itertools.islice(tasks, 3):
-            tasks.feedback(item, [1.0, 1.0, 0.9])
-        assert next(tasks).level > item.level
-
-    def test_results_without_a_score_do_not_count(self):
-        tasks = Tasks("gcd", levels="curriculum")
-        for item in itertools.islice(tasks, 6):
-            assert tasks.feedback(item, [None, None]) is None
-        assert tasks.levels() == {}
-        tasks.feedback(next(tasks), [None, 1.0])
-        assert tasks.state_dict()["progress"]["history"] == {"gcd": [1.0]}
-
-    def test_groups_without_variance_take_weight_from_their_task(self):
-        tasks = Tasks("gcd", "chain_sum", choice="adaptive")
-        for item in itertools.islice(tasks, 30):
-            tasks.feedback(item, [0.0, float(item.task == "gcd")])
-        later = [item.task for item in itertools.islice(tasks, 40)]
-        assert later.count("gcd") > 30
-
-    def test_a_state_brings_back_place_levels_and_weights(self):
-        tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
-        for item in itertools.islice(tasks, 12):
-            tasks.feedback(item, score(item, [f"<answer>{item.gold}</answer>"]))
-        other = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
-        other.load_state_dict(tasks.state_dict())
-        assert other.state_dict() == tasks.state_dict()
-        assert taken(other, 10) == taken(tasks, 10)
-
-    @pytest.mark.parametrize("wrong", [{}, {"position": -1}, None, {"position": "3"}])
-    def test_what_is_no_state_is_refused_and_changes_nothing(self, wrong):
-        tasks = Tasks(*CHOSEN)
-        first = taken(tasks, 3)
-        with pytest.raises(ValueError, match=r"position|object"):
-            tasks.load_state_dict(wrong)
-        assert first + taken(tasks, 2) == taken(Tasks(*CHOSEN), 5)
+def test_patterns_choose_the_tasks_that_they_mean_as_a_setting():
+    names = {item.task for item in itertools.islice(Tasks("*_sorting"), 20)}
+    assert names == {"number_sorting", "word_sorting"}
 
 
-@pytest.mark.usefixtures("pool")
-class TestItem:
-    def test_an_item_from_json_is_the_same_one(self):
-        for item in itertools.islice(Tasks(*CHOSEN, levels="random"), 10):
-            other = Item.from_json(item.to_json())
-            assert other == item
-            assert other.messages == item.messages
-            assert other.gold == item.gold
+def test_skipped_items_are_those_that_would_have_come():
+    tasks, skipping = Tasks(*CHOSEN), Tasks(*CHOSEN)
+    skipping.skip(15)
+    assert taken(tasks, 20)[15:] == taken(skipping, 5)
 
-    def test_an_item_pickles_with_what_it_asks(self):
-        item = next(Tasks("gcd", system_prompt="Answer."))
-        other = pickle.loads(pickle.dumps(item))
+
+def test_shards_share_out_the_items_of_the_stream():
+    whole = taken(Tasks(*CHOSEN), 12)
+    parts = [taken(Tasks(*CHOSEN, shard=(i, 3)), 4) for i in range(3)]
+    assert [item for row in zip(*parts, strict=True) for item in row] == whole
+
+
+def test_a_second_loop_goes_on_where_the_first_has_stopped():
+    tasks = Tasks(*CHOSEN)
+    assert taken(tasks, 3) + taken(tasks, 3) == taken(Tasks(*CHOSEN), 6)
+
+
+@pytest.mark.parametrize("drawn", [0, 4])
+def test_a_pickled_stream_goes_on_where_it_stood(drawn):
+    tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
+    for item in itertools.islice(tasks, drawn):
+        tasks.feedback(item, [1.0, 1.0])
+    other = pickle.loads(pickle.dumps(tasks))
+    assert taken(other, 5) == taken(tasks, 5)
+
+
+def test_threads_that_share_a_stream_share_out_its_items():
+    tasks, found = Tasks(*CHOSEN), []
+    threads = [
+        threading.Thread(target=lambda: found.extend(taken(tasks, 5))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == sorted(taken(Tasks(*CHOSEN), 20))
+
+
+def test_an_item_that_no_worker_has_made_comes_when_it_is_asked_again(
+    monkeypatch, pool
+):
+    tasks = Tasks(*CHOSEN)
+    first = taken(tasks, 1)
+
+    def lost(*how, **limits):
+        raise WorkerLostError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "call", lost)
+        with pytest.raises(WorkerLostError):
+            next(tasks)
+    assert first + taken(tasks, 4) == taken(Tasks(*CHOSEN), 5)
+
+
+def test_evaluation_items_are_no_items_of_the_stream():
+    items = Tasks(*CHOSEN).evaluation(3)
+    assert len(items) == 12
+    assert min(item.seed for item in items) >= 2**31
+    assert max(item.seed for item in itertools.islice(Tasks(*CHOSEN), 20)) < 2**31
+
+
+@pytest.mark.parametrize(
+    ("levels", "found"),
+    [
+        (None, {None}),
+        (0.5, {0.5}),
+        ("curriculum", {0.3}),
+        ((0.2, 0.2), {0.2}),
+        ({"*": 0.1, "gcd": 0.9}, {0.1, 0.9}),
+    ],
+    ids=str,
+)
+def test_levels_mean_what_the_settings_mean(levels, found):
+    items = itertools.islice(Tasks("gcd", "chain_sum", levels=levels), 20)
+    assert {item.level for item in items} == found
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"levels": "curiculum"},
+        {"levels": {"gcd": 2.0}},
+        {"shard": (2, 2)},
+        {"seed": -1},
+        {"choice": "best"},
+    ],
+    ids=str,
+)
+def test_a_wrong_setting_is_refused_at_once(wrong):
+    with pytest.raises(SettingError):
+        Tasks(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"levels": {"gdc": 0.5}}, "did you mean 'gcd'"),
+        ({"weights": {"gcd": 0}}, "above 0"),
+        ({"params": {"gcd": {"min_number": 2}}}, "did you mean 'min_numbers'"),
+    ],
+    ids=str,
+)
+def test_what_the_library_does_not_know_is_refused_with_the_first_item(wrong, said):
+    with pytest.raises(SettingError, match=said):
+        next(Tasks("gcd", **wrong))
+
+
+def test_groups_that_are_all_right_raise_the_level():
+    tasks = Tasks("gcd", levels="curriculum")
+    for item in itertools.islice(tasks, 3):
+        tasks.feedback(item, [1.0, 1.0, 0.9])
+    assert next(tasks).level > item.level
+
+
+def test_results_without_a_score_do_not_count():
+    tasks = Tasks("gcd", levels="curriculum")
+    for item in itertools.islice(tasks, 6):
+        assert tasks.feedback(item, [None, None]) is None
+    assert tasks.levels() == {}
+    tasks.feedback(next(tasks), [None, 1.0])
+    assert tasks.state_dict()["progress"]["history"] == {"gcd": [1.0]}
+
+
+def test_groups_without_variance_take_weight_from_their_task():
+    tasks = Tasks("gcd", "chain_sum", choice="adaptive")
+    for item in itertools.islice(tasks, 30):
+        tasks.feedback(item, [0.0, float(item.task == "gcd")])
+    later = [item.task for item in itertools.islice(tasks, 40)]
+    assert later.count("gcd") > 30
+
+
+def test_a_state_brings_back_place_levels_and_weights():
+    tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
+    for item in itertools.islice(tasks, 12):
+        tasks.feedback(item, score(item, [f"<answer>{item.gold}</answer>"]))
+    other = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
+    other.load_state_dict(tasks.state_dict())
+    assert other.state_dict() == tasks.state_dict()
+    assert taken(other, 10) == taken(tasks, 10)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"position": -1}, None, {"position": "3"}])
+def test_what_is_no_state_is_refused_and_changes_nothing(wrong):
+    tasks = Tasks(*CHOSEN)
+    first = taken(tasks, 3)
+    with pytest.raises(ValueError, match=r"position|object"):
+        tasks.load_state_dict(wrong)
+    assert first + taken(tasks, 2) == taken(Tasks(*CHOSEN), 5)
+
+
+def test_an_item_from_json_is_the_same_one():
+    for item in itertools.islice(Tasks(*CHOSEN, levels="random"), 10):
+        other = Item.from_json(item.to_json())
         assert other == item
-        assert other.messages[0] == {"role": "system", "content": "Answer."}
+        assert other.messages == item.messages
+        assert other.gold == item.gold
 
-    @pytest.mark.parametrize(
-        "text", ["", "[]", "{}", '{"task":"gcd","params":{},"seed":-1}']
-    )
-    def test_what_is_no_item_is_refused(self, text):
-        with pytest.raises(ValueError, match="no item"):
-            Item.from_json(text)
+
+def test_an_item_pickles_with_what_it_asks():
+    item = next(Tasks("gcd", system_prompt="Answer."))
+    other = pickle.loads(pickle.dumps(item))
+    assert other == item
+    assert other.messages[0] == {"role": "system", "content": "Answer."}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"task":"gcd","params":{},"seed":-1}']
+)
+def test_what_is_no_item_is_refused(text):
+    with pytest.raises(ValueError, match="no item"):
+        Item.from_json(text)

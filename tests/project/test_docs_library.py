@@ -1,0 +1,34 @@
+"""The page on the library: its samples run, and its tables have what there is."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import rg_env
+from rg_env.settings.environment_settings import CheckedSettings
+from tests.support.documents import ROOT, blocks, codes, table
+from tests.support.worker_attacks import run_script
+
+PAGE = ROOT / "docs" / "library.md"
+
+
+@pytest.mark.processes
+def test_its_samples_run_one_after_the_other(tmp_path):
+    samples = "\n".join(blocks("python", [PAGE]))
+    assert run_script(tmp_path, samples).count("[0.0, 1.0]") == 3
+
+
+def test_its_names_are_those_of_the_package():
+    named = [codes(row[0])[0].partition("(")[0] for row in table("Name", [PAGE])]
+    assert sorted(named) == sorted(rg_env.__all__)
+
+
+def test_its_arguments_are_those_of_tasks_and_of_settings():
+    rows = table("Argument", [PAGE])
+    arguments = [code for row in rows for code in codes(row[0])]
+    parameters = list(inspect.signature(rg_env.Tasks).parameters)
+    assert arguments == ["*patterns", *parameters[1:]]
+    settings = {codes(row[1])[0] for row in rows}
+    assert settings <= set(CheckedSettings.model_fields)
