@@ -7,7 +7,7 @@ import threading
 import pytest
 from aiohttp import web
 
-from rg_env.atropos import delivery, serve_loop
+from rg_env.atropos import delivery
 from rg_env.demo.http_app import serve_app
 from rg_env.rollouts.json_encoding import encode_groups
 from tests.support.groups import group
@@ -90,25 +90,6 @@ def test_a_status_of_a_previous_registration_is_not_gone_by(env_id, gone_by):
         return env.status_dict
 
     assert asyncio.run(run()) == gone_by
-
-
-def test_the_status_is_not_read_again_while_groups_are_sent(monkeypatch):
-    monkeypatch.setattr(serve_loop, "TICK_S", 0.5)
-
-    async def run():
-        async with connected() as (api, env):
-            polling = asyncio.create_task(env._serve_loop._keep_status())
-            for _ in range(20):
-                await env._send_scored_data_to_api(group(text="x"))
-                await asyncio.sleep(0.1)
-            while_sending = api.asked.count("/status-env")
-            await asyncio.sleep(1.5)
-            polling.cancel()
-            return while_sending, api.asked.count("/status-env")
-
-    while_sending, afterwards = asyncio.run(run())
-    assert while_sending <= 20 + 1  # the first, before any group
-    assert afterwards > while_sending
 
 
 def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id():

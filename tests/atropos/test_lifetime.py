@@ -113,14 +113,19 @@ def test_a_signal_cancels_the_work_closes_and_names_itself(number, monkeypatch):
 def test_an_end_that_has_begun_is_not_cut_short_by_a_cancellation():
     closed = []
 
-    async def close():
-        await asyncio.sleep(0.05)
-        closed.append(True)
-
     async def run():
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def close():
+            begun.set()
+            await may_end.wait()
+            closed.append(True)
+
         task = asyncio.create_task(Lifetime().run(asyncio.sleep(0), close))
-        await asyncio.sleep(0.02)
+        await begun.wait()
         task.cancel()
+        await asyncio.sleep(0)
+        may_end.set()
         await asyncio.gather(task, return_exceptions=True)
         return task.cancelled()
 

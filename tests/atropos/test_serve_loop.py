@@ -31,7 +31,7 @@ class Hooks:
         self.max_num_workers, self.derived_batch_size = 4, 8
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
         self._session = session
-        self.called = []
+        self.called, self.was_called = [], asyncio.Event()
         self.curr_step = 0
         for name in serve_loop.FRAMEWORK_LISTS:
             setattr(self, name, [])
@@ -43,6 +43,7 @@ class Hooks:
     def _noting(self, name):
         async def hook(*args):
             self.called.append(name)
+            self.was_called.set()
 
         return hook
 
@@ -79,6 +80,22 @@ def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkey
         "add_train_workers",
     ]
     assert len(hooks.mainloop_timings) == len(turns)
+
+
+def test_the_status_is_read_again_only_when_nobody_has_read_it_for_a_while(monkeypatch):
+    monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
+    loop, hooks, _ = loop_of()
+
+    async def run():
+        polling = asyncio.create_task(loop._keep_status())
+        await asyncio.sleep(0.1)
+        assert hooks.called == []
+        hooks._session.status_age_s = 1.0
+        await asyncio.wait_for(hooks.was_called.wait(), 60)
+        polling.cancel()
+
+    asyncio.run(run())
+    assert set(hooks.called) == {"get_status"}
 
 
 def test_an_error_of_the_status_ends_the_loop():

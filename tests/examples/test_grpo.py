@@ -115,10 +115,6 @@ def test_a_truncated_rollout_counts_for_the_mean_of_its_group_and_is_not_trained
     assert found.reward == pytest.approx(1 / 3)
 
 
-def test_a_batch_of_truncated_rollouts_has_no_token():
-    assert not Batch([group_of([0, 1], [True, True])]).tokens
-
-
 @pytest.mark.parametrize("away", [2 * CLIP, -2 * CLIP])
 def test_the_clip_ends_only_what_leads_further_away(away):
     groups = [group_of([0, 1])]

@@ -44,8 +44,13 @@ def body_of(**changes):
 class Client:
     """Asks one small server."""
 
-    def __init__(self, url, session):
-        self.url, self._session = url, session
+    def __init__(self, url, session, server):
+        self.url, self._session, self._server = url, session, server
+
+    def waiting(self):
+        """Return how many completions each request that waits is to have, sorted."""
+        requests = self._server._batches._waiting
+        return sorted(r.n for r in requests if not r.made.done())
 
     async def post(self, path="/v1/completions", body=None):
         """Return a reply's status and JSON."""
@@ -71,7 +76,7 @@ async def serving(policy, folder):
         serve_app(build_app(server), notices_departures=True) as url,
         aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session,
     ):
-        yield Client(url, session)
+        yield Client(url, session, server)
 
 
 def asked(policy, folder, talk):
@@ -194,7 +199,6 @@ def test_the_server_answers_while_it_samples(tmp_path):
     assert asked(policy, tmp_path, meanwhile) == 200
 
 
-@pytest.mark.slow
 def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
     policy = policy_of(a=0.0)
     policy.may_sample.clear()
@@ -204,10 +208,10 @@ def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
         await until(lambda: policy.calls, "it samples")
         gone = asyncio.ensure_future(client.complete(n=5))
         stays = asyncio.ensure_future(client.complete(n=3))
-        await asyncio.sleep(0.3)
+        await until(lambda: client.waiting() == [3, 5], "both wait")
         gone.cancel()
         await asyncio.gather(gone, return_exceptions=True)
-        await asyncio.sleep(0.3)
+        await until(lambda: client.waiting() == [3], "it is seen to have left")
         policy.may_sample.set()
         await asyncio.gather(first, stays)
 
@@ -275,38 +279,35 @@ def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_path):
 # -- what it does not do ---------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"prompt": "a text"}, "`prompt`"),
-        ({"prompt": []}, "`prompt`"),
-        ({"prompt": [1, 10**6]}, "another tokenizer"),
-        ({"prompt": [A] * 4090}, "context length"),
-        ({"top_p": 0.9}, "`top_p`"),
-        ({"top_k": 20}, "`top_k`"),
-        ({"min_p": 0.1}, "`min_p`"),
-        ({"stop": ["\n"]}, "`stop`"),
-        ({"stream": True}, "`stream`"),
-        ({"logprobs": 5}, "`logprobs`"),
-        ({"repetition_penalty": 1.1}, "`repetition_penalty`"),
-        ({"guided_json": {}}, "`guided_json`"),
-        ({"seed": 3}, "`seed`"),
-        ({"n": 0}, "`n`"),
-        ({"max_tokens": 0}, "`max_tokens`"),
-        ({"temperature": -1}, "`temperature`"),
-        ({"model": "another"}, "`model`"),
-    ],
-)
-def test_what_it_does_not_do_is_refused_by_name(tmp_path, changes, named):
-    body = body_of() | changes
+REFUSED = [
+    ({"prompt": "a text"}, "`prompt`"),
+    ({"prompt": []}, "`prompt`"),
+    ({"prompt": [1, 10**6]}, "another tokenizer"),
+    ({"prompt": [A] * 4090}, "context length"),
+    ({"top_p": 0.9}, "`top_p`"),
+    ({"top_k": 20}, "`top_k`"),
+    ({"min_p": 0.1}, "`min_p`"),
+    ({"stop": ["\n"]}, "`stop`"),
+    ({"stream": True}, "`stream`"),
+    ({"logprobs": 5}, "`logprobs`"),
+    ({"repetition_penalty": 1.1}, "`repetition_penalty`"),
+    ({"guided_json": {}}, "`guided_json`"),
+    ({"seed": 3}, "`seed`"),
+    ({"n": 0}, "`n`"),
+    ({"max_tokens": 0}, "`max_tokens`"),
+    ({"temperature": -1}, "`temperature`"),
+    ({"model": "another"}, "`model`"),
+]
 
-    async def ask(client):
-        return await client.post(body=body)
 
-    status, reply = asked(policy_of(a=0.0), tmp_path, ask)
-    assert status == 400
-    assert named in reply["error"]["message"]
+def test_what_it_does_not_do_is_refused_by_name(tmp_path):
+    async def ask_each(client):
+        return [await client.post(body=body_of(**changes)) for changes, _ in REFUSED]
+
+    replies = asked(policy_of(a=0.0), tmp_path, ask_each)
+    for (changes, named), (status, reply) in zip(REFUSED, replies, strict=True):
+        assert status == 400, changes
+        assert named in reply["error"]["message"], changes
 
 
 def test_what_else_a_vllm_is_asked_for_is_refused(tmp_path):

@@ -52,25 +52,37 @@ def steps_noted(folder):
     return history.read_text().splitlines() if history.is_file() else []
 
 
-@pytest.mark.processes
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_was_ended_leaves_nothing_running_and_goes_on(tmp_path, number):
-    first = started(tmp_path, "24")
+def end_after(folder, steps, number):
+    """End a run by a signal; return its status, its words and the steps it noted."""
+    run = started(folder, "24")
     deadline = time.monotonic() + GUARD_S
-    while len(steps_noted(tmp_path)) < 21:
-        assert first.poll() is None, first.stderr.read()
+    while len(steps_noted(folder)) < steps:
+        assert run.poll() is None, run.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    before = steps_noted(tmp_path)
-    processes = descendants(first.pid)
-    first.send_signal(number)
-    _, said = first.communicate(timeout=GUARD_S)
-    if number == signal.SIGINT:
-        assert first.returncode == 128 + signal.SIGINT
-        assert said.splitlines()[-1] == "ended; the same command continues"
+    noted = steps_noted(folder)
+    processes = descendants(run.pid)
+    run.send_signal(number)
+    _, said = run.communicate(timeout=GUARD_S)
     assert processes
     assert not left_alive(processes)
+    return run.returncode, said, noted
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_a_run_that_was_interrupted_leaves_nothing_running_and_says_how_to_go_on(
+    tmp_path,
+):
+    status, said, _ = end_after(tmp_path, 1, signal.SIGINT)
+    assert status == 128 + signal.SIGINT
+    assert said.splitlines()[-1] == "ended; the same command continues"
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_a_run_that_was_killed_leaves_nothing_running_and_goes_on(tmp_path):
+    *_, before = end_after(tmp_path, 21, signal.SIGKILL)
     second = started(tmp_path, "24")
     _, said = second.communicate(timeout=GUARD_S)
     assert second.returncode == 0, said

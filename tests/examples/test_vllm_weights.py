@@ -13,6 +13,9 @@ from examples.trainer.vllm_weights import VllmWeights
 from rg_env.demo.http_app import serve_app
 from tests.examples.unigram_policy import policy_of
 
+REQUEST_S = 0.5
+"""What a request may take where one is to take too long; others take milliseconds."""
+
 HAND_OVER = [
     "/pause?mode=wait",
     "/collective_rpc",
@@ -166,12 +169,12 @@ def test_who_ends_the_training_while_vllm_is_waited_for_finds_the_folder_as_it_w
 def test_who_ends_the_training_while_vllm_generates_finds_the_folder_as_it_was(
     folder, monkeypatch
 ):
-    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, 0.2))
+    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, REQUEST_S))
 
     class Generating(VllmCalls):
         async def answer(self, request):
             if request.path == "/pause":
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(2 * REQUEST_S)
             return await super().answer(request)
 
     told(vllm := Generating(folder), folder, check=end, fails=EndedError)
@@ -194,13 +197,13 @@ def test_weights_that_may_not_be_written_leave_the_folder_and_vllm_as_they_were(
 def test_a_vllm_that_still_generates_is_waited_for_in_short_requests(
     folder, monkeypatch
 ):
-    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, 0.2))
+    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, REQUEST_S))
 
     class Busy(VllmCalls):
         async def answer(self, request):
             if request.path == "/pause" and len(self.seen) < 2:
                 self.seen.append(request.path_qs)
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(2 * REQUEST_S)
                 return web.json_response({})
             return await super().answer(request)
 

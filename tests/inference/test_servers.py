@@ -1,6 +1,7 @@
 """A reply that cannot get better by waiting ends a start; an outage is said once."""
 
 import asyncio
+import contextlib
 import functools
 import logging
 
@@ -31,6 +32,7 @@ from tests.support.odd_servers import (
 )
 from tests.support.parts import (
     ENTRY_OF_FOUR,
+    GUARD_S,
     NOWHERE,
     RIGHT,
     WRONG,
@@ -385,7 +387,8 @@ class Server:
 async def watched(healthy, give_up_after_s, wait_s):
     servers = Servers([Server(healthy)])
     servers.start(give_up_after_s=give_up_after_s)
-    await asyncio.sleep(wait_s)
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(servers.gave_up.wait(), wait_s)
     await servers.stop()
     await servers.stop()
     return servers
@@ -397,7 +400,7 @@ def begun(logged):
 
 
 def test_unhealthy_servers_are_named_once_and_given_up_in_time(logged):
-    found = asyncio.run(watched(False, 0.1, 0.5))
+    found = asyncio.run(watched(False, 0.1, GUARD_S))
     (line,) = [line for line in logged.messages if "does not answer" in line]
     assert found.gave_up.is_set() and NOWHERE in line
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -79,7 +78,7 @@ def test_the_launcher_ends_the_api_and_the_environment(launched):
     assert any("waiting for the trainer" in line for line in said)
     assert is_up(url)
     process.send_signal(signal.SIGTERM)
-    time.sleep(0.2)
+    assert any("SIGTERM: ending" in line for line in said)
     process.send_signal(signal.SIGHUP)  # the second one changes nothing
     process.communicate(timeout=GUARD_S)
     assert process.returncode == 128 + signal.SIGTERM
