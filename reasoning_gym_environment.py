@@ -77,7 +77,7 @@ from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.evaluation_files import EvaluationFiles
-from rg_env.atropos.group import listed
+from rg_env.atropos.group import Group, listed
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.left_rows import continue_left
@@ -547,7 +547,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         if not rollout_group_data:
             return None
-        return await self._scoring.trainer_group(rollout_group_data)
+        return await self._scoring.score(Group.of_rollouts(rollout_group_data))
 
     async def handle_send_to_api(
         self,
@@ -607,13 +607,14 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             RequestFailedError: The servers did not answer.
             ScoringUnavailableError: The worker pool gave no score.
         """
-        _, score = await self._eval_rollout(*tuple(test_item)[-2:])
-        return float(score.value)
+        group = await self._eval_group(*tuple(test_item)[-2:])
+        return float(group.scores[0].value)
 
-    async def _eval_rollout(self, entry: Mapping[str, Any], dataset: Any) -> Any:
-        """Return the rollout of an evaluation item, and its score."""
-        rollout = await self._requests.for_evaluation(entry, dataset)
-        return rollout, await self._scoring.one_score(rollout)
+    async def _eval_group(self, entry: Mapping[str, Any], dataset: Any) -> Group:
+        """Return a scored group of one rollout, of which nobody is told."""
+        group = await self._requests.query_evaluation(entry, dataset)
+        await self._scoring.score_answers(group)
+        return group
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Query all evaluation items; write, show and keep the results.
@@ -630,7 +631,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             await self._requests.check_evaluation([e["question"] for e, _ in items])
         evaluation = evaluation_run.Evaluation(
             items,
-            self._eval_rollout,
+            self._eval_group,
             category_of=lambda task: made.library.tasks[task].category,
             completions=config.eval_completions,
             about=evaluation_run.about(config, servers[0].config),

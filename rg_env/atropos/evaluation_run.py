@@ -11,21 +11,19 @@ from typing import Any
 from rich.console import Console
 
 from rg_env import patience
-from rg_env.atropos.group_scoring import completion_tokens
+from rg_env.atropos.group import Group, completion_tokens
 from rg_env.evaluation.samples import NOT_USED, UNSCORED, Row, brief, key_of
 from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.reports.progress_bar import WorkProgress
-from rg_env.scoring.score import Score
 from rg_env.tasks.evaluation_specs import EvalSpec
 
 logger = logging.getLogger(__name__)
 
-EvalRollout = Callable[
-    [Mapping[str, Any], Any], Awaitable[tuple[dict[str, Any], Score]]
-]
+EvalRollout = Callable[[Mapping[str, Any], Any], Awaitable[Group]]
+"""From the entry and the dataset of an item to a group of one rollout, scored."""
 
 TABLE_WIDTH = 120
 """Where no terminal says another."""
@@ -124,7 +122,7 @@ class Evaluation:
         tries = 0
         while tries < patience.EVALUATION_TRIES and not self._servers.gave_up.is_set():
             try:
-                done, score = await self._rollout(entry, handle)
+                group = await self._rollout(entry, handle)
             except RequestFailedError as error:
                 # For which no item can be blamed.
                 tries += not isinstance(error, NoServerError)
@@ -136,10 +134,11 @@ class Evaluation:
                 outcome = UNSCORED
                 reason = str(error)
             else:
-                return {**known, **self._found(done, score)}
+                return {**known, **self._found(group)}
         return {**known, "outcome": outcome, "reason": reason}
 
-    def _found(self, rollout: Mapping[str, Any], score: Score) -> Row:
+    def _found(self, group: Group) -> Row:
+        (rollout,), (score,) = group.rollouts, group.scores
         length = completion_tokens(rollout) if self._has_tokens else None
         return {
             "answer": score.answer,

@@ -13,7 +13,7 @@ import functools
 import logging
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -159,8 +159,8 @@ class GroupsInFlight:
         ending = Ending.CANCELLED
         try:
             answered = functools.partial(self._free_place, group)
-            rollouts = await self._requests.for_training(item, answered)
-            data = await self._scored(rollouts)
+            await self._requests.query(group, answered)
+            data = await self._scored(group)
             ending = Ending.ZERO_VARIANCE
             if isinstance(data, dict):  # as ours is
                 data["seconds"] = round(time.monotonic() - began, 3)
@@ -179,14 +179,14 @@ class GroupsInFlight:
                 self._ledger.settle(ending, size)
         return data, [item] if is_retried else []
 
-    async def _scored(self, rollouts: Sequence[Mapping[str, Any]]) -> Any:
-        """Score a group; a broken pool gets another try before that is an error."""
+    async def _scored(self, group: Group) -> Any:
+        """Have the hook score; a broken pool gets another try before it is an error."""
 
         def note(error: Exception) -> None:
             self._metrics.events["scoring_retries"] += 1
 
         return await patience.tried_again(
-            lambda: self._env.score(rollouts),
+            lambda: self._env.score(group.rollouts),
             lambda error: isinstance(error, ScoringUnavailableError),
             note,
             tries=patience.SCORING_TRIES,

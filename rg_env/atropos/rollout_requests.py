@@ -1,4 +1,4 @@
-"""From an item to its rollouts: the prompt, the completions, one dict each."""
+"""From the item of a group to its rollouts: the prompt and the completions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.group import Group
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Completion, Sampling
+from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import Inference
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
@@ -52,23 +53,6 @@ class LengthLimit:
     def evaluation_tokens(self) -> int:
         """The same of an evaluation."""
         return self.config.eval_max_token_length or self.tokens
-
-
-def build_rollout(
-    prompt: Prompt, completion: Completion, entry: Mapping[str, Any], dataset: Any
-) -> dict[str, Any]:
-    """Return a rollout as `score` takes it."""
-    reply = {"role": "assistant", "content": completion.text}
-    return {
-        "messages": [*prompt.messages, reply],
-        "rg_item": entry,
-        "dataset_obj": dataset,
-        "finish_reason": completion.finish_reason,
-        "tokens": completion.tokens,
-        "masks": completion.masks,
-        "logprobs": completion.logprobs,
-        "thinking_open": prompt.thinking_open,
-    }
 
 
 class RolloutRequests:
@@ -204,43 +188,37 @@ class RolloutRequests:
         messages = self.messages(question)
         return render_prompt(self._tokenizer, messages, self._template_kwargs)
 
-    async def for_training(
-        self, item: Any, on_replies: Callable[[], None]
-    ) -> list[dict[str, Any]]:
-        """Return a group of rollouts of an item, shape (G,).
+    async def query(self, group: Group, on_replies: Callable[[], None]) -> None:
+        """Have the servers complete a group's item, which gives it its rollouts.
 
         Args:
-            item: (messages, entry, dataset).
+            group: Its item is (messages, entry, dataset).
             on_replies: Called when the replies have come.
 
         Raises:
             RequestFailedError: The servers did not answer, or it is time to give up.
         """
-        limit = self._length.tokens
-        rollouts = await self._rollouts(item, "train", limit, on_replies)
+        await self._query(group, "train", self._length.tokens, on_replies)
         on_replies()
-        return rollouts
 
-    async def for_evaluation(
-        self, entry: Mapping[str, Any], dataset: Any
-    ) -> dict[str, Any]:
-        """Return one rollout of an evaluation item; raises as `for_training`."""
-        item = self.messages(entry["question"], evaluates=True), entry, dataset
-        limit = self._length.evaluation_tokens
-        (rollout,) = await self._rollouts(item, "eval", limit)
-        return rollout
+    async def query_evaluation(self, entry: Mapping[str, Any], dataset: Any) -> Group:
+        """Return a group of one rollout of an evaluation item; raises as `query`."""
+        messages = self.messages(entry["question"], evaluates=True)
+        group = Group((messages, entry, dataset))
+        await self._query(group, "eval", self._length.evaluation_tokens)
+        return group
 
-    async def _rollouts(
+    async def _query(
         self,
-        item: Any,
+        group: Group,
         split: str,
         limit_tokens: int,
         on_reply: Callable[[], None] | None = None,
-    ) -> list[dict[str, Any]]:
-        messages, entry, dataset = item
-        prompt = await self.prompt(messages)
+    ) -> None:
+        messages, _, _ = group.item
+        group.prompt = prompt = await self.prompt(messages)
         how = self._sampling(split)
         n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
         sampling = Sampling(max_tokens=room, split=split, **how)
-        completions = await self._inference.generate(prompt, n, sampling, on_reply)
-        return [build_rollout(prompt, c, entry, dataset) for c in completions]
+        found = await self._inference.generate(prompt, n, sampling, on_reply)
+        group.take_completions(found)

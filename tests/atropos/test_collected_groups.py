@@ -30,13 +30,12 @@ FAILED = RequestFailedError(refusal(500, "overloaded"))
 class Requests:
     """Queries nobody."""
 
-    def __init__(self, query):
-        self.query = query
+    def __init__(self, reply):
+        self._reply = reply
 
-    async def for_training(self, item, on_replies):
-        rollouts = await self.query(item)
+    async def query(self, group, on_replies):
+        group.rollouts = await self._reply(group.item)
         on_replies()
-        return rollouts
 
 
 def groups_in_flight(query, score=None):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import pickle
 
-from rg_env.atropos import group_scoring
+from rg_env.atropos.group import Group, completion_tokens
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
@@ -98,10 +98,11 @@ def test_the_first_group_and_every_tenth_are_in_the_log(logged):
 
 
 def test_completion_tokens_are_those_the_masks_leave_unmasked():
-    assert group_scoring.completion_tokens(rollout(RIGHT, prompt=7, length=5)) == 5
+    assert completion_tokens(rollout(RIGHT, prompt=7, length=5)) == 5
 
 
 def test_an_entry_from_outside_names_its_task_by_its_metadata():
     entry = {"metadata": {"source_dataset": "sums"}}
-    assert group_scoring.task_of(entry, object()) == "sums"
-    assert group_scoring.task_of({}, object()) == "unknown"
+    named, unnamed = (rollout(RIGHT, entry=e) for e in (entry, {}))
+    assert Group.of_rollouts([named]).task == "sums"
+    assert Group.of_rollouts([unnamed]).task == "unknown"

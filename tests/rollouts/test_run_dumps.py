@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rg_env.atropos import group_scoring
+from rg_env.atropos.group import Group
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
@@ -14,10 +14,10 @@ from tests.support.parts import RIGHT, WRONG, build_env, rollout
 def record_of(*texts):
     async def run():
         env = build_env(ensure_scores_are_not_same=False)
-        rollouts = [rollout(text) for text in texts]
-        scores = await group_scoring.score_rollouts(env._scoring.scorer(), rollouts)
+        group = Group.of_rollouts([rollout(text) for text in texts])
+        await env._scoring.score(group)
         await env.close()
-        return group_scoring.build_record(rollouts, scores, [s.value for s in scores])
+        return group.record
 
     return asyncio.run(run())
 
