@@ -159,7 +159,7 @@ def test_the_example_of_a_mixture_is_accepted_by_the_library(pool, library):
 
 @pytest.mark.processes
 def test_the_pages_name_every_category_and_the_number_of_tasks(library):
-    named = text_of(TASKS).split("Twelve categories:")[1].split(".", 1)[0]
+    named = text_of(TASKS).split("twelve categories:")[1].split(".", 1)[0]
     categories = [
         name for name in named.replace(",", " ").split() if name not in ("and",)
     ]
