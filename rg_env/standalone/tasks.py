@@ -325,6 +325,11 @@ class Tasks:
             run_blocking(self._prepared, shared_pool(self._task_modules))
             return dict(self._categories)
 
+    @property
+    def follows_results(self) -> bool:
+        """Whether results change which items come next."""
+        return self._choice == "adaptive" or "curriculum" in self._levels.values()
+
     def stats(self) -> dict[str, Any]:
         """Return levels and results in a few numbers, as `serve` logs them."""
         with self._lock:

@@ -20,6 +20,7 @@ from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.scoring.score import Score
+from rg_env.standalone.scores import UNMATCHED
 from rg_env.tasks.feedback import Feedback
 from tests.support.documents import ROOT, blocks, codes, table, text_of
 from tests.support.parts import build_env
@@ -46,7 +47,7 @@ def words_of_scores(path):
 
 def test_the_outcomes_table_has_every_outcome_of_the_code():
     product = [p for p in SOURCES if "demo" not in p.parts]
-    others = {NOT_USED, UNSCORED}
+    others = {NOT_USED, UNSCORED, UNMATCHED}
     in_code = others.union(get_args(FormatFailure), *map(words_of_scores, product))
     assert {codes(row[0])[0] for row in table("Outcome")} == in_code
 

@@ -1,0 +1,255 @@
+"""The tasks as the data and the reward of TRL's `GRPOTrainer`.
+
+    from rg_env import Tasks
+    from rg_env.adapters.trl import GRPOTasks
+
+    tasks = GRPOTasks(Tasks("gcd", "*_sorting", levels="curriculum"))
+    trainer = GRPOTrainer(
+        model,
+        args=GRPOConfig(max_steps=500, **tasks.settings),
+        train_dataset=tasks.train_dataset,
+        reward_funcs=tasks.reward_funcs,
+        callbacks=tasks.callbacks,
+    )
+
+Every process of a distributed run walks the same stream. They draw the same items only
+if the same results move their levels, so the results of all processes are gathered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from accelerate import PartialState
+from accelerate.utils import gather_object
+from datasets import Dataset, IterableDataset
+from transformers import TrainerCallback
+
+from rg_env.errors import RunError, SettingError
+from rg_env.standalone.item import Item
+from rg_env.standalone.scores import score_async
+from rg_env.standalone.tasks import Tasks
+
+STATE_FILE = "reasoning_gym_tasks.json"
+"""In each checkpoint: the levels, the weights and the place in the stream."""
+
+NOT_TRAINING = -1
+"""The `position` of evaluation rows, whose results move nothing."""
+
+Completion = str | Sequence[Mapping[str, Any]]
+
+
+def _text(completion: Completion) -> str:
+    """Return what the model wrote: a text, or the last of some messages."""
+    if isinstance(completion, str):
+        return completion
+    last = completion[-1] if completion else {}
+    content = str(last.get("content") or "")
+    # A chat template with a response schema has split it off.
+    thinking = last.get("reasoning_content") or last.get("thinking")
+    return f"<think>{thinking}</think>{content}" if thinking else content
+
+
+class GRPOTasks:
+    """What a `GRPOTrainer` takes of a stream of tasks.
+
+    Args:
+        tasks: The stream. Nobody else may draw from it.
+        is_conversational: Whether a prompt is a list of messages; else it is their
+            texts, for models without a chat template.
+        thinking_open: Whether the prompt ends with `<think>`, as some chat templates
+            have it.
+
+    Attributes:
+        settings: Arguments of `GRPOConfig` that the stream needs: TRL would shuffle it
+            (and draw 1,000 items before the first is used), and walk through all items
+            of the first part of a resumed run.
+        train_dataset: Rows of `prompt`, `item` (JSON) and `position`, without end, so
+            `max_steps` has to be set.
+        reward_funcs: One function; a completion that has no score has the reward None,
+            which TRL leaves out. Its metric `reasoning_gym/unscored` is their share.
+        callbacks: One, which keeps the stream's state in every checkpoint.
+    """
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        *,
+        is_conversational: bool = True,
+        thinking_open: bool = False,
+    ) -> None:
+        self.tasks = tasks
+        self.settings: Mapping[str, Any] = {
+            "shuffle_dataset": False,
+            "ignore_data_skip": True,
+            "remove_unused_columns": False,
+        }
+        self.reward_funcs = [Reward(self, thinking_open=thinking_open)]
+        self.callbacks = [StateCallback(self)]
+        self._rows = Rows(tasks, is_conversational)
+        self._used = tasks.position
+
+    @property
+    def train_dataset(self) -> IterableDataset:
+        """The stream as rows."""
+        return IterableDataset.from_generator(self._rows)
+
+    def eval_dataset(
+        self, samples_per_task: int, seed: int = 123, level: float | None = None
+    ) -> Dataset:
+        """Return the rows of `Tasks.evaluation`, whose results move nothing."""
+        items = self.tasks.evaluation(samples_per_task, seed, level)
+        return Dataset.from_list([self._rows.row(item, NOT_TRAINING) for item in items])
+
+    def feed_back(self, rows: Sequence[tuple[str, int, float | None]]) -> None:
+        """Let the results of all processes move levels and weights.
+
+        Args:
+            rows: Item, position and reward of each completion of this process; the
+                completions of a group follow each other.
+        """
+        if PartialState().num_processes > 1:
+            rows = gather_object(list(rows))
+        for (line, position), group in itertools.groupby(rows, lambda row: row[:2]):
+            if position != NOT_TRAINING:
+                self.tasks.feedback(Item.from_json(line), [row[2] for row in group])
+                self._used = max(self._used, position)
+
+    def save(self, folder: Path) -> None:
+        """Write the state of the stream, as of the last item that was trained on."""
+        state = {**self.tasks.state_dict(), "position": self._used}
+        (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+
+    def load(self, folder: Path) -> None:
+        """Go on where a checkpoint was saved.
+
+        Raises:
+            RunError: It has no such state.
+        """
+        try:
+            text = (folder / STATE_FILE).read_text(encoding="utf-8")
+            self.tasks.load_state_dict(json.loads(text))
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{folder / STATE_FILE}: the state of the tasks cannot be read"
+                f" ({error}); was the checkpoint saved with callbacks=tasks.callbacks?"
+            ) from error
+        self._used = self.tasks.position
+
+
+class Rows:
+    """Makes rows of items. TRL's data sets pickle it, to compute a digest.
+
+    Args:
+        tasks: The stream.
+        is_conversational: As `GRPOTasks` has it.
+    """
+
+    def __init__(self, tasks: Tasks, is_conversational: bool) -> None:
+        self._tasks, self._is_conversational = tasks, is_conversational
+
+    def __call__(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the stream, each with the position behind it."""
+        for item in self._tasks:
+            yield self.row(item, self._tasks.position)
+
+    def row(self, item: Item, position: int) -> dict[str, Any]:
+        """Return the row of an item."""
+        prompt: Any = item.messages
+        if not self._is_conversational:
+            prompt = "".join(f"{m['content']}\n\n" for m in item.messages)
+        return {"prompt": prompt, "item": item.to_json(), "position": position}
+
+
+class Reward:
+    """Scores completions, as TRL calls a reward function.
+
+    Args:
+        tasks: Whose levels and weights follow the scores.
+        thinking_open: As `GRPOTasks` has it.
+    """
+
+    __name__ = "reasoning_gym"
+
+    def __init__(self, tasks: GRPOTasks, *, thinking_open: bool) -> None:
+        self._tasks, self._thinking_open = tasks, thinking_open
+
+    async def __call__(
+        self,
+        completions: Sequence[Completion],
+        item: Sequence[str],
+        position: Sequence[int],
+        **others: Any,
+    ) -> list[float | None]:
+        """Return the reward of each completion, in [0, 1] or None, shape (B,).
+
+        Args:
+            completions: Texts, or lists of messages, shape (B,).
+            item: Column of the rows, shape (B,).
+            position: Column of the rows, shape (B,).
+            others: The other columns, and TRL's own arguments.
+        """
+        texts = map(_text, completions)
+        pairs = itertools.groupby(zip(item, texts, strict=True), lambda pair: pair[0])
+        groups = [
+            score_async(
+                Item.from_json(line),
+                [text for _, text in group],
+                thinking_open=self._thinking_open,
+            )
+            for line, group in pairs
+        ]
+        scored = itertools.chain.from_iterable(await asyncio.gather(*groups))
+        values = [result.value for result in scored]
+        self._tasks.feed_back([*zip(item, position, values, strict=True)])
+        if (log := others.get("log_metric")) is not None:
+            log("reasoning_gym/unscored", values.count(None) / len(values))
+        return values
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Refuse to leave this process: the copy's results would move other levels."""
+        if self._tasks.tasks.follows_results:
+            raise TypeError(
+                "the levels or weights of these tasks follow results, so their reward"
+                " function cannot be sent to another process, as AsyncGRPO does; use"
+                " fixed levels there"
+            )
+        return vars(self)
+
+
+class StateCallback(TrainerCallback):
+    """Keeps the state of the stream beside the weights.
+
+    Args:
+        tasks: Whose state it is.
+    """
+
+    def __init__(self, tasks: GRPOTasks) -> None:
+        self._tasks = tasks
+
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, **others: Any
+    ) -> None:
+        """Check the settings, and go on where a resumed run was saved."""
+        for name, value in self._tasks.settings.items():
+            if getattr(args, name) != value:
+                raise SettingError(
+                    f"GRPOConfig: {name} must be {value!r};"
+                    " pass GRPOConfig(**tasks.settings, ...)"
+                )
+        if state.global_step:
+            self._tasks.load(_checkpoint(args, state))
+
+    def on_save(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Write the state into the checkpoint."""
+        if state.is_world_process_zero:
+            self._tasks.save(_checkpoint(args, state))
+
+
+def _checkpoint(args: Any, state: Any) -> Path:
+    return Path(args.output_dir) / f"checkpoint-{state.global_step}"
