@@ -37,23 +37,19 @@ class Odd:
     Args:
         replies: "GET /path" to an answer, or to a function of the request's body.
         otherwise: The answer to everything else.
-        key: What requests to the paths below /v1 have to carry.
 
     Attributes:
         asked: "POST /path" and so on, in their order.
         bodies: Of those that were posted to a route.
     """
 
-    def __init__(self, replies, otherwise=NOT_FOUND, key=None):
-        self.replies, self.otherwise, self._key = replies, otherwise, key
+    def __init__(self, replies, otherwise=NOT_FOUND):
+        self.replies, self.otherwise = replies, otherwise
         self.asked, self.bodies = [], []
 
     async def answer(self, request):
         name = f"{request.method} {request.path}"
         self.asked.append(name)
-        wrong = request.headers.get("Authorization") != f"Bearer {self._key}"
-        if self._key is not None and wrong:
-            return answered((401, wrong_key(request)))
         answer = self.replies.get(name)
         if answer is None:
             others = {path.split()[1] for path in self.replies}
@@ -71,13 +67,6 @@ class Odd:
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.answer)
         return app
-
-
-def wrong_key(request):
-    """Return what OpenAI says to a key, which it repeats in part; others in full."""
-    sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    said = f"Incorrect API key provided: {sent}. You can find yours in your account."
-    return refusal(said, "invalid_api_key")
 
 
 def refusal(message, code=None, param=None):
@@ -139,7 +128,7 @@ def completions(body, name="ids", **changes):
     return reply
 
 
-def stock_vllm(answer=chat, complete=completions, **more):
+def stock_vllm(answer=chat, complete=completions):
     pages = {
         "GET /health": (200, ""),
         "GET /version": recorded("version"),
@@ -148,7 +137,7 @@ def stock_vllm(answer=chat, complete=completions, **more):
         "POST /v1/completions": complete,
         "POST /inference/v1/generate": lambda body: recorded("tokens in, tokens out"),
     }
-    return Odd(pages, **more)
+    return Odd(pages)
 
 
 def with_changes(name="ids", **changes):
@@ -156,13 +145,13 @@ def with_changes(name="ids", **changes):
     return stock_vllm(complete=lambda body: completions(body, name, **changes))
 
 
-def openai_endpoint(answer=chat, *names, **more):
+def openai_endpoint(answer=chat, *names):
     pages = {
         "GET /v1/models": models("openai", *names),
         "POST /v1/chat/completions": answer,
     }
     unknown = "Unknown request URL. Please check the URL for typos"
-    return Odd(pages, otherwise=(404, refusal(unknown, "unknown_url")), **more)
+    return Odd(pages, otherwise=(404, refusal(unknown, "unknown_url")))
 
 
 def atropos_vllm(answer=(500, "Internal Server Error")):
