@@ -50,7 +50,9 @@ def test_the_counts_of_tasks_and_levels_are_those_of_the_table_of_scales():
     said = " ".join(text_of(MEASUREMENTS).split())
     repaired = sum(rules.level_repair is not None for rules in TABLE.values())
     changing = sum(not scale.is_dead for scale in scales)
-    assert f"{len(scales)} of 105 tasks have a scale; in {changing} the items" in said
+    assert (
+        f"{len(scales)} of 105 tasks have a scale of levels, and in {changing}" in said
+    )
     assert f"{works} of {levels} levels of the library work" in said
     assert f"{NUMBERS[repaired]} tasks have levels that work here" in said.lower()
 
