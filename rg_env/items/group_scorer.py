@@ -28,15 +28,14 @@ from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
 from rg_env.tasks.library_import import TASKS
+from rg_env.workers.call_runner import Trust
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     PoolError,
     WorkerDiedError,
     WorkerLostError,
 )
-from rg_env.workers.pool_size import default_pool_size
-from rg_env.workers.worker_pool import WorkerPool
-from rg_env.workers.worker_thread import Trust
+from rg_env.workers.worker_pool import WorkerPool, default_pool_size
 
 
 class ScoringUnavailableError(RunError):

@@ -40,7 +40,7 @@ from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
 from rg_env.tasks.shards import from_launcher
 from rg_env.tasks.task_modules import checked
-from rg_env.workers.pool_size import default_pool_size
+from rg_env.workers.worker_pool import default_pool_size
 
 DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"
 

@@ -20,9 +20,8 @@ from rg_env.items.group_scorer import TaskHandle, shared_pool
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.task_rules.table import solution
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
-from rg_env.workers.blocking import run_blocking
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 MAKING_DEADLINE_S = 20.0
 """CPU time that making one item may take."""

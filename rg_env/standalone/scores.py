@@ -22,9 +22,8 @@ from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import Score
 from rg_env.standalone.item import Item, LostItemError
-from rg_env.workers.blocking import run_blocking
 from rg_env.workers.pool_errors import PoolError, PreloadError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 

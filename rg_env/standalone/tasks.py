@@ -39,9 +39,8 @@ from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import MAX_ATTEMPTS, MAX_SEED
 from rg_env.tasks.selection import TaskChoosing, build_selection
 from rg_env.tasks.task_modules import checked
-from rg_env.workers.blocking import run_blocking
 from rg_env.workers.pool_errors import PoolError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
 from rg_env.workers.pool_errors import PoolClosedError, PreloadError, WorkerLostError
 from rg_env.workers.sandbox import hardening, scratch_folder
 from rg_env.workers.wire import Channel
-from rg_env.workers.worker_process import START_LIMIT_S, NotStartedError, WorkerProcess
+from rg_env.workers.worker_handle import START_LIMIT_S, NotStartedError, WorkerHandle
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: _ServerProcess | None = None
 
-    def fork(self) -> WorkerProcess:
+    def fork(self) -> WorkerHandle:
         """Return a worker that is ready for a call; starts the process if need be.
 
         Raises:
@@ -193,7 +193,7 @@ class _ServerProcess:
             self._process = _start(order)
             undo.pop_all()
 
-    def fork(self) -> WorkerProcess:
+    def fork(self) -> WorkerHandle:
         """Have a worker forked and wait until it is ready.
 
         Raises:
@@ -205,7 +205,7 @@ class _ServerProcess:
         with _new_ends() as (ours, theirs), self._lock:
             command = COMMAND.pack(FORK, number)
             socket.send_fds(self._control, [command], [theirs.fileno()])
-        worker = WorkerProcess(Channel(ours), functools.partial(self._kill, number))
+        worker = WorkerHandle(Channel(ours), functools.partial(self._kill, number))
         try:
             worker.wait_until_ready()
         except (OSError, EOFError, NotStartedError):

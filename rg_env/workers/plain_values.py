@@ -11,6 +11,9 @@ the run's keys. They become plain values or a ValueError, and nothing of them is
     dataclass                   dict of its fields
     scalar of numpy             the value of Python that it holds
 
+msgspec's own JSON would lose what a scorer depends on without a word: a tuple becomes a
+list, a NaN null, an integer that is a key text, a set or a date something else.
+
 Not covered: a hostile worker can still send a wrong value of the right type, which
 `Trust.read` of a call is for.
 """

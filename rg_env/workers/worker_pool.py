@@ -23,20 +23,22 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rg_env.logs import is_worth_a_line
+from rg_env.workers.call_runner import BELIEVED, Call, CallRunner, Trust
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.sandbox import hardening
-from rg_env.workers.worker_thread import BELIEVED, Call, Trust, WorkerThread
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
+FEWEST_WORKERS, MOST_WORKERS = 2, 8
+"""Where nobody says how many; one is kept free for scoring."""
 
 _open_pools: set[WorkerPool] = set()
 
@@ -47,6 +49,11 @@ def _begin_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_begin_in_child)
+
+
+def default_pool_size() -> int:
+    """Return half the number of cores, within the bounds."""
+    return max(FEWEST_WORKERS, min(MOST_WORKERS, (os.cpu_count() or 1) // 2))
 
 
 class WorkerPool:
@@ -90,12 +97,12 @@ class WorkerPool:
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below, and _closed
         self._waiting: OrderedDict[Future[Any], Call] = OrderedDict()
-        self._threads = [
-            WorkerThread(self._fork_server, self._next_call, self._note_death)
+        self._runners = [
+            CallRunner(self._fork_server, self._next_call, self._note_death)
             for _ in range(self._num_workers)
         ]
         # Last in, first out: the worker that ran last has the warmest caches.
-        self._idle = list(self._threads)
+        self._idle = list(self._runners)
 
     @property
     def sandbox_layers(self) -> tuple[str, ...]:
@@ -175,8 +182,8 @@ class WorkerPool:
                 if future.set_running_or_notify_cancel():
                     future.set_exception(PoolClosedError("the pool was closed"))
             self._fork_server.close()
-            for thread in self._threads:
-                thread.close()
+            for runner in self._runners:
+                runner.close()
             _open_pools.discard(self)
 
     def _enqueue(self, call: Call) -> Call:
@@ -191,7 +198,7 @@ class WorkerPool:
         call.future.add_done_callback(self._forget)
         return call
 
-    def _idle_for(self, call: Call) -> WorkerThread:
+    def _idle_for(self, call: Call) -> CallRunner:
         """Take the idle worker that ran the same kind last, or else the newest.
 
         A worker that does one job keeps what it built for it; a worker that does all
@@ -202,11 +209,11 @@ class WorkerPool:
                 return self._idle.pop(place)
         return self._idle.pop()
 
-    def _next_call(self, thread: WorkerThread) -> Call | None:
+    def _next_call(self, runner: CallRunner) -> Call | None:
         with self._lock:
             if self._waiting:
                 return self._waiting.popitem(last=False)[1]
-            self._idle.append(thread)
+            self._idle.append(runner)
             return None
 
     def _note_death(self, how: str) -> None:
@@ -224,3 +231,43 @@ class WorkerPool:
     def _forget(self, future: Future[Any]) -> None:
         with self._lock:
             self._waiting.pop(future, None)
+
+
+# -- callers without an event loop -----------------------------------------------------
+
+
+class _BlockingPool:
+    """A pool whose `run` waits in place, so that who awaits it is never suspended."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.preload = pool.preload
+        self._call = pool.call
+
+    async def run(self, *args: Any, **limits: Any) -> Any:
+        return self._call(*args, **limits)
+
+
+def run_blocking(
+    job: Callable[[WorkerPool], Coroutine[Any, Any, T]], pool: WorkerPool
+) -> T:
+    """Return the result of a coroutine that awaits nothing but `pool.run`.
+
+    What is written for the event loop of a run then serves callers that have none, and
+    those whose thread runs one already.
+
+    Args:
+        job: Makes the coroutine of the pool that it is given.
+        pool: Does the work; this thread waits for it.
+
+    Raises:
+        RuntimeError: The coroutine has waited for something else.
+    """
+    coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
+    try:
+        # It never suspends, so the first step is also its last.
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    coroutine.close()
+    raise RuntimeError(f"{coroutine} waits for something else than a worker")

@@ -26,7 +26,7 @@ from rg_env.workers.pool_errors import (
     printable,
 )
 from rg_env.workers.wire import MAX_BODY_BYTES, MAX_REPLY_BYTES, Frame
-from rg_env.workers.worker_process import KilledError, NotStartedError, WorkerProcess
+from rg_env.workers.worker_handle import KilledError, NotStartedError, WorkerHandle
 from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
 MAX_DEADLINE_S = 86_400.0
@@ -97,10 +97,10 @@ class Call:
             raise ValueError(f"the call takes {len(self._body)} bytes")
         self._deadline_s = deadline_s
         self._lock = threading.Lock()
-        self._worker: WorkerProcess | None = None
+        self._worker: WorkerHandle | None = None
 
-    def run_on(self, worker: WorkerProcess) -> tuple[Frame, bytes]:
-        """Run on this worker; raises as `WorkerProcess.run`."""
+    def run_on(self, worker: WorkerHandle) -> tuple[Frame, bytes]:
+        """Run on this worker; raises as `WorkerHandle.run`."""
         with self._lock:
             if self.abandoned:
                 raise WorkerLostError("the caller has left")
@@ -122,7 +122,40 @@ class Call:
                 self._worker.kill()
 
 
-class WorkerThread:
+class _Place:
+    """Where a worker process stands, forked when it is needed and replaced.
+
+    Attributes:
+        calls: That were begun on the worker which stands here.
+    """
+
+    def __init__(self, fork_server: ForkServer) -> None:
+        self._fork_server = fork_server
+        self._worker: WorkerHandle | None = None
+        self._was_taken = False
+        self.calls = 0
+
+    @property
+    def is_vacated(self) -> bool:
+        """Whether a worker stood here, and none does now."""
+        return self._was_taken and self._worker is None
+
+    def worker(self) -> WorkerHandle:
+        """Return the worker, forked if there is none; raises as `ForkServer.fork`."""
+        if self._worker is None:
+            self._worker = self._fork_server.fork()
+            self._was_taken = True
+            self.calls = 0
+        return self._worker
+
+    def clear(self) -> None:
+        """End the worker, if there is one."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
+
+
+class CallRunner:
     """Runs the calls it is given, one at a time, on worker processes of its own.
 
     One is for all calls but the brief ones, which have another; each is forked at the
@@ -133,22 +166,20 @@ class WorkerThread:
         note_death: Told of each worker that ended under a call, and how.
 
     Attributes:
-        deaths: Calls that were lost with their worker.
+        last_kind: Of the call that it was given last.
     """
 
     def __init__(
         self,
         fork_server: ForkServer,
-        next_call: Callable[[WorkerThread], Call | None],
+        next_call: Callable[[CallRunner], Call | None],
         note_death: Callable[[str], None],
     ) -> None:
         self.last_kind: tuple[Callable[..., Any], bool] | None = None
         self._fork_server = fork_server
         self._next_call = next_call
         self._note_death = note_death
-        self._workers: dict[bool, WorkerProcess] = {}
-        self._has_forked: set[bool] = set()
-        self._num_brief = 0
+        self._usual, self._brief = _Place(fork_server), _Place(fork_server)
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=self._live, name="worker-thread", daemon=True
@@ -172,8 +203,8 @@ class WorkerThread:
     def _live(self) -> None:
         while self._serve(self._inbox.get()):
             pass
-        for brief in list(self._workers):
-            self._drop_worker(brief)
+        self._usual.clear()
+        self._brief.clear()
 
     def _serve(self, call: Call | None) -> bool:
         """Serve this call and those that wait; False if there was none."""
@@ -181,31 +212,31 @@ class WorkerThread:
             return False
         while call is not None:
             if call.future.set_running_or_notify_cancel():
-                self._answer(call, call.trust.brief)
+                self._answer(call, self._brief if call.trust.brief else self._usual)
             call = self._next_call(self)
         return True
 
-    def _answer(self, call: Call, brief: bool) -> None:
+    def _answer(self, call: Call, place: _Place) -> None:
         try:
-            result = self._run(call, brief)
+            result = self._run(call, place)
         except PoolError as error:
             # What was raised in a worker leaves it as it was.
             if not isinstance(error, JobError):
-                self._drop_worker(brief)
+                place.clear()
             if isinstance(error, WorkerLostError) and self._fork_server.closed:
                 error = PoolClosedError("the pool was closed")
             # The frames of this thread would keep the call alive with its error.
             call.future.set_exception(error.with_traceback(None))
         else:
             call.future.set_result(result)
-        if brief and self._num_brief >= BRIEF_CALLS:
-            self._drop_worker(brief)
-        if brief in self._has_forked - self._workers.keys():
+        if call.trust.brief and place.calls >= BRIEF_CALLS:
+            place.clear()
+        if place.is_vacated:
             # Before the next call needs it; that call will say if it fails.
             with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
-                self._ensure_worker(brief)
+                place.worker()
 
-    def _run(self, call: Call, brief: bool) -> Any:
+    def _run(self, call: Call, place: _Place) -> Any:
         """Run it on the worker; where that ends under it, on another.
 
         Raises:
@@ -215,16 +246,16 @@ class WorkerThread:
         own_ends = 0
         for _ in range(MAX_ATTEMPTS):
             try:
-                worker = self._ensure_worker(brief)
-                self._num_brief += brief
+                worker = place.worker()
+                place.calls += 1
                 result = _read(call, *call.run_on(worker))
             except (NotStartedError, KilledError, WorkerDiedError) as error:
                 ended = error
             else:
                 if call.abandoned:
-                    self._drop_worker(brief)
+                    place.clear()
                 return result
-            self._drop_worker(brief)
+            place.clear()
             if call.abandoned or isinstance(ended, NotStartedError):
                 continue
             self._note_death(str(ended))
@@ -232,19 +263,6 @@ class WorkerThread:
             if own_ends == MAX_OWN_ENDS:
                 raise ended
         raise WorkerLostError(f"{MAX_ATTEMPTS} workers ended, the last one so: {ended}")
-
-    def _ensure_worker(self, brief: bool) -> WorkerProcess:
-        if brief not in self._workers:
-            self._workers[brief] = self._fork_server.fork()
-            self._has_forked.add(brief)
-            if brief:
-                self._num_brief = 0
-        return self._workers[brief]
-
-    def _drop_worker(self, brief: bool) -> None:
-        worker = self._workers.pop(brief, None)
-        if worker is not None:
-            worker.close()
 
 
 def _read(call: Call, kind: Frame, body: bytes) -> Any:

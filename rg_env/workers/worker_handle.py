@@ -44,7 +44,7 @@ class KilledError(Exception):
     """The worker was ended by others, so the call may go to another one."""
 
 
-class WorkerProcess:
+class WorkerHandle:
     """A worker process and the channel to it. Only `kill` is thread-safe.
 
     Args:
