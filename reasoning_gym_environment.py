@@ -92,8 +92,8 @@ from rg_env.errors import SettingError
 from rg_env.evaluation.samples import sample_of
 from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.evaluation.summary import EvalSummary, summarise
+from rg_env.inference.connection import sampling_extra_of, template_kwargs_of
 from rg_env.inference.inference import Inference
-from rg_env.inference.request_settings import sampling_extra_of, template_kwargs_of
 from rg_env.inference.server_types import client_of, close_clients
 from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs

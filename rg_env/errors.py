@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 __all__ = [
+    "EXIT_FAILED",
+    "EXIT_REFUSED",
     "LibraryError",
     "RunError",
     "SettingError",
@@ -25,6 +27,9 @@ __all__ = [
     "shown",
     "unknown_name",
 ]
+
+EXIT_FAILED, EXIT_REFUSED = 1, 2
+"""Statuses of a command: what was begun failed, or nothing was begun."""
 
 LONGEST_SHOWN = 200
 """Characters of a value that a sentence repeats."""

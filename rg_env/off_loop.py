@@ -2,8 +2,8 @@
 
 There is one such thread: several would take turns at the interpreter's lock, and the
 event loop would wait for all of them. A function that works in it for long calls
-`breathe` again and again: left to itself, the interpreter passes its lock on only after
-5 ms, and not at all during one long call of a library.
+`release_gil` again and again: left to itself, the interpreter passes its lock, the GIL,
+on only after 5 ms, and not at all during one long call of a library.
 
 What takes less than a millisecond is done in place: a change of threads costs more.
 """
@@ -21,10 +21,10 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-BREATH_S = 0.0001
+RELEASE_S = 0.0001
 """Long enough for another thread to wake up and take the lock."""
 
-BREATH_EVERY_S = 0.001
+RELEASE_EVERY_S = 0.001
 
 
 @functools.cache
@@ -38,7 +38,7 @@ async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwarg
     return await asyncio.get_running_loop().run_in_executor(_thread(), call)
 
 
-class Breath:
+class GilReleaser:
     """Lets go of the interpreter's lock, at most once in `every_s` of work."""
 
     def __init__(self, every_s: float) -> None:
@@ -48,12 +48,12 @@ class Breath:
     def __call__(self) -> None:
         """Pause for other threads, the first time too; for functions in the thread."""
         if time.perf_counter() - self._last >= self._every_s:
-            time.sleep(BREATH_S)
+            time.sleep(RELEASE_S)
             self._last = time.perf_counter()
 
 
-breathe = Breath(BREATH_EVERY_S)
+release_gil = GilReleaser(RELEASE_EVERY_S)
 
 
-def no_breath() -> None:
-    """Stand in for `breathe` where a function runs in the event loop."""
+def keep_gil() -> None:
+    """Stand in for `release_gil` where a function runs in the event loop."""

@@ -21,10 +21,10 @@ def test_there_is_one_thread_for_all():
     assert len(asyncio.run(run()) | asyncio.run(run())) == 1
 
 
-def test_a_breath_is_taken_only_after_some_work(monkeypatch):
+def test_the_gil_is_released_only_after_some_work(monkeypatch):
     pauses = []
     monkeypatch.setattr(off_loop.time, "sleep", pauses.append)
-    breathe = off_loop.Breath(every_s=3600)
-    breathe()
-    breathe()
+    release_gil = off_loop.GilReleaser(every_s=3600)
+    release_gil()
+    release_gil()
     assert len(pauses) == 1

@@ -32,7 +32,7 @@ from rg_env.inference.connection import (
 from rg_env.inference.request_failures import (
     SILENT,
     RequestFailedError,
-    may_pass,
+    is_temporary,
     no_reply,
 )
 from rg_env.settings.setting_types import without_path
@@ -129,7 +129,7 @@ class ApiClient:
                 content = b"".join(
                     await read_bounded(reply.content.iter_any(), MOST_BYTES_OF_THE_API)
                 )
-                if may_pass(reply.status):
+                if is_temporary(reply.status):
                     raise ApiFaultError(f"{method} {path}: status {reply.status}")
                 if reply.status >= 400:
                     said = self.without_secret(content[:300].decode("utf-8", "replace"))

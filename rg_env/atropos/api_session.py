@@ -28,7 +28,12 @@ from rg_env.atropos.api_client import (
 )
 from rg_env.atropos.registrations import RegistrationNote, of_killed_processes
 from rg_env.errors import RunError, SettingError
-from rg_env.inference.request_failures import LONGEST_READ, may_pass, said_in, why_never
+from rg_env.inference.request_failures import (
+    LONGEST_READ,
+    body_summary,
+    is_temporary,
+    permanent_fault,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -74,16 +79,17 @@ async def refuse_another_program(client: ApiClient) -> None:
                 ) as front:
                     content = await front.content.read(LONGEST_READ)
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
-                never = why_never(client.name, error)
-                if never is not None:
-                    raise SettingError(f"{FIELD} {never}") from error
+                fault = permanent_fault(error)
+                if fault is not None:
+                    said = f"{client.name} cannot be reached: {fault}"
+                    raise SettingError(f"{FIELD} {said}") from error
                 return
             text = content.decode("utf-8", "replace")
-            if may_pass(front.status) or OWN_NAME in text:
+            if is_temporary(front.status) or OWN_NAME in text:
                 return
             await asyncio.sleep(patience.API_POLL_S / 2)
     leads = front.headers.get("Location")
-    said = f"leads to {leads}" if leads else said_in(text)
+    said = f"leads to {leads}" if leads else body_summary(text)
     raise SettingError(
         f"{FIELD} what is at {client.name}/ answers {front.status}"
         f" {client.without_secret(said)}: not the Atropos API; set the address of the"

@@ -33,7 +33,7 @@ from rg_env.atropos.api_session import ApiSession
 from rg_env.atropos.group import Group, listed, rollouts_in
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import breathe, off_loop
+from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.json_encoding import encode_groups
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.rollouts.row_writer import RowWriter
@@ -293,7 +293,7 @@ class GroupDelivery:
             body, headers = encode_groups(whole, is_far=self._client.is_far)
         else:
             encode = functools.partial(encode_groups, is_far=self._client.is_far)
-            body, headers = await off_loop(encode, whole, breathe)
+            body, headers = await off_loop(encode, whole, release_gil)
         try:
             await self._session.read_status()
         except (ApiFaultError, ApiRefusedError) as error:

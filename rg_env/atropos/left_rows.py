@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from rg_env.off_loop import breathe
+from rg_env.off_loop import release_gil
 from rg_env.rollouts.line_file import LineFile, continued
 from rg_env.rollouts.row_writer import RowWriter, settings_path
 from rg_env.rollouts.shaping import has_variance
@@ -82,7 +82,7 @@ def read_left(path: Path) -> LeftRows:
         logger.info("reading %s, %d MB", path, megabytes)
     with path.open("rb") as lines:
         for line in lines:
-            breathe()
+            release_gil()
             try:
                 row = _row(line)
             except (ValueError, RecursionError):

@@ -15,14 +15,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
 from rg_env import ending, patience
+from rg_env.errors import EXIT_FAILED
 
 logger = logging.getLogger(__name__)
 
 COLLECT_AFTER = (100_000, 50, 10)
 """Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
 run that goes well some hundred a minute are garbage."""
-
-EXIT_FAILED = 1
 
 EndingStep = Callable[[], Awaitable[object]]
 

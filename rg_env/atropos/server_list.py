@@ -17,7 +17,7 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from rg_env.errors import SettingError
-from rg_env.inference.request_settings import extra_body_of
+from rg_env.inference.connection import extra_body_of
 from rg_env.settings import setting_types
 from rg_env.settings.server_settings import CheckedServer
 

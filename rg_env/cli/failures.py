@@ -19,12 +19,17 @@ from typing import Any, NoReturn
 
 from rg_env import installation
 from rg_env.cli import standard_streams
-from rg_env.errors import LibraryError, RunError, SettingError, printable
+from rg_env.errors import (
+    EXIT_FAILED,
+    EXIT_REFUSED,
+    LibraryError,
+    RunError,
+    SettingError,
+    printable,
+)
 
 logger = logging.getLogger(__name__)
 
-EXIT_FAILED = 1
-EXIT_REFUSED = 2
 EXIT_UNREAD = 128 + signal.SIGPIPE
 """Whoever read what was printed has gone."""
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
-from rg_env.errors import RunError
+from rg_env.errors import EXIT_REFUSED, RunError
 from rg_env.installation import PROJECT
 
 START_TIMEOUT_S = 120.0
@@ -32,8 +32,6 @@ STOP_TIMEOUT_S = 5.0
 SHOWN_LOG_LINES = 20
 REFUSAL = "error: "
 """What a command of ours says before its sentence."""
-
-EXIT_REFUSED = 2
 
 
 class ChildError(RunError):

@@ -31,7 +31,13 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env import patience
 from rg_env.inference.completions import check_some_usable
-from rg_env.inference.connection import Connection
+from rg_env.inference.connection import (
+    CHAT,
+    Connection,
+    extra_body_of,
+    sampling_extra_of,
+    secrets_of,
+)
 from rg_env.inference.probe import NoRouteError, ProbeRequest, find_route, greeting
 from rg_env.inference.replies import Generated, TokenReply, read_chat, read_reply
 from rg_env.inference.request_failures import (
@@ -41,12 +47,6 @@ from rg_env.inference.request_failures import (
     Failure,
     RequestFailedError,
     failure_of,
-)
-from rg_env.inference.request_settings import (
-    CHAT,
-    extra_body_of,
-    sampling_extra_of,
-    secrets_of,
 )
 from rg_env.inference.routes import Body, SamplingFields, TokenRoute
 from rg_env.inference.server_state import ServerLeftOutError, ServerState

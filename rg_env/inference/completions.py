@@ -27,7 +27,7 @@ from rg_env.inference.replies import (
     UnusableReplyError,
 )
 from rg_env.inference.request_failures import UNUSABLE, Failure
-from rg_env.off_loop import breathe, no_breath, off_loop
+from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
@@ -177,12 +177,12 @@ async def from_tokens(tokenizer: Any, reply: TokenReply) -> list[Completion]:
         BadReplyError: A token id is no whole number.
     """
     if sum(map(len, reply[1])) <= FEW_TOKENS:
-        return _decoded(tokenizer, reply, no_breath)
-    return await off_loop(_decoded, tokenizer, reply, breathe)
+        return _decoded(tokenizer, reply, keep_gil)
+    return await off_loop(_decoded, tokenizer, reply, release_gil)
 
 
 def _decoded(
-    tokenizer: Any, reply: TokenReply, breathe: Callable[[], None]
+    tokenizer: Any, reply: TokenReply, release_gil: Callable[[], None]
 ) -> list[Completion]:
     prompt, *lists = reply
     completions = []
@@ -196,7 +196,7 @@ def _decoded(
             unusable=why_unusable(ids, of_ids, reason),
         )
         completions.append(completion)
-        breathe()
+        release_gil()
     return completions
 
 

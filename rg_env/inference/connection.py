@@ -1,4 +1,6 @@
-"""HTTP to one inference server: connections kept open, replies bounded.
+"""HTTP to one inference server: what its settings make of a request, and the sending.
+
+Connections are kept open, replies are bounded.
 
 Bodies are read no further than a correct one goes: what is at an address may be no
 inference server, or one gone wrong, a file of gigabytes or a stream without an end.
@@ -12,6 +14,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Any
 
@@ -27,10 +30,17 @@ from rg_env.inference.request_failures import (
     no_reply,
     refusal,
 )
-from rg_env.inference.request_settings import headers_of, secrets_of, url_of
 from rg_env.inference.routes import Body
+from rg_env.settings.server_settings import TEMPLATE_KWARGS
 
 logger = logging.getLogger(__name__)
+
+CHAT = "/v1/chat/completions"
+V1 = "/v1"
+"""What paths of the OpenAI kind begin with, and the settings' URL ends with."""
+
+_OVERLONG = re.compile(r"(/(chat/)?completions)?/*$")
+_VERSIONS = re.compile(rf"({V1})+$")
 
 KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which our servers close an idle connection: what goes out
@@ -51,6 +61,56 @@ TOKEN_BYTES = 256
 """A completion's reply may have so many bytes, and so many for each token that it may
 hold: vLLM writes about 150, with its id, its text and its log-probability, each more
 than once."""
+
+
+# -- the settings of a server ----------------------------------------------------------
+#
+# `ServerSettings` checks them; a config that somebody else made has none but the URL.
+
+
+def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
+    """Return where a path is, below a URL as the user wrote it.
+
+    Below one of an endpoint of the OpenAI kind that does not end with the version stand
+    OpenAI's paths without theirs.
+    """
+    base = _OVERLONG.sub("", base_url, count=1)
+    root = _VERSIONS.sub("", base)
+    if is_openai and root == base:
+        path = path.removeprefix(V1)
+    return root + path
+
+
+def headers_of(config: Any) -> dict[str, str]:
+    """Return the headers that requests to a server carry beside the key."""
+    return dict(getattr(config, "headers", None) or {})
+
+
+def secrets_of(config: Any) -> list[str]:
+    """Return what no line may repeat of a server's settings: key and headers."""
+    values = list(headers_of(config).values())
+    tokens = [value.removeprefix("Bearer ") for value in values]
+    return [getattr(config, "api_key", None) or "", *values, *tokens]
+
+
+def extra_body_of(config: Any) -> dict[str, Any]:
+    """Return what is added to the body of a request."""
+    return dict(getattr(config, "extra_body", None) or {})
+
+
+def sampling_extra_of(config: Any) -> dict[str, Any]:
+    """Return the same without what a prompt is rendered with."""
+    extra = extra_body_of(config)
+    extra.pop(TEMPLATE_KWARGS, None)
+    return extra
+
+
+def template_kwargs_of(config: Any) -> dict[str, Any]:
+    """Return what a prompt is rendered with."""
+    return dict(extra_body_of(config).get(TEMPLATE_KWARGS) or {})
+
+
+# -- requests --------------------------------------------------------------------------
 
 
 class BodyTooLongError(BadReplyError):

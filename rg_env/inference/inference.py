@@ -31,6 +31,7 @@ from rg_env.inference.completions import (
     from_tokens,
     through_proxy,
 )
+from rg_env.inference.connection import secrets_of
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import (
     UNUSABLE,
@@ -38,7 +39,6 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
     failure_of,
 )
-from rg_env.inference.request_settings import secrets_of
 from rg_env.inference.server_state import ServerLeftOutError
 from rg_env.inference.servers import NoServerError, Servers
 

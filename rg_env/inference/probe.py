@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from rg_env.inference.completions import check_some_usable, end_of, why_unusable
-from rg_env.inference.connection import BodyTooLongError
+from rg_env.inference.connection import CHAT, BodyTooLongError
 from rg_env.inference.replies import (
     LOGPROBS,
     NO_SUCH_FORM,
@@ -38,7 +38,6 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
     failure_of,
 )
-from rg_env.inference.request_settings import CHAT
 from rg_env.inference.routes import NUM_LIKELIEST, TokenRoute, Told
 
 logger = logging.getLogger(__name__)
@@ -135,7 +134,7 @@ def _telling(failures: Sequence[Failure]) -> Failure | None:
     if any(failure.status is None for failure in failures):
         return None
     naming = [failure for failure in failures if failure.setting is not None]
-    passing = [each for each in failures if each.may_pass and not each.is_absence]
+    passing = [each for each in failures if each.is_temporary and not each.is_absence]
     return next(iter(naming + passing), None)
 
 

@@ -32,9 +32,9 @@ from rg_env.inference.request_failures import (
     LONGEST_READ,
     Failure,
     RequestFailedError,
-    said_in,
+    body_summary,
 )
-from rg_env.off_loop import breathe, no_breath, off_loop
+from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ NO_SUCH_FORM = (
 TokenReply = tuple[list[int], list[list[int]], list[list[float]], list[Any]]
 """Prompt tokens; tokens, log-probabilities and finish reason of each completion."""
 
-Breathe = Callable[[], None]
+ReleaseGil = Callable[[], None]
 
 
 class BadReplyError(RequestFailedError):
@@ -92,7 +92,7 @@ class Generated(NamedTuple):
 
 
 async def read_reply(
-    read: Callable[[bytes, Breathe], T], blocks: list[bytes], *secrets: str
+    read: Callable[[bytes, ReleaseGil], T], blocks: list[bytes], *secrets: str
 ) -> T:
     """Read the blocks of a reply, whatever it is.
 
@@ -110,13 +110,13 @@ async def read_reply(
     """
     try:
         if sum(map(len, blocks)) <= SHORT_REPLY_BYTES:
-            return read(b"".join(blocks), no_breath)
-        return await off_loop(lambda: read(b"".join(blocks), breathe))
+            return read(b"".join(blocks), keep_gil)
+        return await off_loop(lambda: read(b"".join(blocks), release_gil))
     except BadReplyError:
         raise
     except NO_SUCH_FORM as error:
         text = b"".join(blocks)[:LONGEST_READ].decode("utf-8", "replace")
-        said = said_in(text, *secrets)
+        said = body_summary(text, *secrets)
         raise BadReplyError(
             f"a reply without completions: {said or 'empty'}"
         ) from error
@@ -130,13 +130,13 @@ Part = tuple[list[int], list[float], Any]
 """Token ids of a completion, the log-probability of each, and its finish reason."""
 
 
-def _collected(parts: Iterable[Part], breathe: Breathe) -> Generated:
+def _collected(parts: Iterable[Part], release_gil: ReleaseGil) -> Generated:
     generated = Generated([], [], [])
     for tokens, logprobs, finish_reason in parts:
         generated.tokens.append(tokens)
         generated.logprobs.append(logprobs)
         generated.finish_reasons.append(finish_reason)
-        breathe()
+        release_gil()
     return generated
 
 
@@ -182,9 +182,9 @@ def _part(raw: msgspec.Raw) -> Part:
     return ids, cast(list[float], told.token_logprobs), choice.finish_reason
 
 
-def read_completions(body: bytes, breathe: Breathe = no_breath) -> Generated:
+def read_completions(body: bytes, release_gil: ReleaseGil = keep_gil) -> Generated:
     """Read a reply of `/v1/completions`; raises one of `NO_SUCH_FORM`."""
-    return _collected(map(_part, _CHOICES.decode(body).choices), breathe)
+    return _collected(map(_part, _CHOICES.decode(body).choices), release_gil)
 
 
 # -- /generate, of Atropos and of SGLang -----------------------------------------------
@@ -227,23 +227,24 @@ def _sglang_part(meta: _SglangMeta) -> Part:
     return [token.id for token in read], cast(list[float], logprobs), meta.finish_reason
 
 
-def read_atropos(body: bytes, breathe: Breathe = no_breath) -> Generated:
+def read_atropos(body: bytes, release_gil: ReleaseGil = keep_gil) -> Generated:
     """Read a reply of Atropos' vLLM server; raises one of `NO_SUCH_FORM`."""
     reply = _ATROPOS.decode(body)
-    return _collected(map(_atropos_part, reply.logprobs, reply.finish_reasons), breathe)
+    parts = map(_atropos_part, reply.logprobs, reply.finish_reasons)
+    return _collected(parts, release_gil)
 
 
-def read_sglang(body: bytes, breathe: Breathe = no_breath) -> Generated:
+def read_sglang(body: bytes, release_gil: ReleaseGil = keep_gil) -> Generated:
     """Read a reply of SGLang; raises one of `NO_SUCH_FORM`."""
     reply = _SGLANG.decode(body)
     results = reply if isinstance(reply, list) else [reply]
-    return _collected((_sglang_part(each.meta_info) for each in results), breathe)
+    return _collected((_sglang_part(each.meta_info) for each in results), release_gil)
 
 
 # -- a chat ----------------------------------------------------------------------------
 
 
-def read_chat(body: bytes, breathe: Breathe) -> ChatCompletion:
+def read_chat(body: bytes, release_gil: ReleaseGil) -> ChatCompletion:
     """Read a chat into what openai's client makes of it; raises `NO_SUCH_FORM`."""
     value = json.loads(body)  # orjson refuses half a pair of UTF-16
     if not all(isinstance(choice["message"], dict) for choice in value["choices"]):

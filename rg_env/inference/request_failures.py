@@ -65,7 +65,7 @@ ADVICE = {
 }
 
 
-def may_pass(status: int) -> bool:
+def is_temporary(status: int) -> bool:
     """Say whether the same request may be answered later, by its status."""
     return status in BUSY or status >= FIRST_SERVER_FAULT
 
@@ -100,9 +100,9 @@ class Failure:
         return f"{self.said}; {self.advice}" if self.advice else self.said
 
     @property
-    def may_pass(self) -> bool:
+    def is_temporary(self) -> bool:
         """Whether the same request may be answered later."""
-        return self.status is None or may_pass(self.status)
+        return self.status is None or is_temporary(self.status)
 
     @property
     def rest_s(self) -> float | None:
@@ -152,12 +152,8 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
 # -- no reply came ---------------------------------------------------------------------
 
 SILENT = "it takes the connection and says nothing"
-NEVER = {
-    ssl.SSLCertVerificationError: "its certificate is not trusted",
-    ssl.SSLError: "it does not speak TLS",
-    socket.gaierror: "there is no host of that name",
-}
-"""What no waiting mends."""
+PERMANENT = (ssl.SSLError, socket.gaierror)
+"""What no waiting mends: a certificate, a program without TLS, a host of no name."""
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -173,25 +169,17 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         )
 
 
-def _never(error: BaseException) -> str | None:
-    for cause in _causes(error):
-        for kind, words in NEVER.items():
-            if isinstance(cause, kind):
-                return words
-    return None
-
-
-def why_never(url: str, error: BaseException) -> str | None:
-    """Return why no waiting brings a server to a URL; None where one may come."""
-    words = _never(error)
-    return None if words is None else f"{url} cannot be reached: {words}"
+def permanent_fault(error: BaseException) -> str | None:
+    """Return the words of an error that no waiting mends; None of another one."""
+    faults = (str(c) for c in _causes(error) if isinstance(c, PERMANENT))
+    return next(faults, None)
 
 
 def no_reply(error: BaseException, *secrets: str) -> Failure:
     """Return the failure of a request to which no reply came."""
-    name, words = type(error).__name__, _never(error)
-    if words is not None:
-        return Failure(name, words, NOTHING, setting=URL)
+    name, fault = type(error).__name__, permanent_fault(error)
+    if fault is not None:
+        return Failure(name, fault, NOTHING, setting=URL)
     for cause in _causes(error):
         if getattr(cause, "errno", None) == errno.ECONNREFUSED:
             return Failure(name, "nothing listens there", NOTHING)
@@ -259,7 +247,7 @@ def _message(body: Any) -> str | None:
     return None
 
 
-def said_in(text: str, *secrets: str) -> str:
+def body_summary(text: str, *secrets: str) -> str:
     """Return what a body says, a line for people, in which no secret is repeated."""
     title = _TITLE.search(text)
     plain = title[1] if title else "" if "<" in text[:50] else text
@@ -283,13 +271,13 @@ def retry_after_s(header: str, now: datetime) -> float:
 def refusal(
     status: int, text: str, headers: Mapping[str, str] | None = None, *secrets: str
 ) -> Failure:
-    """Return the failure of a request that a reply refuses; see `said_in`."""
+    """Return the failure of a request that a reply refuses; see `body_summary`."""
     body = _parsed(text)
     inner = body.get("error") if isinstance(body, dict) else None
     parts = [part for part in (inner, body) if isinstance(part, dict)]
     named = [part["param"] for part in parts if isinstance(part.get("param"), str)]
     parameter = named[0].removeprefix("body.") if named else ""
-    words = said_in(text, *secrets)
+    words = body_summary(text, *secrets)
     said, setting = f"{status} {words}".rstrip(), _setting_of(status, words, parameter)
     rest_s = None
     if (header := (headers or {}).get("Retry-After")) is not None:

@@ -18,7 +18,7 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env import patience
 from rg_env.inference.client import Client
-from rg_env.inference.request_settings import headers_of
+from rg_env.inference.connection import headers_of
 from rg_env.inference.routes import ROUTES
 
 

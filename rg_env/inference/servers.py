@@ -164,7 +164,7 @@ class Servers:
         if self._has_started or self._end_start is None:
             return
         setting = failure.setting
-        self._refused += setting is None and not failure.may_pass
+        self._refused += setting is None and not failure.is_temporary
         if self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
             setting = setting or URL
         if setting is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import choose_tasks
+from rg_env.items.chosen_tasks import choose_tasks, prepare_stream
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
 from rg_env.items.installed_library import (
@@ -22,7 +22,6 @@ from rg_env.items.installed_library import (
     read_library,
 )
 from rg_env.items.item_source import ItemSource
-from rg_env.items.prepared_stream import prepare_stream
 from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.evaluation_specs import (

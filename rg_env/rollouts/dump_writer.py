@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rg_env.off_loop import no_breath
+from rg_env.off_loop import keep_gil
 from rg_env.rollouts.json_encoding import encode_line
 from rg_env.rollouts.line_file import PART_SUFFIX, LineFile, count_left
 
@@ -55,7 +55,7 @@ class DumpWriter:
         stem: What the file names begin with.
         run_uuid: Names the process, so that several can share a folder.
         groups_per_file: Groups in a complete file, at least 1.
-        breathe: Called again and again while a long group is encoded.
+        release_gil: Called again and again while a long group is encoded.
 
     Attributes:
         buffer: The groups of the file being written; those beyond the ones on disk
@@ -70,14 +70,14 @@ class DumpWriter:
         stem: str,
         run_uuid: str,
         groups_per_file: int,
-        breathe: Callable[[], None] = no_breath,
+        release_gil: Callable[[], None] = keep_gil,
     ) -> None:
         self.folder = folder
         self.run_uuid = run_uuid
         self._stem = stem
         self._groups_per_file = groups_per_file
         self._most_kept = groups_per_file + MAX_WAITING_GROUPS
-        self._breathe = breathe
+        self._release_gil = release_gil
         self._place = _Place(0, 0)
         self._file: LineFile | None = None
         self._written = 0  # groups of the file that are on disk
@@ -151,7 +151,7 @@ class DumpWriter:
     def _line_of(self, place: int) -> bytes | None:
         """Encode a group of the buffer; one that JSON cannot hold is lost."""
         try:
-            return encode_line(self.buffer[place], self._breathe)
+            return encode_line(self.buffer[place], self._release_gil)
         except (TypeError, ValueError, RecursionError) as error:
             logger.error("%s: a group cannot be dumped: %s", self._path.name, error)
             self._lose(place)

@@ -13,14 +13,14 @@ from typing import Any
 import orjson
 from isal import igzip
 
-from rg_env.off_loop import no_breath
+from rg_env.off_loop import keep_gil
 
 GZIP_FROM_BYTES = 1024
 GZIP_FROM_BYTES_NEAR = 2**20
 """On this machine it only keeps a body short enough to be written in one piece."""
-GZIP_LEVEL = 1
-"""ISA-L's; its bytes are those of zlib's level 4 or so, at a fiftieth of the time of
-level 9, which the framework uses."""
+ISAL_LEVEL = 1
+"""Of ISA-L's gzip: its bytes are those of zlib's level 4 or so, at a fiftieth of the
+time of level 9, which the framework uses."""
 
 
 def readable(value: Any) -> bytes:
@@ -50,9 +50,12 @@ def quick(value: Any) -> bytes:
 def encode_group(
     group: Mapping[str, Any],
     encode: Callable[[Any], bytes],
-    breathe: Callable[[], None] = no_breath,
+    release_gil: Callable[[], None] = keep_gil,
 ) -> bytes:
-    """Encode a group as JSON by `readable` or `quick`; it breathes after each row."""
+    """Encode a group as JSON by `readable` or `quick`.
+
+    `release_gil` is called after each row.
+    """
     parts = []
     for key, value in group.items():
         encoded = b""
@@ -60,17 +63,17 @@ def encode_group(
             rows = []
             for row in value:
                 rows.append(encode(row))
-                breathe()
+                release_gil()
             encoded = b"[%s]" % b", ".join(rows)
         parts.append(b"%s: %s" % (encode(key), encoded or encode(value)))
     return b"{%s}" % b", ".join(parts)
 
 
 def encode_line(
-    group: Mapping[str, Any], breathe: Callable[[], None] = no_breath
+    group: Mapping[str, Any], release_gil: Callable[[], None] = keep_gil
 ) -> bytes:
     """Encode a group as one line of a file; it raises what `readable` does."""
-    return encode_group(group, readable, breathe) + b"\n"
+    return encode_group(group, readable, release_gil) + b"\n"
 
 
 def read_groups(
@@ -86,7 +89,7 @@ def read_groups(
 
 def encode_groups(
     groups: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    breathe: Callable[[], None] = no_breath,
+    release_gil: Callable[[], None] = keep_gil,
     *,
     is_far: bool = True,
 ) -> tuple[bytes, dict[str, str]]:
@@ -97,11 +100,11 @@ def encode_groups(
         compressed from a greater length on, which saves both sides the time.
     """
     if isinstance(groups, Mapping):
-        body = encode_group(groups, quick, breathe)
+        body = encode_group(groups, quick, release_gil)
     else:
-        body = b"[%s]" % b",".join(encode_group(g, quick, breathe) for g in groups)
+        body = b"[%s]" % b",".join(encode_group(g, quick, release_gil) for g in groups)
     headers = {"Content-Type": "application/json"}
     if len(body) >= (GZIP_FROM_BYTES if is_far else GZIP_FROM_BYTES_NEAR):
         headers["Content-Encoding"] = "gzip"
-        body = igzip.compress(body, GZIP_LEVEL)
+        body = igzip.compress(body, ISAL_LEVEL)
     return body, headers

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.off_loop import breathe
+from rg_env.off_loop import release_gil
 from rg_env.rollouts.json_encoding import encode_group, quick, readable
 from rg_env.rollouts.line_file import LineFile
 
@@ -57,7 +57,7 @@ class RowWriter:
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: what people read first, the token lists last.
 
-        Blocks on the disk, and on a long row for a while; it breathes meanwhile.
+        Blocks on the disk, and on a long row for a while, and releases the GIL.
 
         Raises:
             OSError: The disk does not take it; nothing of it is in the file.
@@ -65,7 +65,8 @@ class RowWriter:
         lists = {key: row[key] for key in TOKEN_LISTS if key in row}
         first = {key: value for key, value in row.items() if key not in lists}
         last = lists if self.with_tokens else {}
-        head, tail = encode_group(first, readable), encode_group(last, quick, breathe)
+        head = encode_group(first, readable)
+        tail = encode_group(last, quick, release_gil)
         comma = b", " if first and last else b""
         try:
             self._file.restore()

@@ -1,4 +1,4 @@
-"""Which groups are dumped, on a thread of their own.
+"""Which groups and numbers of a run are written, on a thread of their own.
 
 One thread does all the encoding and writing, so the calls keep their order, and a
 caller that is cancelled leaves its group to be written all the same.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import numbers
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +17,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rg_env.off_loop import breathe
+from rg_env.off_loop import release_gil
 from rg_env.rollouts.dump_writer import DumpWriter
 from rg_env.rollouts.group_record import GroupRecord, is_worth_keeping
-from rg_env.rollouts.line_file import recover_unfinished
-from rg_env.rollouts.metrics_file import MetricsFile, line_of
+from rg_env.rollouts.json_encoding import readable
+from rg_env.rollouts.line_file import LineFile, recover_unfinished
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +71,7 @@ class Dumps:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         run_uuid = str(uuid.uuid4())
         self._all = [
-            DumpWriter(folder, stem, run_uuid, groups_per_file, breathe)
+            DumpWriter(folder, stem, run_uuid, groups_per_file, release_gil)
             for stem, groups_per_file in GROUPS_PER_FILE.items()
         ]
         self.saved, self.failed, self.unsent = self._all
@@ -169,3 +171,63 @@ class Dumps:
         self._lost_before = int(ledger.get("dump_groups_lost", 0)) + waiting
         if waiting:
             logger.error("%d groups that waited for the disk were lost", waiting)
+
+
+# -- the numbers of every log ----------------------------------------------------------
+
+
+def line_of(
+    step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any] = ()
+) -> bytes:
+    """Return a line of the file of numbers: of the values those that are finite.
+
+    The names are those of W&B, without the one that the framework puts before them.
+
+        {"step": 12, "time": "2026-01-31T12:00:00+00:00", "kind": "serve",
+         "train/mean_score": 0.54, "outcomes/right": 0.51, ...,
+         "alarms": [["no_variance", "gcd", 1, "32 groups in a row of ...", ["..."]]]}
+
+    `alarms`, where one has rung since the last line, has all of the run: name, task,
+    count, newest sentence and examples.
+    """
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    line: dict[str, Any] = {"step": step, "time": now, "kind": kind}
+    for name, value in values.items():
+        if isinstance(value, numbers.Real) and math.isfinite(value):
+            number = float(value)  # of numpy perhaps
+            line.setdefault(name, int(number) if number.is_integer() else number)
+    if alarms:
+        line["alarms"] = alarms
+    return readable(line) + b"\n"
+
+
+class MetricsFile:
+    """Appends lines, each on disk when `write` returns; what is refused is lost.
+
+    Calls block on the disk, so they belong off the event loop, one at a time.
+
+    Args:
+        path: The file, made with its folder at the first line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: LineFile | None = None
+        self._has_refused = False
+
+    def write(self, line: bytes) -> None:
+        """Append a line; that the disk refuses one is said once."""
+        try:
+            self._file = self._file or LineFile(self.path)
+            self._file.restore()
+            self._file.append(line)
+        except OSError as error:
+            if not self._has_refused:
+                logger.error("%s takes no metrics (%s)", self.path, error)
+            self._has_refused = True
+
+    def close(self) -> None:
+        """Close it; may be called twice."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

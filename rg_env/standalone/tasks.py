@@ -23,12 +23,11 @@ import msgspec
 
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import check_params
+from rg_env.items.chosen_tasks import check_params, prepare_stream
 from rg_env.items.entry_maker import is_unusable, why_no_entry
 from rg_env.items.group_scorer import shared_pool
 from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
-from rg_env.items.prepared_stream import prepare_stream
 from rg_env.standalone.item import MAKING_DEADLINE_S, NOT_MADE, Item, digest_of
 from rg_env.standalone.scores import Result
 from rg_env.tasks.curriculum import LevelChange

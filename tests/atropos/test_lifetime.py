@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from rg_env import ending
-from rg_env.atropos.lifetime import EXIT_FAILED, Lifetime
+from rg_env.atropos.lifetime import Lifetime
+from rg_env.errors import EXIT_FAILED
 from tests.support.parts import build_env
 
 

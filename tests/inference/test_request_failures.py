@@ -185,7 +185,7 @@ def test_a_completion_that_was_broken_off_is_counted_by_its_end():
 
 def test_a_connection_that_failed_is_no_reply():
     failure = failure_of(ConnectionRefusedError())
-    assert failure.status is None and failure.how == NOTHING and failure.may_pass
+    assert failure.status is None and failure.how == NOTHING and failure.is_temporary
 
 
 @pytest.mark.parametrize(

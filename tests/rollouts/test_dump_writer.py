@@ -186,10 +186,10 @@ def test_a_line_is_the_json_of_its_group(value):
         assert encode_line(value).decode() == whole + "\n"
 
 
-def test_a_breath_is_taken_after_each_rollout():
-    breaths = []
-    encode_line({"rollouts": ["x"] * 16}, lambda: breaths.append(1))
-    assert len(breaths) == 16
+def test_the_gil_is_released_after_each_rollout():
+    releases = []
+    encode_line({"rollouts": ["x"] * 16}, lambda: releases.append(1))
+    assert len(releases) == 16
 
 
 def test_a_lone_surrogate_is_dumped(writer):

@@ -8,8 +8,7 @@ import threading
 import numpy as np
 
 from rg_env.rollouts import run_dumps
-from rg_env.rollouts.metrics_file import MetricsFile, line_of
-from rg_env.rollouts.run_dumps import Dumps
+from rg_env.rollouts.run_dumps import Dumps, MetricsFile, line_of
 from tests.support.parts import GUARD_S
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rg_env.inference.request_settings import url_of
+from rg_env.inference.connection import url_of
 
 CHAT, GENERATE = "/v1/chat/completions", "/generate"
 
