@@ -10,13 +10,12 @@ from typing import Any
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group import Group, Rollout, completion_tokens, mean_logprob
 from rg_env.atropos.rollout_requests import LengthLimit
+from rg_env.items.extractions import extract_in_time
 from rg_env.items.group_scorer import GroupScorer, shared_pool
-from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts import shaping
 from rg_env.rollouts.group_record import GroupRecord
 from rg_env.rollouts.run_dumps import Dumps
-from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import Score
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
@@ -27,29 +26,6 @@ FRAMEWORK_VERSION = metadata.version("atroposlib")
 
 GROUP_LINE_EVERY = 10
 """Groups of which one has its scores in the log, without `debug_logging`."""
-
-
-FEW_CHARS, FEW_TAGS = 2**18, 2**9
-"""A group with so much text and so many tags is searched in place, in half a
-millisecond."""
-
-
-def _extracted(group: Group) -> list[Extraction]:
-    return [
-        extract_answer(
-            rollout["messages"][-1]["content"],
-            thinking_open=rollout.get("thinking_open", False),
-        )
-        for rollout in group.rollouts
-    ]
-
-
-async def _extract_all(group: Group) -> list[Extraction]:
-    texts = [rollout["messages"][-1]["content"] for rollout in group.rollouts]
-    is_short = sum(map(len, texts)) <= FEW_CHARS
-    if is_short and sum(text.count("<") for text in texts) <= FEW_TAGS:
-        return _extracted(group)
-    return await off_loop(_extracted, group)
 
 
 class GroupScoring:
@@ -97,7 +73,10 @@ class GroupScoring:
         Raises:
             ScoringUnavailableError: The worker pool gave no scores.
         """
-        extractions = await _extract_all(group)
+        extractions = await extract_in_time(
+            [rollout["messages"][-1]["content"] for rollout in group.rollouts],
+            [rollout.get("thinking_open", False) for rollout in group.rollouts],
+        )
         answers = [e.answer for e in extractions if e.answer is not None]
         scored = await self.scorer().score_group(group.dataset, group.entry, answers)
         scores = iter(scored)

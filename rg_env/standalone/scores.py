@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rg_env.errors import shown
+from rg_env.items.extractions import extract_answers, extract_in_time
 from rg_env.items.group_scorer import GroupScorer, shared_pool
 from rg_env.items.installed_library import explained
 from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import off_loop
-from rg_env.scoring.extraction import Extraction, extract_answer
+from rg_env.scoring.extraction import Extraction
 from rg_env.scoring.score import Score
 from rg_env.standalone.item import Item, LostItemError
 from rg_env.workers.pool_errors import PoolError, PreloadError
@@ -32,9 +32,6 @@ UNSCORED, UNMATCHED = "unscored", "unmatched"
 
 MOST_ANSWERS, MOST_CHARS = 256, 2**20
 """Of one call of a worker."""
-
-FEW_CHARS = 2**16
-"""So much text is searched for answers in place, in less than a millisecond."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +93,9 @@ def score(
         SettingError: A module of a user's own tasks cannot be used.
         TypeError: The completions are no sequence of texts.
     """
+    texts = _checked(completions)
+    found = extract_answers(texts, [thinking_open] * len(texts))
     pool = shared_pool(item.task_modules)
-    found = _extract(_checked(completions), thinking_open)
     return run_blocking(lambda pool: _results(pool, item, found), pool)
 
 
@@ -106,10 +104,7 @@ async def score_async(
 ) -> list[Result]:
     """As `score`, in any event loop, which is never held up."""
     texts = _checked(completions)
-    if sum(map(len, texts)) <= FEW_CHARS:
-        found = _extract(texts, thinking_open)
-    else:
-        found = await off_loop(_extract, texts, thinking_open)
+    found = await extract_in_time(texts, [thinking_open] * len(texts))
     return await _results(shared_pool(item.task_modules), item, found)
 
 
@@ -118,10 +113,6 @@ def _checked(completions: Sequence[str]) -> list[str]:
     if isinstance(completions, str) or not all(isinstance(t, str) for t in texts):
         raise TypeError(f"completions are a list of texts, found {shown(completions)}")
     return texts
-
-
-def _extract(texts: Sequence[str], thinking_open: bool) -> list[Extraction]:
-    return [extract_answer(text, thinking_open=thinking_open) for text in texts]
 
 
 async def _results(

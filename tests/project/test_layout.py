@@ -35,9 +35,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rollouts": {"off_loop"},
     "settings": {"errors", "installation", "scoring", "tasks", "workers"},
     "workers": {"errors", "logs"},
-    "items": {"errors", "yaml_text", "task_rules", "tasks", "scoring"}
+    "items": {"errors", "off_loop", "yaml_text", "task_rules", "tasks", "scoring"}
     | {"settings", "workers"},
-    "standalone": {"errors", "logs", "off_loop", "task_rules", "tasks", "scoring"}
+    "standalone": {"errors", "logs", "task_rules", "tasks", "scoring"}
     | {"workers", "items"},
     "adapters": LEAVES
     | PURE
