@@ -168,6 +168,7 @@ class Rescoring:
         handle = TaskHandle(task=samples[0].task, params=params)
         scores: dict[str, dict[str | None, Score]] = {}
         for name, rules in RULES.items():
+            # Its score tells another extraction from another version of the scorer.
             answers = [*own, *sorted(saved - {*own})] if name == "library" else own
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
             found = await scorer.score_group(handle, entry, answers) if answers else []

@@ -218,6 +218,7 @@ def _sample(row: JsonObject) -> Sample:
         word = "no_answer" if row.get("answer", "") is None else word
     row["answer"] = _text(row, "answer")
     category, question = _text(row, "category") or "", _text(row, "question") or ""
+    # A file repeats them for each completion, and all samples are kept in memory.
     item = (sys.intern(task), sys.intern(category), sys.intern(question))
     is_truncated = _text(row, "finish_reason") in TRUNCATED
     return Sample(*item, score, word, is_truncated, row)
@@ -357,6 +358,7 @@ def _place_of(file: Path) -> Path:
 def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
     """Yield number, bytes and value of each line; of one document the number is 0."""
     with _place_of(file).open("rb") as opened:
+        # A first line that is no JSON is perhaps that of a document of many lines.
         if isinstance(_parsed(opened.readline(MAX_BYTES)), UnreadableError):
             opened.seek(0)
             value = _parsed(opened.read(MAX_BYTES))

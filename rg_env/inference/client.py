@@ -189,6 +189,7 @@ class Client(APIServer):
         finally:
             self._under_way.discard(request)
             request.cancel()
+        # By `leave_out`: where the caller is cancelled, the wait above has raised.
         if request.cancelled():
             raise ServerLeftOutError(self.state.failure.said)
         try:
@@ -233,6 +234,7 @@ class Client(APIServer):
     ) -> TokenReply:
         return await self._once(self.query_tokens, self.eval_sem, stat_dict, fields)
 
+    # The framework's is decorated with a retry, of three tries without a word.
     chat_completion = inspect.unwrap(APIServer.chat_completion)
 
     # -- token ids ---------------------------------------------------------------------

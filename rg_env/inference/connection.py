@@ -157,6 +157,7 @@ class Connection:
 
     def _opened(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
+        # A session belongs to one event loop; a program may run several in turn.
         if self._session is None or self._loop is not loop:
             self._loop = loop
             self._session = aiohttp.ClientSession(
@@ -166,14 +167,6 @@ class Connection:
                 trust_env=self._is_openai,  # for its proxy, as openai's client does
             )
         return self._session
-
-    def _url(self, path: str) -> str:
-        return url_of(self._config.base_url, path, is_openai=self._is_openai)
-
-    def _headers(self) -> dict[str, str]:
-        key = self._config.api_key
-        own = {"Authorization": f"Bearer {key}"} if key else {}
-        return own | headers_of(self._config)
 
     def query_one_by_one(self) -> None:
         """Query as often as completions are wanted, from now on."""
@@ -217,10 +210,14 @@ class Connection:
         self, method: str, path: str, **more: Any
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request; what is wrong with a connection is a `RequestFailedError`."""
-        headers = self._headers() | more.pop("headers", {})
+        config, headers = self._config, {}
+        if config.api_key:
+            headers["Authorization"] = f"Bearer {config.api_key}"
+        headers |= headers_of(config) | more.pop("headers", {})
+        url = url_of(config.base_url, path, is_openai=self._is_openai)
         try:
             async with self._opened().request(
-                method, self._url(path), headers=headers, **more
+                method, url, headers=headers, **more
             ) as reply:
                 yield reply
         except aiohttp.TooManyRedirects as error:

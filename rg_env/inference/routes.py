@@ -169,12 +169,3 @@ SGLANG = TokenRoute(
         entry[0] for entry in _results(reply)[0]["meta_info"]["output_top_logprobs"][0]
     ],
 )
-
-
-ROUTES: dict[str, tuple[TokenRoute, ...]] = {
-    "vllm": (COMPLETIONS, ATROPOS, SGLANG),
-    "sglang": (SGLANG, COMPLETIONS, ATROPOS),
-    "openai": (COMPLETIONS, SGLANG, ATROPOS),
-    "trl": (COMPLETIONS, SGLANG, ATROPOS),
-}
-"""By `server_type`, those tried first that are likeliest."""

@@ -19,19 +19,19 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 from rg_env import patience
 from rg_env.inference.client import Client
 from rg_env.inference.connection import headers_of
-from rg_env.inference.routes import ROUTES
+from rg_env.inference.routes import ATROPOS, COMPLETIONS, SGLANG
 
 
 class VllmClient(Client, VLLMServer):
     """A client of vLLM: the server of Atropos' example trainer, or a stock one."""
 
-    routes = ROUTES["vllm"]
+    routes = (COMPLETIONS, ATROPOS, SGLANG)
 
 
 class SglangClient(Client, SGLangServer):
     """A client of SGLang."""
 
-    routes = ROUTES["sglang"]
+    routes = (SGLANG, COMPLETIONS, ATROPOS)
 
 
 class OpenAiClient(Client):
@@ -42,7 +42,7 @@ class OpenAiClient(Client):
     """
 
     chats = True
-    routes = ROUTES["openai"]
+    routes = (COMPLETIONS, SGLANG, ATROPOS)
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
         self.openai = openai.AsyncClient(
@@ -60,7 +60,7 @@ class OpenAiClient(Client):
 class TrlClient(Client, TrlVllmServer):
     """A client of TRL's server, which is a stock vLLM since TRL 1.12."""
 
-    routes = ROUTES["trl"]
+    routes = (COMPLETIONS, SGLANG, ATROPOS)
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
         # The framework's takes the model's name for its tokenizer's.

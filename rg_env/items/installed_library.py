@@ -19,7 +19,7 @@ from rg_env.tasks.baselines import Baselines
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, LevelSetting, build_rules
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.scales import Scale, ShippedScales
+from rg_env.tasks.scales import Scale
 from rg_env.tasks.selection import TaskChoice
 from rg_env.tasks.task_modules import modules_of
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PreloadError
@@ -72,13 +72,10 @@ def explained(error: PreloadError, pool: WorkerPool) -> Exception:
 
 
 async def read_scales(
-    pool: WorkerPool, tasks: Iterable[str], *, shipped: ShippedScales | None = None
+    pool: WorkerPool, tasks: Iterable[str]
 ) -> tuple[dict[str, Scale], dict[str, str]]:
-    """Return the scales of tasks that have one, and why the others have none.
-
-    The table is `shipped`, or the one that comes with the project.
-    """
-    table = shipped_scales.load_shipped() if shipped is None else shipped
+    """Return the scales of tasks that have one, and why the others have none."""
+    table = shipped_scales.load_shipped()
     digests = await pool.run(worker_jobs.curriculum_digests, deadline_s=DEADLINE_S)
     own = set(await pool.run(worker_jobs.own_task_names, deadline_s=DEADLINE_S))
     scales: dict[str, Scale] = {}
@@ -161,13 +158,10 @@ async def prepare_difficulty(
 
 
 async def prepare_baselines(
-    pool: WorkerPool,
-    selection: Sequence[TaskChoice],
-    *,
-    shipped: Baselines | None = None,
+    pool: WorkerPool, selection: Sequence[TaskChoice]
 ) -> Baselines:
     """Return the baselines that hold for the installed library; log what has none."""
-    table = shipped_baselines.load_shipped() if shipped is None else shipped
+    table = shipped_baselines.load_shipped()
     names = sorted({choice.task for choice in selection})
     known = [task for task in names if task in table.by_task]
     digests = await pool.run(

@@ -203,6 +203,7 @@ class ItemSource:
                 made = self._taken(item)
                 if made is not None:
                     return made
+                # What was taken out gave no item; what is made again is still there.
                 failures += len(self._ahead) < before
                 if item.spec.sampled is not None:
                     failures = 0
@@ -267,6 +268,7 @@ class ItemSource:
             # called; then `_fill` begins it again.
             return None
         if item.spec.sampled is not None:
+            # An earlier run has handed it out; only its question is remembered.
             self._filter.recent.add_digest(item.spec.task, item.spec.sampled)
             self._ahead.remove(item)
             return None

@@ -158,6 +158,7 @@ def scorer_fault(task: str, params: Mapping[str, Any], answer: str, entry: Any) 
     return ""
 
 
+# A call is prepared with the dataset that it scores with, and that may be large.
 @functools.lru_cache(maxsize=1)
 def _dataset_of(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
     of_pool = pickle.loads(config)  # noqa: S301 - made by the pool's owner

@@ -213,7 +213,7 @@ class DumpWriter:
             file = self._current_file()
             while self.groups_waiting:
                 line = self._line_of(self._kept)
-                if line is not None:
+                if line is not None:  # otherwise the buffer is shorter by one now
                     file.append(line)
                     self._written += 1
                     if self._written > self._most_kept:  # it cannot be completed

@@ -24,6 +24,7 @@ class Ending(str, enum.Enum):
     def __new__(cls, word: str, meaning: str) -> Ending:
         """Return a member; its value is the word."""
         member = str.__new__(cls, word)
+        # Enum itself would make the value of both.
         member._value_ = word
         member.meaning = meaning
         return member

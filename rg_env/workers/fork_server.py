@@ -53,7 +53,8 @@ _SET_VARIABLES = {
 }
 
 _opening = threading.RLock()
-"""Held while a fork would give a child an end that is not in `_ours`."""
+"""Held while a fork would give a child an end that is not in `_ours`. The thread that
+holds it may fork itself, hence an RLock."""
 _ours: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
 

@@ -115,6 +115,7 @@ class ForkServerProgram:
         for end in (self._wakeup, self._wakeup_end):
             end.setblocking(False)
         signal.set_wakeup_fd(self._wakeup_end.fileno(), warn_on_full_buffer=False)
+        # Only a signal that has a handler is written to the wakeup descriptor.
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)
         self._selector.register(self._wakeup, selectors.EVENT_READ)
 
@@ -140,7 +141,9 @@ class ForkServerProgram:
             try:
                 self._become_worker(stream, folder)
             finally:
+                # It must not return into the loop, which is the parent's.
                 os._exit(1)
+        # Parent and child both do it, so that a kill right now meets the group.
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
         self._children[number] = _Child(pid, stream, folder)

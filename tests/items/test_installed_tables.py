@@ -8,7 +8,9 @@ import dataclasses
 import pytest
 
 from rg_env.items.installed_library import prepare_baselines, read_scales
+from rg_env.tasks import baselines as shipped_baselines
 from rg_env.tasks import library_levels
+from rg_env.tasks import scales as shipped_scales
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
 from rg_env.tasks.scales import ShippedScales, load_shipped
 from rg_env.tasks.selection import TaskChoice
@@ -27,7 +29,9 @@ TABLE = Baselines(
 
 
 def read(pool, table, *tasks):
-    return asyncio.run(read_scales(pool, tasks, shipped=table))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shipped_scales, "load_shipped", lambda: table)
+        return asyncio.run(read_scales(pool, tasks))
 
 
 def test_the_shipped_scales_hold_for_the_library_they_were_made_from(pool, logged):
@@ -59,7 +63,9 @@ def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one
 
 
 def prepare(pool, table, *choices):
-    return asyncio.run(prepare_baselines(pool, choices, shipped=table))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shipped_baselines, "load_shipped", lambda: table)
+        return asyncio.run(prepare_baselines(pool, choices))
 
 
 def test_a_task_that_was_measured_keeps_its_baselines_and_nothing_is_said(pool, logged):

@@ -13,7 +13,6 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
 from rg_env.cli import settings_command
 from rg_env.cli.setting_options import FIRST
-from rg_env.inference.routes import ROUTES
 from rg_env.inference.server_types import CLIENTS
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture
@@ -89,13 +88,13 @@ def test_the_table_of_server_types_says_how_each_is_asked():
     rows = {codes(row[0])[0]: row[1:] for row in table("`server_type`")}
     assert set(rows) == set(CLIENTS)
     for kind, (first, otherwise) in rows.items():
-        assert codes(first) == [ROUTES[kind][0].path]
+        assert codes(first) == [CLIENTS[kind].routes[0].path]
         assert otherwise.startswith("a chat") == CLIENTS[kind].chats
 
 
 def test_the_table_of_routes_names_them_all():
     named = {codes(path)[0] for path, _ in table("Route")}
-    assert all({r.path for r in found} == named for found in ROUTES.values())
+    assert all({r.path for r in c.routes} == named for c in CLIENTS.values())
 
 
 # -- YAML ------------------------------------------------------------------------------
