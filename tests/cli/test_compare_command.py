@@ -111,6 +111,12 @@ def test_what_cannot_be_read_is_named_beside_the_results(capsys, tmp_path):
     assert numbers(capsys, path)["unread"] == [said]
 
 
+def test_every_two_results_are_paired_on_request(capsys, tmp_path):
+    files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
+    assert len(numbers(capsys, *files)["differences"]) == 2
+    assert len(numbers(capsys, *files, "--pairs")["differences"]) == 3
+
+
 def test_one_path_given_twice_is_two_results(capsys, tmp_path):
     path = samples_file(tmp_path / "a.jsonl", 1.0, 0.0)
     found = numbers(capsys, path, path, path)

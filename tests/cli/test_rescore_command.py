@@ -133,6 +133,14 @@ def test_while_items_are_made_the_log_says_how_far_it_is(corpus, logged, monkeyp
     assert any(re.search(r"[1-9]\d* scored, \d+ changed", line) for line in said)
 
 
+def test_what_cannot_be_read_is_named_beside_the_table(capsys, tmp_path):
+    line = {"task": "gcd", "seed": 3, "text": "<answer>1</answer>"}
+    (tmp_path / "own.jsonl").write_text(f"{json.dumps(line)}\n{{\n[]\n")
+    said = rescored(capsys, tmp_path)
+    assert f"1 damaged lines or files, the first: {tmp_path}/own.jsonl, line 2" in said
+    assert "1 foreign lines or files" in said
+
+
 @pytest.mark.parametrize(
     ("make", "argv", "said"),
     [

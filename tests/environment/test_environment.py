@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import pickle
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from tests.support.parts import TOKENIZER, build_env, env_config, ready_env
+from tests.support.parts import TOKENIZER, env_config, ready_env
 from tests.support.runs import next_items, questions, rollout_of
 
 pytestmark = pytest.mark.processes
@@ -164,22 +163,6 @@ def test_a_dataset_of_the_library_is_scored_by_its_name_and_config() -> None:
     assert with_env(work)["scores"] == [1.0, 0.0]
 
 
-# -- dumps -----------------------------------------------------------------------------
-
-
-def test_a_dumped_line_regenerates_its_item(tmp_path: Path) -> None:
-    import reasoning_gym
-
-    with_env(mixed_group, data_dumps_dir=str(tmp_path), dump_rollouts=True)
-    (path,) = tmp_path.glob("*.jsonl")
-    line = json.loads(path.read_text())
-    entry = reasoning_gym.create_dataset(
-        line["item_id"], seed=line["seed"], size=1, **line["params"]
-    )[0]
-    conversation = line["rollouts"][0]["conversation"]
-    assert conversation[1]["content"] == entry["question"]
-
-
 # -- state -----------------------------------------------------------------------------
 
 
@@ -195,15 +178,6 @@ def test_a_missing_checkpoint_is_said_and_starts_anew(
 
 
 # -- the class as others use it --------------------------------------------------------
-
-
-def test_close_may_be_called_twice_and_before_setup() -> None:
-    async def run() -> None:
-        env = build_env()
-        await env.close()
-        await env.close()
-
-    asyncio.run(run())
 
 
 def test_a_server_baseline_means_the_four_local_servers_of_the_host() -> None:

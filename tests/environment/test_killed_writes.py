@@ -126,13 +126,6 @@ def test_of_several_previous_runs_the_one_written_last_is_continued(tmp_path):
     assert CheckpointFolder(str(tmp_path), "rg_0").newest(9) == runs[1].path(4)
 
 
-def test_a_step_that_is_to_come_is_not_continued(tmp_path):
-    run = CheckpointFolder(str(tmp_path), "rg_0")
-    for step in (4, 8):
-        checkpoint_files.write(run.path(step), {})
-    assert run.newest(7) == run.path(4)
-
-
 # -- the ledger ------------------------------------------------------------------------
 
 KEEPS_COUNTING = """
@@ -150,7 +143,7 @@ while True:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("lines", [1, 100, 5000])
+@pytest.mark.parametrize("lines", [1, 5000])
 def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path, lines):
     with subprocess.Popen(
         [sys.executable, "-c", KEEPS_COUNTING, str(tmp_path)],

@@ -10,18 +10,6 @@ from tests.support.parts import RIGHT, WRONG, build_env, ready_env, rollout
 from tests.support.runs import next_items, questions
 
 
-def test_discovered_tasks_are_validated_by_building_them(logged):
-    class Package:
-        @staticmethod
-        def create_dataset(name, size, seed):
-            return {"gcd": [{}]}[name]
-
-    env = build_env()
-    assert env._validate_discovered_tasks(["gcd", "gone"], Package) == ["gcd"]
-    assert "gone" in logged.text
-    asyncio.run(env.close())
-
-
 @pytest.mark.processes
 def test_the_position_of_the_stream_can_be_read_and_set():
     async def run():

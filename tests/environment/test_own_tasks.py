@@ -24,7 +24,7 @@ from tests.support.parts import (
     ready_env,
     run_main,
 )
-from tests.support.runs import next_items, questions, serve, trainer_config
+from tests.support.runs import next_items, questions
 
 pytestmark = pytest.mark.processes
 
@@ -128,14 +128,6 @@ def test_rows_have_own_tasks_beside_the_librarys_and_right_answers(doubling, tmp
     assert max(scores) == 1.0
 
 
-def test_a_trainer_gets_groups_of_them(doubling, api_url):
-    given = {"task_modules": [FILE], "tasks": ["double", "gcd"], "total_steps": 2}
-    env = build_env(doubling.url, rollout_server_url=api_url, **given)
-    counts = asyncio.run(serve(env, trainer_config(api_url, 2), 2))
-    assert counts.groups >= 8 and counts.invalid_groups == 0
-    assert set(env.metrics.tasks) == {"double", "gcd"}
-
-
 def test_a_changed_module_begins_another_file_of_rows(
     doubling, versions, tmp_path, logged
 ):
@@ -182,17 +174,6 @@ def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
         BadCheckpointError, match="is of a run with another task_modules"
     ):
         with_env(load, task_modules=[changed])
-
-
-def test_the_same_seed_gives_the_same_items_whatever_the_workers():
-    async def first(env):
-        items = await next_items(env, 8)
-        return [(handle.task, entry) for _, entry, handle in items]
-
-    given = {"complexity_mode": "random", "seed": 3}
-    one = with_env(first, num_workers=1, **given)
-    assert one == with_env(first, num_workers=2, **given)
-    assert {task for task, _ in one} == {"double", "gcd"}
 
 
 def test_levels_come_from_the_curriculum_that_is_registered():
@@ -346,12 +327,6 @@ def test_show_scores_by_the_rules_of_the_module(capsys):
     assert json.dumps(right).count('"right"') == 1
     rejected = said_by(capsys, "show", *how[:-3], *OPTION, "--answer", "reject")
     assert "it says so" in rejected
-
-
-def test_show_says_what_is_wrong_with_a_task_in_one_sentence(capsys):
-    said = said_by(capsys, "show", "raises", *OPTION, status=1)
-    assert said.startswith("error: raises: OwnTaskError: ZeroDivisionError: ")
-    assert len(said.splitlines()) == 1
 
 
 def test_doctor_checks_them(capsys):

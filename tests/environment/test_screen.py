@@ -107,15 +107,6 @@ def test_it_ends_with_the_table_and_the_command_that_comes_next(
     assert any(line.split()[:2] == ["gcd", "4"] for line in said)
 
 
-def test_the_same_screen_samples_the_same_items(done, tmp_path, server):
-    assert screen(tmp_path, server.url) == 0
-    first, second = (
-        {row["index"]: row["seed"] for row in rows_of(folder)}
-        for folder in (done[0], tmp_path)
-    )
-    assert first == second
-
-
 @pytest.mark.parametrize("out", ["/proc/nowhere.yaml", "screen.jsonl"])
 def test_a_file_of_settings_that_cannot_be_written_is_refused_by_its_option(
     out, tmp_path, server, capsys, monkeypatch
@@ -154,15 +145,6 @@ def test_a_killed_screen_continues_with_the_items_that_are_missing(
         sorted(r["index"] for r in rows_of(f)) for f in (done[0], tmp_path)
     )
     assert continued == whole
-
-
-def test_more_groups_continue_a_complete_screen(tmp_path, server):
-    assert screen(tmp_path, server.url, groups=2) == 0
-    before = (tmp_path / "screen.jsonl").read_bytes()
-    assert screen(tmp_path, server.url, groups=3) == 0
-    after = (tmp_path / "screen.jsonl").read_bytes()
-    assert after.startswith(before)
-    assert len(rows_of(tmp_path)) == 3 * len(TASKS)
 
 
 def test_a_complete_screen_is_read_again_without_a_request(tmp_path, server):

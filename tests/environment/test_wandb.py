@@ -149,14 +149,6 @@ def test_the_numbers_of_this_machine_need_no_wandb(simulated, tmp_path):
     assert line["ledger/written"] == 4
 
 
-def test_logging_without_a_run_does_nothing_and_does_not_fail():
-    async def run():
-        async with ready_env() as env:
-            await env.wandb_log({"mine": 1})
-
-    asyncio.run(run())
-
-
 def test_scores_are_logged_once():
     async def run():
         async with ready_env() as env:

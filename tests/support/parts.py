@@ -174,7 +174,7 @@ def is_alive(pid):
     return state != "Z"
 
 
-def left_alive(pids, patience_s=10):
+def left_alive(pids, patience_s=60):
     """Return which processes are still there, after some patience."""
     deadline = time.monotonic() + patience_s
     while any(map(is_alive, pids)) and time.monotonic() < deadline:

@@ -57,8 +57,8 @@ class Run:
         """Say whether one of its children, the fork server, has forked a worker."""
         return len(descendants(self.pid)) > 1
 
-    async def end(self, *signals, pause_s=0.5):
-        """Send signals and wait for the end.
+    async def end(self, *signals):
+        """Send signals, each when the one before has been heard, and wait for the end.
 
         Returns:
             The exit status, the seconds it took, and the processes it left behind.
@@ -66,7 +66,8 @@ class Run:
         began = time.monotonic()
         started = descendants(self.pid)
         for i, number in enumerate(signals):
-            await asyncio.sleep(pause_s if i else 0)
+            if i:
+                await until(lambda: ": ending; a second one" in self.said, "it hears")
             self._process.send_signal(number)
         await until(lambda: self.status is not None, f"{self.pid} ends")
         seconds = time.monotonic() - began
