@@ -8,7 +8,6 @@ lately, this needs to know none of them: where a task has few questions, they re
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import statistics
@@ -38,7 +37,6 @@ from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import MAX_ATTEMPTS, MAX_SEED
 from rg_env.tasks.selection import TaskChoosing, build_selection
 from rg_env.tasks.task_modules import checked
-from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
@@ -121,7 +119,13 @@ class Tasks:
         self._system_prompt = system_prompt
         self._task_modules = tuple(map(_module, task_modules))
         self.failures: Counter[str] = Counter()
-        self._begin(_State(0, {}, {}))
+        self._set_up(_State(0, {}, {}))
+
+    def _set_up(self, state: _State) -> None:
+        """Belong to this process."""
+        self._lock = threading.RLock()
+        _open.add(self)
+        self._begin(state)
 
     def _begin(self, state: _State) -> None:
         """Stand where a state was taken; ValueError, and no change, for no state."""
@@ -131,11 +135,10 @@ class Tasks:
         if state.curriculum:
             feedback.curriculum.load_state_dict(state.curriculum)
         self._feedback = feedback
-        self._state = state
+        self._position = state.position
+        self._adaptive = state.adaptive
         self._stream: ItemStream | None = None
         self._categories: dict[str, str] = {}
-        self._lock = threading.RLock()
-        _open.add(self)
 
     # -- items -------------------------------------------------------------------------
 
@@ -153,31 +156,22 @@ class Tasks:
             PoolError: Workers were lost; the same item comes when it is asked again.
         """
         with self._lock:
-            return run_blocking(self._next, shared_pool(self._task_modules))
-
-    async def _next(self, pool: WorkerPool) -> Item:
-        stream = await self._prepared(pool)
-        for _ in range(MAX_FAILURES_IN_A_ROW):
-            position = stream.position
-            spec = stream.next_spec()
-            attempts = (
-                (stream.params_of(spec, attempt), stream.seed_of(spec, attempt))
-                for attempt in range(MAX_ATTEMPTS)
-            )
-            try:
-                item = await self._made(
-                    pool, spec.task, attempts, spec.level, spec.index
+            stream = self._prepared()
+            for _ in range(MAX_FAILURES_IN_A_ROW):
+                stream.position = self._position
+                spec = stream.next_spec()
+                attempts = (
+                    (stream.params_of(spec, attempt), stream.seed_of(spec, attempt))
+                    for attempt in range(MAX_ATTEMPTS)
                 )
-            except PoolError:
-                stream.position = position
-                raise
-            if item is not None:
-                return item
+                item = self._made(spec.task, attempts, spec.level, spec.index)
+                self._position = stream.position
+                if item is not None:
+                    return item
         raise NoItemsError(f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made")
 
-    async def _made(
+    def _made(
         self,
-        pool: WorkerPool,
         task: str,
         attempts: Iterable[tuple[Mapping[str, Any], int]],
         level: float | None,
@@ -187,10 +181,11 @@ class Tasks:
 
         Each attempt is its parameters and its seed.
         """
+        pool = shared_pool(self._task_modules)
         for params, seed in attempts:
             job = (worker_jobs.make_entry, task, dict(params), seed)
             try:
-                entry = await pool.run(*job, deadline_s=MAKING_DEADLINE_S)
+                entry = pool.call(*job, deadline_s=MAKING_DEADLINE_S)
             except NOT_MADE as error:
                 if is_unusable(error):
                     continue
@@ -217,22 +212,15 @@ class Tasks:
 
     def skip(self, draws: int) -> None:
         """Go so many draws on, at least 0; none of their items is made."""
+        if draws < 0:
+            raise ValueError(f"draws must be at least 0, found {draws!r}")
         with self._lock:
-            self.position += draws
+            self._position += draws
 
     @property
     def position(self) -> int:
-        """Draws so far; setting it goes there."""
-        return self._state.position if self._stream is None else self._stream.position
-
-    @position.setter
-    def position(self, position: int) -> None:
-        with self._lock:
-            if self._stream is not None:
-                self._stream.position = position
-            elif position < 0:
-                raise ValueError(f"position must be at least 0, found {position!r}")
-            self._state.position = position
+        """Draws so far, those that were skipped included."""
+        return self._position
 
     def evaluation(
         self, samples_per_task: int, seed: int = 123, level: float | None = None
@@ -242,29 +230,25 @@ class Tasks:
         They are those of the command `evaluate` with the same `eval_seed` and
         `eval_level`; the place in the stream has no part in them. Raises as `next`.
         """
-        with self._lock:
-            how = (samples_per_task, seed, level)
-            job = functools.partial(self._evaluation, how=how)
-            return run_blocking(job, shared_pool(self._task_modules))
-
-    async def _evaluation(
-        self, pool: WorkerPool, how: tuple[int, int, float | None]
-    ) -> list[Item]:
-        stream = await self._prepared(pool)
-        samples, seed, level = how
         items = []
-        for spec in evaluation_specs(
-            stream.choices, samples, seed, stream.difficulty, level
-        ):
-            attempts = [(one.params, one.seed) for one in (spec, *spec.others)]
-            item = await self._made(pool, spec.task, attempts, spec.level, spec.number)
-            items += [] if item is None else [item]
+        with self._lock:
+            stream = self._prepared()
+            how = (samples_per_task, seed, stream.difficulty, level)
+            for spec in evaluation_specs(stream.choices, *how):
+                attempts = [(one.params, one.seed) for one in (spec, *spec.others)]
+                item = self._made(spec.task, attempts, spec.level, spec.number)
+                if item is not None:
+                    items.append(item)
         return items
 
-    async def _prepared(self, pool: WorkerPool) -> ItemStream:
+    def _prepared(self) -> ItemStream:
         """Return the stream; the first time the library says what there is."""
-        if self._stream is not None:
-            return self._stream
+        if self._stream is None:
+            pool = shared_pool(self._task_modules)
+            self._stream = run_blocking(self._prepare, pool)
+        return self._stream
+
+    async def _prepare(self, pool: WorkerPool) -> ItemStream:
         library = await read_library(pool)
         try:
             selection = build_selection(library, **self._selection)
@@ -286,10 +270,8 @@ class Tasks:
             )
         except SettingError as error:  # the settings of a run have a prefix
             raise SettingError(str(error).removeprefix("env.")) from error
-        if self._state.adaptive is not None and self._feedback.adaptive is not None:
-            self._feedback.adaptive.load_state_dict(self._state.adaptive)
-        stream.position = self._state.position
-        self._stream = stream
+        if self._adaptive is not None and self._feedback.adaptive is not None:
+            self._feedback.adaptive.load_state_dict(self._adaptive)
         return stream
 
     # -- results -----------------------------------------------------------------------
@@ -306,32 +288,32 @@ class Tasks:
 
         Returns:
             The change of the task's level, if it has moved.
+
+        Raises:
+            ValueError: A result is outside [0, 1].
         """
         values = [r.value if isinstance(r, Result) else r for r in results]
         scored = [value for value in values if value is not None]
+        if not all(0 <= value <= 1 for value in scored):
+            raise ValueError(f"results are in [0, 1] or None, found {scored}")
         if not scored:
             return None
         has_variance = max(scored) > min(scored)
         mean = statistics.fmean(scored)
         with self._lock:
-            run_blocking(self._prepared, shared_pool(self._task_modules))
+            self._prepared()
             return self._feedback.take(item.task, mean, item.level, has_variance)
 
     def categories(self) -> dict[str, str]:
         """Return the category of each chosen task, by task; raises as `next`."""
         with self._lock:
-            run_blocking(self._prepared, shared_pool(self._task_modules))
+            self._prepared()
             return dict(self._categories)
 
     @property
     def follows_results(self) -> bool:
         """Whether results change which items come next."""
         return self._choice == "adaptive" or "curriculum" in self._levels.values()
-
-    def stats(self) -> dict[str, Any]:
-        """Return levels and results in a few numbers, as `serve` logs them."""
-        with self._lock:
-            return self._feedback.stats()
 
     def levels(self) -> dict[str, float]:
         """Return the level of each task that follows results and has had some."""
@@ -344,12 +326,11 @@ class Tasks:
         """Return the place in the stream, levels, weights and results."""
         with self._lock:
             adaptive = self._feedback.adaptive
-            kept = self._state.adaptive if self._stream is None else None
             return {
-                "position": self.position,
+                "position": self._position,
                 "progress": self._feedback.progress.state_dict(),
                 "curriculum": self._feedback.curriculum.state_dict(),
-                "adaptive": kept if adaptive is None else adaptive.state_dict(),
+                "adaptive": adaptive.state_dict() if adaptive else self._adaptive,
             }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -359,15 +340,15 @@ class Tasks:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and state; what belongs to this process stays here."""
-        mine = {**vars(self), "_state": self.state_dict()}
-        for name in ("_feedback", "_stream", "_lock"):
-            del mine[name]
-        return mine
+        mine = vars(self).copy()
+        del mine["_feedback"], mine["_stream"], mine["_lock"]
+        return {**mine, "state": self.state_dict()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, mine: dict[str, Any]) -> None:
         """Stand where the other one stood."""
-        vars(self).update(state)
-        self._begin(msgspec.convert(state["_state"], _State))
+        state = msgspec.convert(mine.pop("state"), _State)
+        vars(self).update(mine)
+        self._set_up(state)
 
 
 def _module(name: str) -> str:

@@ -205,3 +205,10 @@ def test_an_item_pickles_with_what_it_asks():
 def test_what_is_no_item_is_refused(text):
     with pytest.raises(ValueError, match="no item"):
         Item.from_json(text)
+
+
+@pytest.mark.parametrize("wrong", [1.5, -0.1, float("nan")])
+def test_results_outside_0_to_1_are_refused(wrong):
+    tasks = Tasks("gcd", levels="curriculum")
+    with pytest.raises(ValueError, match="None"):
+        tasks.feedback(next(tasks), [1.0, wrong])
