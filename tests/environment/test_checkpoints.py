@@ -141,6 +141,14 @@ def saved_steps(folder):
     return {path.name for path in Path(folder).rglob("step-*.json")}
 
 
+def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, api_url, simulated):
+    env = asyncio.run(served_from(api_url, simulated, tmp_path, steps=12))
+    steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
+    # A fast trainer may pass two of its intervals between two checks of it.
+    assert any(step > 4 and step % 2 == 0 for step in steps)
+    assert env.curr_step in steps
+
+
 def test_a_run_whose_trainer_never_saves_leaves_no_file(tmp_path, api_url, simulated):
     asyncio.run(served_from(api_url, simulated, tmp_path, 1, saves_every=-1))
     assert list(tmp_path.iterdir()) == []

@@ -122,6 +122,35 @@ def test_an_api_that_comes_up_late_is_waited_for(simulated, logged):
     assert "run-api" in said[0]
 
 
+def test_a_restarted_api_gets_groups_again(simulated):
+    async def run():
+        port = free_port()
+        async with running_api(port) as api:
+            env = build_env(simulated.url, rollout_server_url=api, total_steps=1000)
+            serving = asyncio.create_task(env.env_manager())
+            first = StandInTrainer(trainer_config(api, 4))
+            await asyncio.wait_for(first.run(2), GUARD_S)
+        async with running_api(port) as api:
+            trainer = StandInTrainer(trainer_config(api, 4))
+            await asyncio.wait_for(trainer.run(3), GUARD_S)
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+        return trainer.counts, env.metrics
+
+    counts, metrics = asyncio.run(run())
+    assert (counts.steps, counts.invalid_groups) == (3, 0)
+    assert metrics.ledger.in_flight == 0
+
+
+def test_groups_wait_for_a_slow_trainer_without_being_cancelled(api_url, simulated):
+    env, counts = served(
+        api_url, simulated.url, 3, {"step_time_s": 0.7}, max_batches_offpolicy=1
+    )
+    assert counts.steps == 3
+    # Those in flight at the end are; none for back-pressure.
+    assert env.ledger.outcomes["cancelled"] <= 4 * env.max_num_workers
+
+
 # -- the loop --------------------------------------------------------------------------
 
 

@@ -46,7 +46,7 @@ def test_it_holds_every_file_of_the_program_and_nothing_else(
     wheel: Path, repo_root: Path
 ) -> None:
     listing = run("git", "ls-files", "rg_env", "*.py", folder=repo_root).stdout.split()
-    program = [p for p in listing if p.startswith(("rg_env/", "reasoning_gym_env"))]
+    program = [p for p in listing if p.startswith(("rg_env/", "reasoning_gym_"))]
     names = zipfile.ZipFile(wheel).namelist()
     assert sorted(n for n in names if ".dist-info/" not in n) == sorted(program)
 
