@@ -26,7 +26,7 @@ LINKS = {
     "scorer_fixes": "scoring.md",
     "normalize_answers": "answers_and_rewards.md#normalization",
     "reward_baseline": "answers_and_rewards.md#from-scores-to-rewards",
-    "eval_preset": "commands.md#beside-the-published-table",
+    "eval_preset": "commands.md#published-results",
     "dump_metrics": "metrics_and_logs.md#without-wb",
     "data_dumps_dir": "output_files.md",
     "debug_logging": "metrics_and_logs.md#the-log",

@@ -63,4 +63,3 @@ def test_the_number_of_hostile_texts_is_that_of_the_list():
 
 def test_the_number_of_commands_is_that_of_the_program():
     assert f"All {NUMBERS[len(COMMANDS)]} commands" in text_of(README)
-    assert f"The {NUMBERS[len(COMMANDS)]} commands" in text_of(README)
