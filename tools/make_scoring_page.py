@@ -17,45 +17,41 @@ from rg_env.tasks import library
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "scoring.md"
 
 TEXT = """\
-# What stands between an answer and its score
+# Guards and corrected scorers
 
 `python -m tools.make_scoring_page` writes this page from the rows in
 `rg_env/task_rules/` and from reasoning-gym {version}.
 
-A guard rejects what no correct answer to the task can hold, and what is longer than
-`max_answer_chars`: score 0. The library's scorer scores the rest. Where it has a known
-fault, a fix corrects the score, unless `scorer_fixes` is false; in another version of
-the scorer the fault is checked again, and the log says the result. Where a task has a
-fix, an answer that is not right scores 0.5 at most, and nothing for what a copy of the
-question or a constant has right as well.
+An answer is first checked by the guard of its task, and then scored by the library's
+scorer, which is corrected where it has a known fault. `scorer_fixes: false` turns the
+corrections off, but not the guards. Under a corrected scorer a wrong answer scores at most
+0.5, and nothing for what a copy of the question or a constant has right as well. If
+another version of the library has changed a scorer, its fault is checked again, and the
+log says the result.
 
 ## Guards ({num_guards})
 
-What a scorer does with text, and what of it is admitted:
+A guard gives the score 0 to a text that no right answer contains. Answers to other tasks
+are only limited in length (`max_answer_chars`). For each guard, this list has what the
+scorer does with a text, and what is admitted:
 
 {guards}
 
 ## The base scorer ({num_base_tasks} tasks)
 
-A dataset without a scorer of its own has the base scorer. It scores any text that
-contains the right answer by its length: 0.5 for `-5` or `50` where 5 is right, 0.4
-for `True False`. One rule corrects it, also in tasks of a later version: that credit
-is for the right answer with nothing but words around it that can be no second answer.
+These tasks have no scorer of their own, and use the base scorer of the library. It scores
+any text that contains the right answer by its length: 0.5 for `-5` or `50` where 5 is
+right. Corrected, it gives this credit only if the other words can be no second answer.
+The correction also applies to such tasks of later versions.
 
 {base_tasks}.
 
 ## Fixes of other scorers ({num_fixes})
 
-What the library's scorer does wrong:
+This is what the library's scorers do wrong. {num_failing} of the library's own tests expect scores
+that differ from ours; `other_scores` in a task's rules has the reasons.
 
 {fixes}
-
-## Where the library's own tests expect another score
-
-{num_failing} tests of reasoning-gym {version}; `other_scores` of a task's row has the
-reason:
-
-{other_tasks}.
 """
 
 
@@ -74,7 +70,6 @@ def page() -> str:
     rows = sorted(TABLE.items())
     guards = [(task, row.guard) for task, row in rows if row.guard]
     fixes = [(task, row.fix) for task, row in rows if row.fix]
-    others = [(task, other) for task, row in rows for other in row.other_scores]
     return TEXT.format(
         version=described.version,
         num_guards=len(guards),
@@ -89,8 +84,7 @@ def page() -> str:
             f"- {tasks}: {fault}"
             for tasks, fault in by_tasks((task, fix.fault) for task, fix in fixes)
         ),
-        num_failing=len(others),
-        other_tasks=", ".join(dict.fromkeys(task for task, _ in others)),
+        num_failing=sum(len(row.other_scores) for _, row in rows),
     )
 
 

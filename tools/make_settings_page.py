@@ -36,20 +36,19 @@ LINKS = {
 TEXT = """\
 # Settings
 
-A setting on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`) wins over
-the YAML file (`--config FILE`), and the YAML file wins over the defaults. `None` is
-`null` in YAML, and `~` in a path is your home folder.
+Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`) or in
+a YAML file (`--config FILE`); the command line takes precedence. `None` is `null` in YAML,
+and `~` in a path is your home folder. If an option is given twice, the last one counts.
 
 Every field is checked before anything is started. An unknown name is refused with the
-nearest valid one, and so is a key that stands twice in a YAML file. If an option is
-given twice, the last one counts.
+nearest valid one.
 
 ## The YAML file
 
-The file has the sections `env` and `openai`. `openai` may be a [list of
-servers](servers.md#several-servers). The file may also hold maps of other programs,
-such as a trainer. A field outside of its section is refused, and so is a file without
-either section.
+The file has the sections `env` and `openai`, of which one can be missing; `openai` can be
+a [list of servers](servers.md#several-servers). Sections of other programs, such as a
+trainer, are ignored. A field outside of its section and a key that stands twice are
+refused.
 
 ```yaml
 env:
@@ -67,13 +66,12 @@ openai:
 
 ## What the commands start from
 
-The commands start from `config_init()`. Where it differs from the class, the tables
-below have its value in a column. The fields of the one server that it sets are in
-[servers](servers.md#fields).
-
+The defaults below are those of the commands, which start from `config_init()`. Where the
+class `ReasoningGymEnvConfig` has another default, it stands behind it. In addition,
 `process` starts from `ensure_scores_are_not_same` false, `include_messages` true and
-`data_path_to_save_groups` data/reasoning_gym.jsonl; `evaluate` starts from
-`data_dir_to_save_evals` data/evaluate_DATE_TIME.
+`data_path_to_save_groups` data/reasoning_gym.jsonl, and `evaluate` from
+`data_dir_to_save_evals` data/evaluate_DATE_TIME. The fields of `openai` are on the page
+of [servers](servers.md#fields).
 
 {tables}
 """
@@ -94,15 +92,15 @@ def _row(group: type[CheckedModel], name: str) -> str:
     start = START.get(name, default)
     field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
     meaning = " ".join((info.description or "").split())
-    changed = "" if start == default else _shown(start)
-    return f"| {field} | {_shown(default)} | {changed} | {meaning} |"
+    of_class = "" if start == default else f" (class: {_shown(default)})"
+    return f"| {field} | {_shown(start)}{of_class} | {meaning} |"
 
 
 def _table(group: type[CheckedModel]) -> str:
     title, _, about = (inspect.getdoc(group) or "").partition("\n\n")
     about = f"{about}\n\n" if about else ""
     rows = "\n".join(_row(group, name) for name in group.model_fields)
-    head = "| Field | Class default | `config_init()` | Meaning |\n|---|---|---|---|"
+    head = "| Field | Default | Meaning |\n|---|---|---|"
     return f"## {title.rstrip('.')}\n\n{about}{head}\n{rows}"
 
 

@@ -42,32 +42,28 @@ NO_SCALE = "none"
 TEXT = """\
 # Trivial baselines
 
-The expected score without solving, with the corrected scorers and reasoning-gym
-{version}. `python -m tools.make_baselines` measures it, `python -m
+What an answer scores on average that was found without solving the item, with corrected
+scorers and reasoning-gym {version}. [`reward_baseline:
+chance`](answers_and_rewards.md#from-scores-to-rewards) subtracts these figures from the
+rewards. The baseline is 0 below {worth}, with parameters of your own, and for tasks that
+another version of the library has changed; it is never above {highest}.
+
+{num_strategies} strategies know the form of questions, but no task: they repeat a part of
+the question, pick something that it names, fill grids and blanks, sort or reverse.
+{num_learned} of them use the answers to other items that are worded alike. In addition,
+{num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
+other items, are given to any question. All of them answer {screened} items of a task.
+Where one scores {worth_measuring} or more, the best {finalists} answer {chosen} other
+items, and the best of these {measured} others (at least {least} where items are slow).
+The figures are of these, with 95 % intervals.
+
+`python -m tools.make_baselines` measures the baselines, and `python -m
 tools.make_strategies_page` writes this page.
-
-{num_strategies} strategies know the form of questions and no task: they repeat a part
-of the question, pick one of what it names, fill grids and blanks, sort or reverse.
-{num_learned} of them learn from other items: the commonest or the middle answer to
-questions that are worded alike or ask for the same form, and where a word mostly stands
-in right answers. {num_phrases} texts such as `-1`, `True` and `[]`, and the commonest
-right answers to other items, are given to any question.
-
-All of them answer {screened} items; where one scores {worth_measuring} or more, the
-{finalists} best answer {chosen} others, and the best of these {measured} yet others,
-which the figures are of (at least {least} where an item takes long to make). `±` gives
-the 95 % interval.
-
-`reward_baseline: chance` takes these figures off [the
-rewards](answers_and_rewards.md#from-scores-to-rewards). The baseline is 0 below
-{worth}, with parameters of your own, and for tasks that another version of the library
-has changed; none is above {highest}.
 
 ## By task
 
-In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more, in these
-{shown_from} or more (`{nothing}` is less than {worth}). The strategy is that of the
-highest figure.
+In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more (`{nothing}`: less).
+These score {shown_from} or more; the strategy is that of the highest figure.
 
 | Task | Defaults | Lowest on the scale | Highest on the scale | Strategy |
 |---|--:|--:|--:|---|
@@ -77,8 +73,8 @@ The highest figures of the others: {others}.
 
 ## Rules of thumb
 
-A rule of thumb knows its task and one sign of the question. It is not taken off the
-rewards. Where it decides nearly all items, these say little of a model.
+A rule of thumb knows its task and looks at one feature of the question. It is not
+subtracted from the rewards. Items that it decides say little about a model.
 
 | Task: rule of thumb | Defaults | Lowest on the scale | Highest on the scale |
 |---|--:|--:|--:|
@@ -100,7 +96,7 @@ def _figures(row: Row, scale: Scale | None) -> tuple[str, str, str]:
         found = [one for one in row if one.params == params]
         if not found:
             return NOTHING
-        return f"{found[0].value:.2f} ± {NORMAL_95 * found[0].error:.2f}"
+        return f"{found[0].value:.2f}±{NORMAL_95 * found[0].error:.2f}"
 
     if scale is None or scale.is_dead:
         return shown({}), NO_SCALE, NO_SCALE
