@@ -24,32 +24,32 @@ TEXT = """\
 
 An answer is first checked by the guard of its task, and then scored by the library's
 scorer, which is corrected where it has a known fault. `scorer_fixes: false` turns the
-corrections off, but not the guards. Under a corrected scorer a wrong answer scores at most
-0.5, and nothing for what a copy of the question or a constant has right as well. If
-another version of the library has changed a scorer, its fault is checked again, and the
-log says the result.
+corrections off, but not the guards. Under a corrected scorer a wrong answer scores at
+most 0.5, and nothing for what a copy of the question or a constant has right as well.
+If another version of the library has changed a scorer, its fault is checked again,
+and the log says the result.
 
 ## Guards ({num_guards})
 
-A guard gives the score 0 to a text that no right answer contains. Answers to other tasks
-are only limited in length (`max_answer_chars`). For each guard, this list has what the
-scorer does with a text, and what is admitted:
+A guard gives the score 0 to a text that no right answer contains. Answers to other
+tasks are only limited in length (`max_answer_chars`). For each guard, this list has
+what the scorer does with a text, and what is admitted:
 
 {guards}
 
 ## The base scorer ({num_base_tasks} tasks)
 
-These tasks have no scorer of their own, and use the base scorer of the library. It scores
-any text that contains the right answer by its length: 0.5 for `-5` or `50` where 5 is
-right. Corrected, it gives this credit only if the other words can be no second answer.
-The correction also applies to such tasks of later versions.
+These tasks have no scorer of their own, and use the base scorer of the library. It
+scores any text that contains the right answer by its length: 0.5 for `-5` or `50`
+where 5 is right. Corrected, it gives this credit only if the other words can be no
+second answer. The correction also applies to such tasks of later versions.
 
 {base_tasks}.
 
 ## Fixes of other scorers ({num_fixes})
 
-This is what the library's scorers do wrong. {num_failing} of the library's own tests expect scores
-that differ from ours; `other_scores` in a task's rules has the reasons.
+This is what the library's scorers do wrong. {num_failing} of the library's own tests
+expect scores that differ from ours; `other_scores` in a task's rules has the reasons.
 
 {fixes}
 """

@@ -36,19 +36,20 @@ LINKS = {
 TEXT = """\
 # Settings
 
-Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`) or in
-a YAML file (`--config FILE`); the command line takes precedence. `None` is `null` in YAML,
-and `~` in a path is your home folder. If an option is given twice, the last one counts.
+Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`)
+or in a YAML file (`--config FILE`); the command line takes precedence. `None` is
+`null` in YAML, and `~` in a path is your home folder. If an option is given twice,
+the last one counts.
 
 Every field is checked before anything is started. An unknown name is refused with the
 nearest valid one.
 
 ## The YAML file
 
-The file has the sections `env` and `openai`, of which one can be missing; `openai` can be
-a [list of servers](servers.md#several-servers). Sections of other programs, such as a
-trainer, are ignored. A field outside of its section and a key that stands twice are
-refused.
+The file has the sections `env` and `openai`, of which one can be missing; `openai`
+can be a [list of servers](servers.md#several-servers). Sections of other programs,
+such as a trainer, are ignored. A field outside of its section and a key that stands
+twice are refused.
 
 ```yaml
 env:
@@ -66,12 +67,12 @@ openai:
 
 ## What the commands start from
 
-The defaults below are those of the commands, which start from `config_init()`. Where the
-class `ReasoningGymEnvConfig` has another default, it stands behind it. In addition,
-`process` starts from `ensure_scores_are_not_same` false, `include_messages` true and
-`data_path_to_save_groups` data/reasoning_gym.jsonl, and `evaluate` from
-`data_dir_to_save_evals` data/evaluate_DATE_TIME. The fields of `openai` are on the page
-of [servers](servers.md#fields).
+The defaults below are those of the commands, which start from `config_init()`. Where
+the class `ReasoningGymEnvConfig` has another default, it stands behind it. In
+addition, `process` starts from `ensure_scores_are_not_same` false, `include_messages`
+true and `data_path_to_save_groups` data/reasoning_gym.jsonl, and `evaluate` from
+`data_dir_to_save_evals` data/evaluate_DATE_TIME. The fields of `openai` are on the
+page of [servers](servers.md#fields).
 
 {tables}
 """

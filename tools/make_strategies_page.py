@@ -42,28 +42,28 @@ NO_SCALE = "none"
 TEXT = """\
 # Trivial baselines
 
-What an answer scores on average that was found without solving the item, with corrected
-scorers and reasoning-gym {version}. [`reward_baseline:
-chance`](answers_and_rewards.md#from-scores-to-rewards) subtracts these figures from the
-rewards. The baseline is 0 below {worth}, with parameters of your own, and for tasks that
-another version of the library has changed; it is never above {highest}.
+What an answer scores on average that was found without solving the item, with
+corrected scorers and reasoning-gym {version}. [`reward_baseline:
+chance`](answers_and_rewards.md#from-scores-to-rewards) subtracts these figures from
+the rewards. The baseline is 0 below {worth}, with parameters of your own, and for
+tasks that another version of the library has changed; it is never above {highest}.
 
-{num_strategies} strategies know the form of questions, but no task: they repeat a part of
-the question, pick something that it names, fill grids and blanks, sort or reverse.
-{num_learned} of them use the answers to other items that are worded alike. In addition,
-{num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
-other items, are given to any question. All of them answer {screened} items of a task.
-Where one scores {worth_measuring} or more, the best {finalists} answer {chosen} other
-items, and the best of these {measured} others (at least {least} where items are slow).
-The figures are of these, with 95 % intervals.
+{num_strategies} strategies know the form of questions, but no task: they repeat a
+part of the question, pick something that it names, fill grids and blanks, sort or
+reverse. {num_learned} of them use the answers to other items that are worded alike.
+In addition, {num_phrases} texts such as `-1`, `True` and `[]`, and the commonest
+right answers to other items, are given to any question. All of them answer {screened}
+items of a task. Where one scores {worth_measuring} or more, the best {finalists}
+answer {chosen} other items, and the best of these {measured} others (at least {least}
+where items are slow). The figures are of these, with 95 % intervals.
 
 `python -m tools.make_baselines` measures the baselines, and `python -m
 tools.make_strategies_page` writes this page.
 
 ## By task
 
-In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more (`{nothing}`: less).
-These score {shown_from} or more; the strategy is that of the highest figure.
+In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more (`{nothing}`:
+less). These score {shown_from} or more; the strategy is that of the highest figure.
 
 | Task | Defaults | Lowest on the scale | Highest on the scale | Strategy |
 |---|--:|--:|--:|---|
