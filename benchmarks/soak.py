@@ -1,120 +1,382 @@
-"""Many groups through `serve` with faults throughout, and a ledger to the rollout.
+"""Many groups through `serve` with faults throughout, and every rollout accounted for.
 
-    python benchmarks/soak.py [--groups 20000] [--restarts 20] [--json FILE]
+    python benchmarks/soak.py [--groups 20000] [--restarts 20] [--kills 0] [--json FILE]
 
 Two inference servers spoil a part of their replies and are killed and started again in
-turn; the API spoils a part of its replies and is restarted with an empty state. At the
-end it is counted: what was asked for = what was delivered + what is counted by reason,
-every dumped line is valid, and no process is left behind. The memory of `serve` and of
-its workers is taken every 1,000 groups.
+turn; the API spoils a part of its replies and is restarted with an empty state. With
+`--kills`, `serve` is killed so many times and continues from its checkpoint. At the end
+the rollouts that were queried are compared with their outcomes, the groups that were
+sent with those that the API took, every dumped line is read, and processes that are
+left are counted. The memory of `serve` and of its workers is taken every 1,000 groups.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import collections
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import disturbed, findings
+from rg_env.demo.api_process import WITHOUT_END, trained_api
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.child_process import running_program
+from rg_env.demo.stand_in_trainer import Groups, TrainerConfig
+from rg_env.installation import PROJECT
+from rg_env.rollouts.json_encoding import read_groups
 
-FAULT_RATE = 0.1
-LATENCY_MS = 50.0
-POLL_S = 0.2
+GROUP_SIZE, GROUPS_A_BATCH, MAX_TOKENS = 4, 16, 1024
+SAVE_EVERY = 5
+FAULT_RATE, API_FAULT_RATE, LATENCY_MS = 0.1, 0.02, 50.0
+POLL_S, DRAIN_S, END_S = 0.2, 2.5, 60.0
+MIB = 2**20
 
-
-async def disturb(system: disturbed.System, total: int, restarts: int) -> None:
-    """Restart a server or the API each time that a part of the groups has come."""
-    for i in range(1, restarts + 1):
-        while system.api.receipts.groups < total * i / (restarts + 1):
-            if not await system.pause(POLL_S):
-                return
-        if i % 3 == 0:
-            await system.restart_api(0.0)
-        else:
-            await system.restart_server(system.servers[i % 2], 2.0)
+Counts = collections.Counter[str]
 
 
-async def watch(
-    system: disturbed.System, env: subprocess.Popen[bytes], total: int, every: int
-) -> list[dict[str, Any]]:
-    """Wait until the trainer has all groups, or `serve` has ended.
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port: int = unused.getsockname()[1]
+        return port
 
-    Returns:
-        Groups, seconds and memory (PSS, MiB), at the beginning and after every so many
-        groups.
+
+async def get_json(url: str) -> Any:
+    def get() -> Any:
+        with urllib.request.urlopen(url, timeout=30) as reply:  # noqa: S310 - ours
+            return json.load(reply)
+
+    return await asyncio.to_thread(get)
+
+
+def digest(value: Any) -> bytes:
+    """Return what tells a value from others, in little memory."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+class Program:
+    """A program that spoils replies, on a port that it keeps when it is restarted."""
+
+    def __init__(self, module: str, *argv: str) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._command = (f"tests.support.{module}", *argv, f"--port={port}")
+        self._running = contextlib.AsyncExitStack()
+        self._past = Counts()
+
+    async def start(self) -> None:
+        await self._running.enter_async_context(running_program(*self._command))
+
+    async def stop(self) -> Counts:
+        """End it; return what it has counted in all its runs."""
+        now = await get_json(f"{self.url}/stats")
+        names = {"completions", "accepted", "acknowledged"} & now.keys()
+        self._past += Counts({name: now[name] for name in names} | now["injected"])
+        await self._running.aclose()
+        return self._past
+
+
+class Api:
+    """The real API with its trainer, which both forget everything when restarted.
+
+    Attributes:
+        url: Where it is, always the same.
+        received: Groups that trainers got in all runs, those of them that were invalid
+            or came twice, and batches.
     """
-    began, samples = time.monotonic(), list[dict[str, Any]]()
-    while True:
-        groups = system.api.receipts.groups
-        if groups >= every * len(samples) and (groups or not samples):
-            memory = await asyncio.to_thread(findings.pss_mib, env.pid)
-            seconds = round(time.monotonic() - began, 1)
-            samples.append({"groups": groups, "seconds": seconds, **memory})
-            findings.say(began, f"{groups} of {total} groups, PSS in MiB: {memory}")
-        if groups >= total or env.poll() is not None:
-            return samples
-        await asyncio.sleep(POLL_S)
+
+    def __init__(self, folder: Path) -> None:
+        self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._config = TrainerConfig(
+            api_url=self.url,
+            batch_size=GROUP_SIZE * GROUPS_A_BATCH,
+            group_size=GROUP_SIZE,
+            max_token_len=MAX_TOKENS,
+            num_steps=WITHOUT_END,
+            checkpoint_dir=str(folder / "checkpoints"),
+            save_checkpoint_interval=SAVE_EVERY,
+        )
+        self.received = Counts(groups=0, twice=0, invalid=0, batches=0)
+        self._seen: set[bytes] = set()
+        self._running = contextlib.AsyncExitStack()
+
+    def _take(self, groups: Groups) -> None:
+        self.received["batches"] += 1
+        for group in groups:
+            key = digest(group["inference_logprobs"])
+            self.received.update(groups=1, twice=int(key in self._seen))
+            self._seen.add(key)
+
+    async def start(self) -> None:
+        step = self.received["batches"]
+        config = dataclasses.replace(self._config, starting_step=step)
+        running = trained_api(config, self._take, port=self._port)
+        _, self._trainer = await self._running.enter_async_context(running)
+
+    async def stop(self) -> None:
+        await self._running.aclose()
+        self.received["invalid"] += self._trainer.counts.invalid_groups
+
+    async def drained(self) -> int:
+        """Wait until every whole batch is taken; return how many groups are left."""
+        before = -1
+        while before < self.received["groups"]:
+            before = self.received["groups"]
+            await asyncio.sleep(DRAIN_S)
+        return int((await get_json(f"{self.url}/status"))["queue_size"])
 
 
-async def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Run it all; return what was found."""
-    log_path = folder / "serve.log"
-    async with disturbed.System(
-        folder / f"soak-{uuid.uuid4()}", options, latency_ms=LATENCY_MS
-    ) as system:
-        began = time.monotonic()
-        with log_path.open("wb") as log:
-            env = system.serve(log, ensure_scores_are_not_same=True)
-        try:
-            async with system.disturbed(
-                disturb(system, options.groups, options.restarts)
-            ):
-                samples = await watch(system, env, options.groups, options.every)
-                seconds = time.monotonic() - began
-            ended = time.monotonic()
-            env.send_signal(signal.SIGTERM)
-            status = await asyncio.to_thread(env.wait, disturbed.GUARD_S)
-            end_s = time.monotonic() - ended
-        finally:
-            env.kill()
-            env.wait()
-        groups = samples[-1]["groups"]
-        found = await system.accounts()
-    log_lines = log_path.read_text("utf-8", "replace").splitlines()
-    return found | {
-        "exit status": status,
-        "seconds to the end": round(end_s, 1),
-        "groups/s": round(groups / seconds, 1),
-        "memory": samples,
-        "tracebacks": sum(line.startswith("Traceback") for line in log_lines),
-        "log": log_lines[-options.show :] if options.show else [],
+def start_serve(
+    folder: Path, api_url: str, servers: Sequence[str], log: Path
+) -> subprocess.Popen[bytes]:
+    """Start `serve` as a user does, with its output at the end of a file."""
+    env = {
+        "tokenizer_name": str(TOKENIZER_FOLDER),
+        "rollout_server_url": api_url,
+        "use_wandb": False,
+        "tasks": ["gcd", "chain_sum"],
+        "num_eval_samples_per_task": 1,
+        "group_size": GROUP_SIZE,
+        "max_token_length": MAX_TOKENS,
+        "num_workers": 1,
+        "steps_per_eval": 0,
+        "total_steps": WITHOUT_END,
+        "dump_rollouts": True,
+        "dump_failed_rollouts": True,
+        "rollout_save_score_threshold": 0.0,
+        "data_dumps_dir": str(folder / "dumps"),
+        "min_batch_allocation": 0.1,
+        "inference_weight": 1.0,
+        "ensure_scores_are_not_same": True,
     }
+    server = {
+        "model_name": "simulated",
+        "server_type": "vllm",
+        "api_key": "x",
+        "tokenizer_name": str(TOKENIZER_FOLDER),
+        "timeout": 5,
+    }
+    openai = [{"base_url": f"{url}/v1", **server} for url in servers]
+    settings = folder / "settings.yaml"
+    settings.write_text(json.dumps({"env": env, "openai": openai}))  # JSON is YAML
+    entry = str(PROJECT / "reasoning_gym_environment.py")
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, entry, "serve", "--config", str(settings)],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"HF_HUB_OFFLINE": "1", "WANDB_MODE": "disabled"},
+        )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+class Soak:
+    """`serve` and all around it, what disturbs it, and the count at the end.
+
+    Args:
+        options: Of the command.
+        folder: Of checkpoints, dump files and settings; its name marks our processes.
+    """
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        folder.mkdir()
+        self._options, self._folder, self._log = options, folder, folder / "serve.log"
+        self._began = time.monotonic()
+        self._api = Api(folder)
+        self._servers = [
+            Program(
+                "inference_server",
+                f"--rate={options.rate}",
+                f"--seed={seed}",
+                f"--latency_ms={LATENCY_MS}",
+            )
+            for seed in range(2)
+        ]
+        self._door = Program(
+            "spoilt_api", f"--of={self._api.url}", f"--rate={API_FAULT_RATE}"
+        )
+        self._programs = (*self._servers, self._door)
+
+    async def run(self) -> dict[str, Any]:
+        """Run it all; return what was found."""
+        parts = (self._api, *self._programs)
+        await asyncio.gather(*(part.start() for part in parts))
+        self._start_serve()
+        disturbing = asyncio.create_task(self._disturb())
+        try:
+            samples = await self._watch()
+        finally:
+            disturbing.cancel()
+            await asyncio.gather(disturbing, return_exceptions=True)
+        seconds = time.monotonic() - self._began
+        self._serve.send_signal(signal.SIGTERM)
+        status = await asyncio.to_thread(self._serve.wait, END_S)
+        return {
+            **await self._accounts(),
+            "exit status": status,
+            "seconds to the end": round(time.monotonic() - self._began - seconds, 1),
+            "groups/s": round(samples[-1]["groups"] / seconds, 1),
+            "memory": samples,
+            "tracebacks": self._log.read_text("utf-8", "replace").count("\nTraceback"),
+        }
+
+    def _start_serve(self) -> None:
+        urls = [server.url for server in self._servers]
+        self._serve = start_serve(self._folder, self._door.url, urls, self._log)
+
+    async def _disturb(self) -> None:
+        """Restart or kill something each time that a part of the groups has come."""
+        restarts, kills = self._options.restarts, self._options.kills
+        for number in range(1, restarts + kills + 1):
+            due = self._options.groups * number / (restarts + kills + 1)
+            while self._api.received["groups"] < due:  # noqa: ASYNC110 - it only grows
+                await asyncio.sleep(POLL_S)
+            # To be cancelled in the middle of a restart would leave a part ended.
+            await asyncio.shield(self._restart(number, number > restarts))
+
+    async def _restart(self, number: int, is_kill: bool) -> None:
+        if is_kill:
+            self._serve.kill()
+            self._serve.wait()
+            self._start_serve()
+            return
+        part = self._api if number % 3 == 0 else self._servers[number % 2]
+        await part.stop()
+        await part.start()
+
+    async def _watch(self) -> list[dict[str, Any]]:
+        """Wait for all groups; return groups, seconds and PSS in MiB now and then."""
+        samples: list[dict[str, Any]] = []
+        while True:
+            groups = self._api.received["groups"]
+            if groups >= self._options.every * len(samples):
+                seconds = round(time.monotonic() - self._began, 1)
+                memory = await asyncio.to_thread(pss_mib, self._serve.pid)
+                samples.append({"groups": groups, "seconds": seconds, **memory})
+                print(samples[-1], flush=True)
+            if groups >= self._options.groups:
+                return samples
+            if self._serve.poll() is not None and not self._options.kills:
+                raise RuntimeError(f"serve has ended; see {self._log}")
+            await asyncio.sleep(POLL_S)
+
+    async def _accounts(self) -> dict[str, Any]:
+        """Let the trainer take the rest, stop everything, and count.
+
+        Where nothing was lost, the two differences are 0; `serve` may not have heard of
+        a group that the API took.
+        """
+        queued = await self._api.drained()
+        await self._api.stop()
+        served = Counts()
+        for program in self._programs:
+            served += await program.stop()
+        ledger = last_ledger(self._folder)
+        queried, outcomes = ledger.get("queried", 0), ledger.get("outcomes", {})
+        acknowledged = served.pop("acknowledged", 0)
+        return {
+            "groups received": dict(self._api.received),
+            "groups left in the queue": queued,
+            "groups accepted by the API": served.pop("accepted", 0),
+            "completions served": served.pop("completions", 0),
+            "rollouts queried": queried,
+            "outcomes": outcomes,
+            "queried - sum of outcomes": queried - sum(outcomes.values()),
+            "sent - acknowledged": outcomes.get("sent", 0) - GROUP_SIZE * acknowledged,
+            "faults injected": dict(served),
+            "dump files": dict(read_dumps(self._folder / "dumps")),
+            "processes left": processes_left(self._folder.name),
+        }
+
+
+# -- what is left ----------------------------------------------------------------------
+
+
+def last_ledger(folder: Path) -> dict[str, Any]:
+    """Return the ledger of the newest checkpoint; {} without one."""
+    files = (folder / "checkpoints").rglob("step-*.json")
+    newest = max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
+    state: dict[str, Any] = {} if newest is None else json.loads(newest.read_text())
+    ledger: dict[str, Any] = state.get("metrics", {})
+    return ledger
+
+
+def read_dumps(folder: Path) -> Counts:
+    """Read every dumped line; return the files and groups by what they are."""
+    found = Counts(broken=0, twice=0)
+    seen: set[bytes] = set()
+    for path in sorted(folder.glob("*.jsonl*")):
+        found["unfinished" if path.suffix == ".part" else "complete"] += 1
+        try:
+            for group in read_groups(path):
+                key = digest(group)
+                found["unsent" if "UNSENT" in path.name else "groups"] += 1
+                found["twice"] += key in seen
+                seen.add(key)
+        except ValueError:
+            found["broken"] += 1
+        found["broken"] += not path.read_bytes().endswith(b"\n")
+    return found
+
+
+def processes_left(marker: str) -> int:
+    """Count the living processes whose command or environment names a marker."""
+    found = 0
+    for proc in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            text = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
+            found += marker.encode() in text and int(proc.name) != os.getpid()
+    return found
+
+
+def pss_mib(pid: int) -> dict[str, float]:
+    """Return the memory of a process and of its descendants, shared pages once."""
+    sums = {"serve": 0.0, "workers": 0.0}
+    with contextlib.suppress(psutil.NoSuchProcess):
+        main = psutil.Process(pid)
+        for process in (main, *main.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                pss = process.memory_full_info().pss / MIB
+                sums["serve" if process == main else "workers"] += pss
+    return {name: round(pss, 1) for name, pss in sums.items()}
+
+
+def main() -> int:
     """Run the soak and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--groups", type=int, default=20_000)
     parser.add_argument("--restarts", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=0, help="of serve")
     parser.add_argument("--every", type=int, default=1000, help="groups a sample")
-    parser.add_argument("--show", type=int, default=0, help="last lines of the log")
-    findings.add_options(parser, FAULT_RATE)
-    options = parser.parse_args(argv)
+    parser.add_argument("--rate", type=float, default=FAULT_RATE, help="spoilt replies")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(soak(options, Path(folder)))
-    log = found.pop("log")
-    findings.show(found, options.json)
-    print("\n".join(log))
+        soak = Soak(options, Path(folder) / f"soak-{uuid.uuid4()}")
+        found = asyncio.run(soak.run())
+    for name, value in found.items():
+        print(f"{name:<30} {value}")
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return 0
 
 

@@ -17,9 +17,8 @@ Simulated are the trainer, which takes batches and trains nothing, and the model
 request is answered after the same time with completions of the same length, or, with
 --hostile, with texts that attack scorers, the files that they leave counted. Shown are
 what reached the API a second, how long the server waited, CPU (the server's own too)
-and memory, how late the event loop was in the environment's own process (measured by a
-probe inside it), and what was generated in vain. JSON holds every run (`runs`), medians
-and ratios (`summary`).
+and memory, and how late the event loop was in the environment's own process (measured
+by a probe inside it). JSON holds every run (`runs`), medians and ratios (`summary`).
 
 All the processes share the cores of this machine. So at 0 ms, and with long
 completions, the API's own CPU bounds everybody; it is shown beside.
@@ -29,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import dataclasses
 import json
 import os
@@ -38,7 +36,7 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +46,7 @@ import psutil
 from rich.console import Console
 
 from benchmarks.harness import report
-from benchmarks.harness.run import Say, measure
+from benchmarks.harness.run import measure
 from benchmarks.harness.setting import Contestant, Setting
 from rg_env.installation import PROJECT
 
@@ -155,17 +153,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def progress(console: Console, title: str) -> Iterator[Say]:
-    """Show what is going on: a moving line at a terminal, else one line a run."""
-    if not console.is_terminal:
-        console.print(f"{title} ...")
-        yield lambda text: None
-        return
-    with console.status(title) as status:
-        yield lambda text: status.update(f"{title}: {text}")
-
-
 def plan(options: argparse.Namespace) -> list[tuple[int, Setting, Contestant]]:
     """Return all runs in order, each with its round: within a setting, A B A B."""
     return [
@@ -189,8 +176,8 @@ async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> No
     for place, (number, setting, contestant) in enumerate(runs, start=1):
         heading = f"{place}/{len(runs)} {contestant.name}, {setting.title}"
         folder = (options.keep or scratch) / f"{place:03d}_{contestant.name}"
-        with progress(console, heading) as say:
-            run = await measure(contestant, setting, say, folder)
+        console.print(f"{heading} ...")
+        run = await measure(contestant, setting, folder)
         found.append({"round": number, "title": setting.title, **run})
         console.print(f"{heading}: {brief(run)}")
 
@@ -203,7 +190,6 @@ def brief(run: report.Run) -> str:
     return (
         f"{run['groups_per_s']:.1f} groups/s, main {cpu['main']:.1f} ms a group,"
         f" loop p99 {loop['p99']:.0f} max {loop['max']:.0f} ms,"
-        f" waste {run['waste']['share']:.1%},"
         f" first after {run['first_group_s']:.1f} s{left}"
     )
 

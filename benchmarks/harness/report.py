@@ -14,9 +14,7 @@ Run = Mapping[str, Any]
 
 MEASURES: dict[str, tuple[str, ...]] = {
     "groups/s": ("groups_per_s",),
-    "share of workers/latency": ("of_ceiling",),
     "server idle": ("server_idle",),
-    "in flight": ("in_flight",),
     "CPU main ms": ("cpu_ms_per_group", "main"),
     "CPU children ms": ("cpu_ms_per_group", "children"),
     "CPU API ms": ("cpu_ms_per_group", "api"),
@@ -25,14 +23,9 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "loop p50 ms": ("loop_ms", "p50"),
     "loop p99 ms": ("loop_ms", "p99"),
     "loop max ms": ("loop_ms", "max"),
-    "idle process p99 ms": ("machine_ms", "p99"),
-    "idle process max ms": ("machine_ms", "max"),
     "first group s": ("first_group_s",),
     "peak PSS MiB": ("memory_mib", "peak_pss"),
     "final PSS MiB": ("memory_mib", "final_pss"),
-    "waste": ("waste", "share"),
-    "rollouts/s": ("rollouts_per_s",),
-    "tokens/s": ("tokens_per_s",),
     "busy with others": ("busy_with_others",),
 }
 """Name in tables to place in a run."""
@@ -45,13 +38,6 @@ COMPARED = (
     "loop max ms",
     "first group s",
     "peak PSS MiB",
-)
-
-WASTE = (
-    "cancelled",
-    "dropped by the environment",
-    "rejected by the API",
-    "stranded in the API",
 )
 
 
@@ -156,11 +142,7 @@ def _table(heading: str, runs: Sequence[Run], columns: Mapping[str, Cell]) -> Ta
 TABLES: Mapping[str, Mapping[str, str]] = {
     "What reached the API (medians of the rounds)": {
         "groups\n/s": "groups/s",
-        "rollouts\n/s": "rollouts/s",
-        "tokens\n/s": "tokens/s",
-        "of workers\n/latency": "share of workers/latency",
         "server\nidle": "server idle",
-        "in\nflight": "in flight",
         "first\ns": "first group s",
     },
     "What it took: CPU in ms a group": {
@@ -174,18 +156,16 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "peak\nPSS": "peak PSS MiB",
         "last\nPSS": "final PSS MiB",
     },
-    "How late, in ms: the environment's event loop, and an idle process": {
-        "loop\np50": "loop p50 ms",
-        "\np99": "loop p99 ms",
-        "\nmax": "loop max ms",
-        "idle\np99": "idle process p99 ms",
-        " \nmax": "idle process max ms",
+    "How late the environment's event loop was, in ms": {
+        "p50": "loop p50 ms",
+        "p99": "loop p99 ms",
+        "max": "loop max ms",
         "CPU of\nothers": "busy with others",
     },
 }
 """Heading to columns, and to the measure of each."""
 
-SHARES = ("share of workers/latency", "server idle", "waste", "busy with others")
+SHARES = ("server idle", "busy with others")
 """Measures that are shown as a percentage."""
 
 
@@ -196,21 +176,10 @@ def tables(runs: Sequence[Run]) -> Group:
         shown = _share if measure in SHARES else _number
         return lambda title, who: shown(median(runs, title, who, measure))
 
-    def wasted(reason: str) -> Cell:
-        def cell(title: str, who: str) -> str:
-            of_all = [run["waste"] for run in _of(runs, title, who)]
-            begun = sum(waste["generated"] + waste["cancelled"] for waste in of_all)
-            return _share(sum(w[reason] for w in of_all) / begun if begun else None)
-
-        return cell
-
     shown = [
         _table(heading, runs, {c: of_measure(m) for c, m in columns.items()})
         for heading, columns in TABLES.items()
     ]
-    waste = {reason.split()[0]: wasted(reason) for reason in WASTE}
-    heading = "Rollouts generated or begun that did not reach the API"
-    shown.append(_table(heading, runs, {"all": of_measure("waste"), **waste}))
     first, *others = contestants_of(runs)
     shown += [_ratios(runs, first, other) for other in others]
     return Group(*(part for table in shown for part in (table, Text())))

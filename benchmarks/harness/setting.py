@@ -64,13 +64,6 @@ class Setting:
         return self.tokens + PROMPT_ROOM_TOKENS
 
     @property
-    def ceiling(self) -> float | None:
-        """Groups a second if no worker ever waited; None without a latency."""
-        if not self.latency_ms:
-            return None
-        return 1000 * self.workers * self.instances / self.latency_ms
-
-    @property
     def title(self) -> str:
         """The setting in a few words."""
         written = "hostile texts" if self.hostile else f"{self.tokens} tokens"

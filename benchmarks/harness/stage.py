@@ -21,7 +21,6 @@ from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.child_process import running_program
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from tests.support import group_counter
-from tests.support.inference_server import HOLD
 
 SAMPLE_EVERY_S = 1.0
 POLL_S = 0.05
@@ -40,7 +39,6 @@ class Stage:
         envs: The environments.
         around: Process ids of the API, the inference server and the harness itself.
         reports: Files of the probes.
-        control: File of the process that has nothing else to do.
     """
 
     setting: Setting
@@ -51,22 +49,17 @@ class Stage:
     envs: list[Watched]
     around: dict[str, int]
     reports: list[Path]
-    control: Path
 
     async def query_api(self) -> dict[str, Any]:
         """Return the counts of the API."""
-        return await self._query("GET", self.api + group_counter.COUNTS_PATH)
+        return await self._query(self.api + group_counter.COUNTS_PATH)
 
     async def query_server(self) -> dict[str, Any]:
         """Return the counts of the inference server."""
-        return await self._query("GET", f"{self.server}/stats")
+        return await self._query(f"{self.server}/stats")
 
-    async def hold_server(self) -> dict[str, Any]:
-        """Let the inference server answer nothing any more; return its counts."""
-        return await self._query("POST", self.server + HOLD)
-
-    async def _query(self, method: str, url: str) -> dict[str, Any]:
-        async with self.session.request(method, url) as reply:
+    async def _query(self, url: str) -> dict[str, Any]:
+        async with self.session.get(url) as reply:
             counts: dict[str, Any] = await reply.json()
             return counts
 
@@ -83,12 +76,12 @@ class Stage:
         return Snapshot(
             api=await self.query_api(),
             server=await self.query_server(),
-            main_s=sum(env.tree.cpu_s[0] for env in self.envs),
-            children_s=sum(env.tree.cpu_s[1] for env in self.envs),
-            around_s={name: own_cpu_s(pid) for name, pid in self.around.items()},
+            cpu_s={
+                "main": sum(env.tree.cpu_s[0] for env in self.envs),
+                "children": sum(env.tree.cpu_s[1] for env in self.envs),
+                **{name: own_cpu_s(pid) for name, pid in self.around.items()},
+            },
             machine_s=sum(machine) - machine.idle - machine.iowait,
-            tokens=self.trainer.counts.tokens,
-            rollouts=self.trainer.counts.rollouts,
         )
 
 
@@ -98,12 +91,8 @@ class Snapshot:
 
     api: dict[str, Any]
     server: dict[str, Any]
-    main_s: float
-    children_s: float
-    around_s: dict[str, float]
+    cpu_s: dict[str, float]
     machine_s: float
-    tokens: int
-    rollouts: int
 
 
 def _server_options(setting: Setting, folder: Path, tell: Path) -> list[str]:
@@ -137,7 +126,7 @@ async def set_up(
         start = stack.enter_async_context
         # A short path: that of a Unix socket has at most 107 characters.
         scratch = stack.enter_context(tempfile.TemporaryDirectory())
-        tell, control = Path(scratch) / "tell", folder / "control.jsonl"
+        tell = Path(scratch) / "tell"
         api, trainer = await start(
             trained_api(
                 _trainer_config(setting),
@@ -153,15 +142,8 @@ async def set_up(
                 log_path=folder / "server.log",
             )
         )
-        await start(
-            running_program(
-                "benchmarks.harness.control",
-                str(control),
-                log_path=folder / "control.log",
-            )
-        )
         session = await start(aiohttp.ClientSession())
-        stage = Stage(setting, session, api, server, trainer, [], {}, [], control)
+        stage = Stage(setting, session, api, server, trainer, [], {}, [])
         stage.around = {
             "api": (await stage.query_api())["pid"],
             "server": (await stage.query_server())["pid"],

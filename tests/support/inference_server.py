@@ -32,9 +32,6 @@ from tests.support import faults
 from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
 from tests.support.text_models import Arithmetic, Hostile, TextModel
 
-HOLD = "/simulation/hold"
-"""Has the server answer nothing any more, for ever; returns what is counted."""
-
 
 @dataclasses.dataclass
 class RequestCounts:
@@ -43,22 +40,18 @@ class RequestCounts:
     Attributes:
         in_flight: Requests being answered.
         idle_s: Seconds without a request in flight.
-        in_flight_s: Integral over time of the requests in flight, in seconds.
         requests: Requests answered with completions.
         completions: Completions in them, as many as left in whole replies.
         tokens: Their tokens, prompts not counted.
-        truncated: Completions cut at the request's limit.
         cancelled: Requests whose client went away first.
         cancelled_completions: Completions that they had requested.
     """
 
     in_flight: int = 0
     idle_s: float = 0.0
-    in_flight_s: float = 0.0
     requests: int = 0
     completions: int = 0
     tokens: int = 0
-    truncated: int = 0
     cancelled: int = 0
     cancelled_completions: int = 0
     _since: float = dataclasses.field(default_factory=time.monotonic)
@@ -68,7 +61,6 @@ class RequestCounts:
         now = time.monotonic()
         passed_s, self._since = now - self._since, now
         self.idle_s += passed_s * (self.in_flight == 0)
-        self.in_flight_s += passed_s * self.in_flight
         self.in_flight += change
 
     def record_reply(self, made: Sequence[Generation]) -> None:
@@ -76,7 +68,6 @@ class RequestCounts:
         self.requests += 1
         self.completions += len(made)
         self.tokens += sum(generation.num_tokens for generation in made)
-        self.truncated += sum(g.finish_reason == "length" for g in made)
 
     def record_departure(self, completions: int) -> None:
         """Count a client that went away before it was answered."""
@@ -136,10 +127,6 @@ class FaultyServer(InferenceServer):
         await self.runs.wait()
         return await super().health(request)
 
-    async def hold(self, request: web.Request) -> web.Response:
-        self.runs.clear()
-        return await self.stats(request)
-
     async def handle(
         self, request: web.Request, protocol: InferenceProtocol | None = None
     ) -> web.StreamResponse:
@@ -195,9 +182,7 @@ class FaultyServer(InferenceServer):
         return web.Response(body=encoded, content_type="application/json")
 
     def app(self) -> web.Application:
-        app = build_app(self)
-        app.router.add_post(HOLD, self.hold)
-        return app
+        return build_app(self)
 
 
 @contextlib.asynccontextmanager

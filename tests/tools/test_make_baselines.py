@@ -85,7 +85,7 @@ def test_the_shipped_baselines_are_of_the_scorers_of_today(pool: WorkerPool) -> 
     assert not stale, (
         f"The rewards of wrong answers changed: {named}. Why? A rule that reads or pays"
         " more than it should shows here as well: see what changed with"
-        f" `python -m tools.near_misses --tasks {named}` and `show TASK --answer TEXT`."
+        f" `pytest tests/task_rules/test_near_misses.py` and `show TASK --answer TEXT`."
         f" Where the change is meant, `python -m tools.make_baselines {named}` measures"
         " the baselines again."
     )

@@ -8,14 +8,18 @@ WHOLE = re.compile(r"-?\d+")
 DECIMAL = re.compile(r"-?\d+\.\d+")
 FRACTION = re.compile(r"(-?\d+)/(\d+)|\$?\\d?frac\{(-?\d+)\}\{(\d+)\}\$?")
 
-TEXTS = frozenset(
-    """
+
+def named(names: str) -> frozenset[str]:
+    """Return the tasks of a text that names them."""
+    return frozenset(names.split())
+
+
+TEXTS = named("""
     ab acre base_conversion bf bitwise_arithmetic caesar_cipher codeio
     color_cube_rotation emoji_mystery family_relationships figlet_font letter_jumble
     list_functions needle_haystack sentence_reordering spell_backward string_insertion
     string_manipulation string_splitting string_synthesis arc_1d zebra_puzzles
-    """.split()  # noqa: SIM905 - as a list it would take a line for each
-)
+""")
 """Tasks whose answers are no number, even where they are written in digits."""
 
 TWO_WORDS = {
@@ -29,23 +33,17 @@ TWO_WORDS = {
 }
 """Task to the words that its question names."""
 
-SPACED_LISTS = frozenset(
-    ("arc_1d", "path_star", "spiral_matrix", "string_splitting", "string_synthesis")
-)
-COMMA_LISTS = frozenset(("word_sequence_reversal", "word_sorting", "word_ladder"))
-QUOTED_LISTS = frozenset(("number_filtering", "number_sorting"))
-JSON_TASKS = frozenset(
-    """
+SPACED_LISTS = named("arc_1d path_star spiral_matrix string_splitting string_synthesis")
+COMMA_LISTS = named("word_sequence_reversal word_sorting word_ladder")
+QUOTED_LISTS = named("number_filtering number_sorting")
+JSON_TASKS = named("""
     boxnet codeio game_of_life graph_color group_anagrams jugs knight_swap
     list_functions palindrome_partitioning
-    """.split()  # noqa: SIM905
-)
-NUMBER_GRIDS = frozenset(
-    """
+""")
+NUMBER_GRIDS = named("""
     arc_agi binary_matrix kakurasu manipulate_matrix mini_sudoku pool_matrix rearc
     rotate_matrix sudoku survo
-    """.split()  # noqa: SIM905
-)
+""")
 
 
 def is_whole(task: str, right: str) -> bool:

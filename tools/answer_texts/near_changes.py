@@ -12,6 +12,8 @@ import random
 import re
 from collections.abc import Callable, Mapping
 
+from tools.answer_texts.formatting import forms_of
+
 Change = Callable[[str, str, random.Random], "str | None"]
 """(right answer, other answer, chance) to a wrong answer."""
 
@@ -279,13 +281,6 @@ LISTS: Mapping[str, Change] = {
 # -- two answers, and words that deny --------------------------------------------------
 
 
-def _forms(text: str) -> list[str]:
-    return [
-        form.replace("⏎", "\n")
-        for form in " ".join(text.split("\n")).strip().split(" | ")
-    ]
-
-
 def _both(form: str) -> Change:
     """Write the right answer (X) and another (Y)."""
 
@@ -324,7 +319,7 @@ X<|im_end|>Y | <b>X</b> <b>Y</b> | - X⏎- Y | 1. X⏎2. Y | ### X⏎### Y |
 
 ANSWERS: Mapping[str, Change] = {
     "another item's answer": lambda right, other, chance: other or None,
-    **{form.replace("\n", " / "): _both(form) for form in _forms(_TWO_ANSWERS)},
+    **{form.replace("\n", " / "): _both(form) for form in forms_of(_TWO_ANSWERS)},
     **{form: _both(form) for form in ("X: Y", "Y: X", "Y = X")},
     **{form: _alone(form) for form in ("~~X~~", "\u2260 X", "wrong: X")},
     "incorrect: X": _alone("incorrect: X"),
@@ -351,36 +346,11 @@ x + 1 = X | x < X | x != X | -(X) | x = -X
 """
 
 UNITS: Mapping[str, Change] = {
-    form: _if_number(form) for form in _forms(_OTHER_NUMBERS)
+    form: _if_number(form) for form in forms_of(_OTHER_NUMBERS)
 }
 
-KINDS: Mapping[str, Mapping[str, Change]] = {
-    "a number changed": NUMBERS,
-    "a word changed": WORDS,
-    "an entry changed": LISTS,
-    "two answers, or denied": ANSWERS,
-    "made another number": UNITS,
-}
-"""Kind of change to its changes by name; X is the right answer and Y another one."""
-
-CHANGES: Mapping[str, Change] = {
-    name: change for changes in KINDS.values() for name, change in changes.items()
-}
-
-KIND_OF: Mapping[str, str] = {
-    name: kind for kind, names in KINDS.items() for name in names
-}
-
-FORMATTING: Mapping[str, Callable[[str], str]] = {
-    "as it stands": lambda text: text,
-    "bold": lambda text: f"**{text}**",
-    "boxed": lambda text: f"$\\boxed{{{text}}}$",
-    "in a sentence": lambda text: f"The answer is {text}.",
-    "in a fence": lambda text: f"```\n{text}\n```",
-    "quoted": lambda text: f'"{text}"',
-    "Answer:": lambda text: f"**Answer:** {text}",
-}
-"""How a wrong answer is written as well."""
+CHANGES: Mapping[str, Change] = {**NUMBERS, **WORDS, **LISTS, **ANSWERS, **UNITS}
+"""By name, in which X is the right answer and Y another one."""
 
 
 def other_answer(right: str, others: list[str], chance: random.Random) -> str:

@@ -2,7 +2,8 @@
 
 What a notation is depends on the kind of answer: `5.0`, `+5` and `1,234` for a number,
 other separators for a list, pipes for a grid, arrows for moves. Each notation is a pure
-function of the item's task and right answer, None where it does not apply.
+function of the item's task and right answer, None where it does not apply. Most are
+forms that are filled with the parts of the right answer.
 
 A notation that the question of a task forbids is not counted: see FORBIDDEN.
 """
@@ -11,24 +12,39 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tools.answer_texts import answer_kinds as kinds
-from tools.answer_texts.formatting import FORMATTING, GENERAL
+from tools.answer_texts.formatting import FORMATTING, GENERAL, forms_of
 from tools.answer_texts.sampled_items import SampledItem
 
 Notation = Callable[[str, str], "str | None"]
 """(task, right answer) to the written one."""
 
+Parts = Callable[[str, str], "Mapping[str, str] | None"]
+"""(task, right answer) to what the letters of a form stand for."""
+
+Notations = Mapping[str, Notation]
+"""By name."""
+
+
+def _filled(forms: str, parts_of: Parts) -> Notations:
+    """Return the notations of forms, each with its form as its name."""
+
+    def of(form: str) -> Notation:
+        def write(task: str, right: str) -> str | None:
+            parts = parts_of(task, right)
+            if parts is None:
+                return None
+            names = "|".join(sorted(parts, key=len, reverse=True))
+            return re.sub(names, lambda match: parts[match[0]], form)
+
+        return write
+
+    return {form: of(form) for form in forms_of(forms)}
+
 
 def _where(
-    applies: Callable[[str, str], bool], change: Callable[[str], str | None]
-) -> Notation:
-    """Change the right answer where that applies."""
-    return lambda task, right: change(right) if applies(task, right) else None
-
-
-def _if_other(
     applies: Callable[[str, str], bool], change: Callable[[str], str | None]
 ) -> Notation:
     """Change the right answer where that applies, and it does not stay what it is."""
@@ -40,23 +56,28 @@ def _if_other(
     return write
 
 
+def _of(task: str, change: Callable[[str], str | None]) -> Notation:
+    return _where(lambda of, _: of == task, change)
+
+
+def _matched(pattern: str, names: str, *tasks: str) -> Parts:
+    """Return the groups of a pattern of some tasks' answers, by the names of a form."""
+
+    def parts(task: str, right: str) -> Mapping[str, str] | None:
+        match = re.fullmatch(pattern, right) if task in tasks else None
+        if match is None:
+            return None
+        found = [group for group in match.groups() if group is not None]
+        return dict(zip(names.split(), found, strict=True))
+
+    return parts
+
+
 # -- numbers ---------------------------------------------------------------------------
-
-
-def _whole(change: Callable[[str], str]) -> Notation:
-    return _where(kinds.is_whole, change)
 
 
 def _number(change: Callable[[str], str | None]) -> Notation:
     return _where(kinds.is_number, change)
-
-
-def _unsigned(before: str) -> Callable[[str], str | None]:
-    return lambda right: None if right.startswith("-") else f"{before}{right}"
-
-
-def _zero_before(right: str) -> str:
-    return re.sub(r"\d", r"0\g<0>", right, count=1)
 
 
 def _thousands(separator: str) -> Callable[[str], str | None]:
@@ -71,195 +92,125 @@ def _thousands(separator: str) -> Callable[[str], str | None]:
     return group
 
 
+_MINUS_IN_TEXT = kinds.named("""
+    bitwise_arithmetic complex_arithmetic countdown intermediate_integration
+    number_format polynomial_equations polynomial_multiplication power_function
+    puzzle24 simple_integration
+""")
+
+
 def _typographic_minus(task: str, right: str) -> str | None:
     """Write the minus of numbers and expressions as typesetting does."""
     shown = task in _MINUS_IN_TEXT or kinds.is_number(task, right)
     return right.replace("-", "\u2212") if shown and "-" in right else None
 
 
-_MINUS_IN_TEXT = frozenset(
-    """
-    bitwise_arithmetic complex_arithmetic countdown intermediate_integration
-    number_format polynomial_equations polynomial_multiplication power_function
-    puzzle24 simple_integration
-    """.split()  # noqa: SIM905
-)
-
-
-def _decimal_zero(task: str, right: str) -> str | None:
-    return f"{right}0" if kinds.is_decimal(task, right) else None
-
-
-def _without_leading_zero(task: str, right: str) -> str | None:
-    shown = kinds.is_decimal(task, right) and re.match(r"-?0\.", right)
-    return right.replace("0.", ".", 1) if shown else None
-
-
-def _fraction(form: str) -> Notation:
-    def write(task: str, right: str) -> str | None:
-        match = kinds.FRACTION.fullmatch(right)
-        if task not in ("dice", "fraction_simplification") or match is None:
-            return None
-        above, below = [part for part in match.groups() if part]
-        return form.replace("A", above).replace("B", below)
-
-    return write
-
-
-def _percent(task: str, right: str) -> str | None:
-    if task != "coin_flip" or "e" in right:
+def _percent(right: str) -> str | None:
+    if "e" in right:
         return None
     return f"{float(right) * 100:.10f}".rstrip("0").rstrip(".") + "%"
 
 
-NUMBERS: Mapping[str, Notation] = {
-    "5.0": _whole(lambda right: f"{right}.0"),
-    "5.00": _whole(lambda right: f"{right}.00"),
-    "+5": _number(_unsigned("+")),
-    "05": _number(_zero_before),
-    "5/1": _whole(lambda right: f"{right}/1"),
-    "= 5": _number(lambda right: f"= {right}"),
-    "x = 5": _number(lambda right: f"x = {right}"),
-    r"\( x = 5 \)": _number(lambda right: f"\\( x = {right} \\)"),
+NUMBERS: Notations = {
+    **_filled(
+        "X.0 | X.00 | X/1",
+        lambda task, x: {"X": x} if kinds.is_whole(task, x) else None,
+    ),
+    **_filled(
+        r"= X | x = X | \( x = X \)",
+        lambda task, x: {"X": x} if kinds.is_number(task, x) else None,
+    ),
+    "+5": _number(lambda right: None if right.startswith("-") else f"+{right}"),
+    "05": _number(lambda right: re.sub(r"\d", r"0\g<0>", right, count=1)),
     "1,234": _number(_thousands(",")),
     "1{,}234 in LaTeX": _number(
         lambda right: f"${g}$" if (g := _thousands("{,}")(right)) else None
     ),
     "1\u202f234": _number(_thousands("\u202f")),
     "\u22125": _typographic_minus,
-    "1.50": _decimal_zero,
-    ".5": _without_leading_zero,
-    r"\frac{1}{2}": _fraction(r"\frac{A}{B}"),
-    r"$\frac{1}{2}$": _fraction(r"$\frac{A}{B}$"),
-    r"\boxed{\dfrac{1}{2}}": _fraction(r"\boxed{\dfrac{A}{B}}"),
-    "1/2": _fraction("A/B"),
-    "1 / 2": _fraction("A / B"),
-    "12.5%": _percent,
+    "1.50": _where(kinds.is_decimal, lambda right: f"{right}0"),
+    ".5": _where(kinds.is_decimal, lambda right: re.sub(r"^(-?)0\.", r"\1.", right)),
+    **_filled(
+        r"\frac{A}{B} | $\frac{A}{B}$ | \boxed{\dfrac{A}{B}} | A/B | A / B",
+        _matched(kinds.FRACTION.pattern, "A B", "dice", "fraction_simplification"),
+    ),
+    "12.5%": _of("coin_flip", _percent),
 }
 
 
-def _degrees(form: str) -> Notation:
-    def write(task: str, right: str) -> str | None:
-        if task == "simple_geometry":
-            return form.replace("X", right)
-        if task == "advanced_geometry" and right.endswith("°"):
-            return form.replace("X", right[:-1])
+def _degrees(task: str, right: str) -> Mapping[str, str] | None:
+    if task == "simple_geometry":
+        return {"X": right}
+    is_angle = task == "advanced_geometry" and right.endswith("°")
+    return {"X": right[:-1]} if is_angle else None
+
+
+def _complex(task: str, right: str) -> Mapping[str, str] | None:
+    parts = _matched(r"(-?[\d.]+) ([+-]) ([\d.]+)i", "A S B", "complex_arithmetic")
+    found = parts(task, right)
+    if found is None:
         return None
-
-    return write
-
-
-def _coordinates(form: str) -> Notation:
-    def write(task: str, right: str) -> str | None:
-        match = re.fullmatch(r"\(([-\d.]+), ([-\d.]+)\)", right)
-        if task != "advanced_geometry" or match is None:
-            return None
-        return form.replace("A", match[1]).replace("B", match[2])
-
-    return write
+    short = {"C": f"{float(found['A']):g}", "D": f"{float(found['B']):g}"}
+    return {**found, **short, "M": found["S"].strip("+")}
 
 
-def _complex(form: Callable[[str, str, str], str]) -> Notation:
-    def write(task: str, right: str) -> str | None:
-        match = re.fullmatch(r"(-?[\d.]+) ([+-]) ([\d.]+)i", right)
-        if task != "complex_arithmetic" or match is None:
-            return None
-        return form(*match.groups())
-
-    return write
-
-
-def _plain_complex(real: str, sign: str, imaginary: str) -> str:
-    return f"{float(real):g} {sign} {float(imaginary):g}i"
-
-
-def _of(task: str, change: Callable[[str], str | None]) -> Notation:
-    return _if_other(lambda of, _: of == task, change)
-
-
-def _days(form: str) -> Callable[[str], str | None]:
-    def write(right: str) -> str | None:
-        match = re.fullmatch(r"(\d+) days?", right)
-        return form.replace("N", match[1]) if match else None
-
-    return write
-
-
-def _roots(join: str, name: str = "") -> Callable[[str], str | None]:
+def _roots(join: str, name: str = "") -> Notation:
     def write(right: str) -> str | None:
         roots = [f"{name}{root}" for root in right.split(", ") if root]
         return join.join(roots) if len(roots) > 1 or (roots and name) else None
 
-    return write
+    return _of("polynomial_equations", write)
 
 
-def _named_roots(right: str) -> str | None:
-    return f"x = {right}" if right else None
-
-
-KINDS_OF_NUMBERS: Mapping[str, Notation] = {
-    "35°": _degrees("X°"),
-    r"$35^\circ$": _degrees(r"$X^\circ$"),
-    "35 degrees": _degrees("X degrees"),
-    "H = (1, 2)": _coordinates("H = (A, B)"),
-    "(1,2)": _coordinates("(A,B)"),
-    r"\left(1, 2\right)": _coordinates(r"$\left(A, B\right)$"),
-    "4 - 7i": _complex(_plain_complex),
-    "4.0-7.0i": _complex(lambda a, sign, b: f"{a}{sign}{b}i"),
-    "-7.0i + 4.0": _complex(
-        lambda a, sign, b: f"{sign if sign == '-' else ''}{b}i + {a}".replace(
-            "+ -", "- "
-        )
+KINDS_OF_NUMBERS: Notations = {
+    **_filled(r"X° | $X^\circ$ | X degrees", _degrees),
+    **_filled(
+        r"H = (A, B) | (A,B) | $\left(A, B\right)$",
+        _matched(r"\(([-\d.]+), ([-\d.]+)\)", "A B", "advanced_geometry"),
     ),
-    "(4.0 - 7.0i)": _complex(lambda a, sign, b: f"({a} {sign} {b}i)"),
-    "z = 4.0 - 7.0i": _complex(lambda a, sign, b: f"z = {a} {sign} {b}i"),
+    **_filled("C S Di | ASBi | (A S Bi) | z = A S Bi", _complex),
+    "-7.0i + 4.0": lambda task, right: (
+        f"{p['M']}{p['B']}i + {p['A']}".replace("+ -", "- ")
+        if (p := _complex(task, right))
+        else None
+    ),
     "0XAB": _of("bitwise_arithmetic", lambda r: r.upper().replace("0X", "0x")),
-    "304 Days": _of("time_intervals", _days("N Days")),
-    "+304 days": _of("time_intervals", _days("+N days")),
-    "304  days": _of("time_intervals", _days("N  days")),
-    "304": _of("time_intervals", _days("N")),
-    "1.4 and 2.3": _of("polynomial_equations", _roots(" and ")),
-    "x = 1.4, x = 2.3": _of("polynomial_equations", _roots(", ", "x = ")),
-    "x = 1.4 or x = 2.3": _of("polynomial_equations", _roots(" or ", "x = ")),
-    "1.4,2.3": _of("polynomial_equations", _roots(",")),
-    "x = 1.4, 2.3": _of("polynomial_equations", _named_roots),
-    "[1.4, 2.3]": _of("polynomial_equations", lambda r: f"[{r}]" if r else None),
+    **_filled(
+        "N Days | +N days | N  days | N",
+        _matched(r"(\d+) days?", "N", "time_intervals"),
+    ),
+    "1.4 and 2.3": _roots(" and "),
+    "x = 1.4, x = 2.3": _roots(", ", "x = "),
+    "x = 1.4 or x = 2.3": _roots(" or ", "x = "),
+    "1.4,2.3": _roots(","),
+    **_filled("x = R | [R]", _matched(r"(.+)", "R", "polynomial_equations")),
 }
 
 
 # -- words -----------------------------------------------------------------------------
 
-
-_ONE_WORD = frozenset(
-    """
+_ONE_WORD = kinds.named("""
     calendar_arithmetic color_cube_rotation family_relationships needle_haystack
     zebra_puzzles
-    """.split()  # noqa: SIM905
-)
+""") | set(kinds.TWO_WORDS)
 
 
 def _word(change: Callable[[str], str]) -> Notation:
-    closed = _ONE_WORD | set(kinds.TWO_WORDS)
-    return _if_other(lambda task, right: task in closed and right.isalpha(), change)
-
-
-def _lights(right: str) -> str | None:
-    return f"The light is {right}" if right in ("on", "off") else None
+    return _where(lambda task, right: task in _ONE_WORD and right.isalpha(), change)
 
 
 def _verdict(right: str) -> str:
     return "Yes, it follows." if right == "Yes" else "No, it does not follow."
 
 
-WORDS: Mapping[str, Notation] = {
+WORDS: Notations = {
     "yes": _word(str.lower),
     "YES": _word(str.upper),
     "Yes": _word(str.title),
-    "The light is on": _of("acre", _lights),
+    **_filled("The light is W", _matched("(on|off)", "W", "acre")),
     "Yes, it follows.": _of("syllogism", _verdict),
-    "Black B4": _of("tsumego", lambda right: f"Black {right}"),
+    **_filled("Black CR | C-R", _matched(r"(\w)(\d+)", "C R", "tsumego")),
     "b4": _of("tsumego", str.lower),
-    "B-4": _of("tsumego", lambda right: f"{right[0]}-{right[1:]}"),
 }
 
 
@@ -276,61 +227,82 @@ def _items_of(task: str, right: str) -> list[str] | None:
     return None
 
 
-def _list(
-    join: Callable[[list[str]], str], only: frozenset[str] | None = None
+Joined = Callable[[Sequence[str]], str]
+
+
+def _joined(
+    items_of: Callable[[str, str], Sequence[str] | None],
+    join: Joined,
+    without: frozenset[str] = frozenset(),
 ) -> Notation:
+    """Join the items of a right answer, where it has several, in another way."""
+
     def write(task: str, right: str) -> str | None:
-        parts = _items_of(task, right) if only is None or task in only else None
-        written = join(parts) if parts and len(parts) > 1 else right
+        items = None if task in without else items_of(task, right)
+        written = join(items) if items and len(items) > 1 else right
         return None if written == right else written
 
     return write
+
+
+def _lines(form: str) -> Joined:
+    """Put items on lines; N is the number of each and X itself."""
+    return lambda items: "\n".join(
+        form.replace("N", str(number)).replace("X", item)
+        for number, item in enumerate(items, 1)
+    )
+
+
+def _between(before: str, join: str, after: str) -> Joined:
+    return lambda items: f"{before}{join.join(items)}{after}"
 
 
 def _json(dump: Callable[[object], str]) -> Notation:
-    def write(task: str, right: str) -> str | None:
-        if task not in kinds.JSON_TASKS or right[:1] not in ("[", "{"):
-            return None
+    def change(right: str) -> str | None:
         try:
-            written = dump(json.loads(right))
+            return dump(json.loads(right))
         except ValueError:
             return None
-        return None if written == right else written
 
-    return write
+    return _where(
+        lambda task, right: task in kinds.JSON_TASKS and right[:1] in ("[", "{"), change
+    )
+
+
+def _line_each(value: object) -> str:
+    if not isinstance(value, list):
+        return json.dumps(value, indent=1)
+    return "[\n " + ",\n ".join(map(json.dumps, value)) + "\n]"
 
 
 def _quoted(change: Callable[[str], str]) -> Notation:
-    return _if_other(
+    return _where(
         lambda task, right: task in kinds.QUOTED_LISTS and right not in ("", "[]"),
         change,
     )
 
 
-LISTS: Mapping[str, Notation] = {
-    "1, 2, 3": _list(", ".join),
-    "1,2,3": _list(",".join),
-    "[1, 2, 3]": _list(lambda parts: f"[{', '.join(parts)}]"),
-    "1  2  3": _list("  ".join, kinds.SPACED_LISTS),
-    "a list of lines": _list("\n".join),
-    "a numbered list": _list(
-        lambda parts: "\n".join(f"{i}. {part}" for i, part in enumerate(parts, 1))
-    ),
-    "a bulleted list": _list(lambda parts: "\n".join(f"- {part}" for part in parts)),
-    '["a", "b"]': _list(json.dumps),
-    "(1, 2, 3)": _list(lambda parts: f"({', '.join(parts)})"),
+LISTS: Notations = {
+    **{
+        name: _joined(_items_of, join)
+        for name, join in {
+            "1, 2, 3": ", ".join,
+            "1,2,3": ",".join,
+            "1  2  3": "  ".join,
+            "[1, 2, 3]": _between("[", ", ", "]"),
+            "(1, 2, 3)": _between("(", ", ", ")"),
+            '["a", "b"]': json.dumps,
+            "a list of lines": _lines("X"),
+            "a numbered list": _lines("N. X"),
+            "a bulleted list": _lines("- X"),
+        }.items()
+    },
     "JSON, compact": _json(
         lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     ),
     "JSON with spaces": _json(lambda value: json.dumps(value, ensure_ascii=False)),
     "JSON, indented": _json(lambda value: json.dumps(value, indent=2)),
-    "JSON, a line each": _json(
-        lambda value: (
-            "[\n " + ",\n ".join(map(json.dumps, value)) + "\n]"
-            if isinstance(value, list)
-            else json.dumps(value, indent=1)
-        )
-    ),
+    "JSON, a line each": _json(_line_each),
     "Python's quotes": _json(repr),
     "[\"1\", \"2\"] for ['1', '2']": _quoted(lambda right: right.replace("'", '"')),
     "[1, 2] for ['1', '2']": _quoted(lambda right: right.replace("'", "")),
@@ -341,48 +313,46 @@ LISTS: Mapping[str, Notation] = {
 
 # -- grids -----------------------------------------------------------------------------
 
+_GRIDS = kinds.NUMBER_GRIDS | {"n_queens"}
+_LINED_GRIDS = _GRIDS | {"futoshiki", "modulo_grid"}
+
 
 def _grid(join: Callable[[list[list[str]]], str]) -> Notation:
-    gridlike = kinds.NUMBER_GRIDS | {"n_queens"}
     return _where(
-        lambda task, right: task in gridlike and "\n" in right,
+        lambda task, right: task in _GRIDS and "\n" in right,
         lambda right: join([line.split() for line in right.split("\n")]),
     )
 
 
-def _lines_of(join: Callable[[list[str]], str]) -> Notation:
-    gridlike = kinds.NUMBER_GRIDS | {"futoshiki", "modulo_grid", "n_queens"}
+def _lined(between: str) -> Notation:
     return _where(
-        lambda task, right: task in gridlike and "\n" in right,
-        lambda right: join(right.split("\n")),
+        lambda task, right: task in _LINED_GRIDS and "\n" in right,
+        lambda right: right.replace("\n", between),
     )
 
 
-def _rows(cell: str, before: str = "", after: str = "") -> Notation:
+def _rows(cell: str, before: str = "", after: str = "", row: str = "\n") -> Notation:
     return _grid(
-        lambda rows: "\n".join(f"{before}{cell.join(row)}{after}" for row in rows)
+        lambda rows: row.join(f"{before}{cell.join(cells)}{after}" for cells in rows)
     )
 
 
-def _grid_json(rows: list[list[str]], indent: bool) -> str:
-    values = [[json.loads(c) if c[-1:].isdigit() else c for c in row] for row in rows]
-    if not indent:
-        return json.dumps(values)
-    return "[\n " + ",\n ".join(json.dumps(row) for row in values) + "\n]"
+def _values(rows: list[list[str]]) -> list[list[object]]:
+    return [[json.loads(c) if c[-1:].isdigit() else c for c in row] for row in rows]
 
 
-GRIDS: Mapping[str, Notation] = {
+GRIDS: Notations = {
     "rows with pipes": _rows(" | "),
     "rows between pipes": _rows(" | ", "| ", " |"),
     "rows with commas": _rows(", "),
     "rows with tabs": _rows("\t"),
     "rows with two spaces": _rows("  "),
     "rows in brackets": _rows(", ", "[", "]"),
-    "lines that end in spaces": _lines_of(lambda lines: " \n".join(lines)),
-    "lines that end as on Windows": _lines_of("\r\n".join),
-    "empty lines between rows": _lines_of("\n\n".join),
-    "grid as JSON": _grid(lambda rows: _grid_json(rows, indent=False)),
-    "grid as JSON, a line each": _grid(lambda rows: _grid_json(rows, indent=True)),
+    "lines that end in spaces": _lined(" \n"),
+    "lines that end as on Windows": _lined("\r\n"),
+    "empty lines between rows": _lined("\n\n"),
+    "grid as JSON": _grid(lambda rows: json.dumps(_values(rows))),
+    "grid as JSON, a line each": _grid(lambda rows: _line_each(_values(rows))),
     "rows of LaTeX": _grid(
         lambda rows: (
             "\\begin{bmatrix}\n"
@@ -395,68 +365,52 @@ GRIDS: Mapping[str, Notation] = {
 
 # -- moves -----------------------------------------------------------------------------
 
+_SEPARATORS = {
+    "ab": " ",
+    "path_star": " ",
+    "quantum_lock": " → ",
+    "rubiks_cube": None,  # any white space
+    "rush_hour": " ",
+    "shortest_path": " ",
+    "sokoban": "",
+    "tower_of_hanoi": "\n",
+    "word_ladder": ",",
+}
 
-def _moves_of(task: str, right: str) -> list[str] | None:
-    split = {
-        "ab": lambda text: text.split(" "),
-        "path_star": lambda text: text.split(" "),
-        "quantum_lock": lambda text: text.split(" → "),
-        "rubiks_cube": lambda text: text.split(),
-        "rush_hour": lambda text: text.split(" "),
-        "shortest_path": lambda text: text.split(" "),
-        "sokoban": list,
-        "tower_of_hanoi": lambda text: text.split("\n"),
-        "word_ladder": lambda text: text.split(","),
-    }.get(task)
-    if split is None or (task == "shortest_path" and " " not in right):
+
+def _moves_of(task: str, right: str) -> Sequence[str] | None:
+    if task not in _SEPARATORS or (task == "shortest_path" and " " not in right):
         return None
-    return split(right)
+    separator = _SEPARATORS[task]
+    return list(right) if separator == "" else right.split(separator)
 
 
-def _moves(
-    join: Callable[[list[str]], str], without: frozenset[str] = frozenset()
-) -> Notation:
-    def write(task: str, right: str) -> str | None:
-        moves = _moves_of(task, right)
-        if not moves or len(moves) < 2 or task in without:
-            return None
-        written = join(moves)
-        return None if written == right else written
-
-    return write
-
-
-def _lines(form: str) -> Callable[[list[str]], str]:
-    def join(moves: list[str]) -> str:
-        numbered = enumerate(moves, 1)
-        return "\n".join(
-            form.replace("N", str(i)).replace("X", move) for i, move in numbered
-        )
-
-    return join
-
-
-# Dashes are signs of the moves there.
+_LONG = frozenset({"tower_of_hanoi"})
 _SIGNED = frozenset({"rush_hour"})
-_LINES = frozenset({"tower_of_hanoi"})
+"""Tasks where dashes are signs of the moves."""
 
-MOVES: Mapping[str, Notation] = {
+
+def _moves(join: Joined, without: frozenset[str] = frozenset()) -> Notation:
+    return _joined(_moves_of, join, without)
+
+
+MOVES: Notations = {
+    **{
+        f"moves with {sign}": _moves(f" {sign} ".join, _LONG)
+        for sign in ("→", "->", "=>", ">")
+    },
+    **{
+        f"moves with {sign}": _moves(_between("$", f" {sign} ", "$"), _LONG)
+        for sign in (r"\to", r"\rightarrow")
+    },
     "moves with commas": _moves(", ".join),
-    "moves with spaces": _moves(" ".join, _LINES),
-    "moves with arrows": _moves(" → ".join, _LINES),
-    "moves with ->": _moves(" -> ".join, _LINES),
-    "moves with =>": _moves(" => ".join, _LINES),
-    "moves with >": _moves(" > ".join, _LINES),
-    "moves with dashes": _moves("-".join, _LINES | _SIGNED),
-    r"moves with \to": _moves(lambda moves: "$" + r" \to ".join(moves) + "$", _LINES),
-    r"moves with \rightarrow": _moves(
-        lambda moves: "$" + r" \rightarrow ".join(moves) + "$", _LINES
-    ),
+    "moves with spaces": _moves(" ".join, _LONG),
+    "moves with dashes": _moves("-".join, _LONG | _SIGNED),
     "moves on lines": _moves("\n".join),
     "moves numbered": _moves(_lines("N. X")),
     "moves numbered with )": _moves(_lines("N) X")),
     "moves as bullets": _moves(_lines("- X")),
-    "Moves: and moves": _moves(lambda moves: "Moves: " + " ".join(moves), _LINES),
+    "Moves: and moves": _moves(_between("Moves: ", " ", ""), _LONG),
     "moves as a JSON list": _moves(json.dumps),
     "AA+3": _of("rush_hour", lambda r: re.sub(r"([A-Z])(?=[+-])", r"\1\1", r)),
     "A + 3": _of("rush_hour", lambda r: re.sub(r"([+-])", r" \1 ", r)),
@@ -475,54 +429,43 @@ MOVES: Mapping[str, Notation] = {
 
 # -- tasks with forms of their own -----------------------------------------------------
 
+_ROLE = re.compile(r"(\w+) is (an?) ([\w-]+)")
 
-def _roles(form: str, join: str) -> Callable[[str], str | None]:
+
+def _roles(form: str, join: str) -> Notation:
     """Write who is what in another form, such as `Zoey: pioneer`."""
 
     def write(right: str) -> str | None:
-        found = re.findall(r"(\w+) is (an?) ([\w-]+)", right)
-        if not found:
-            return None
-        return join.join(
-            form.replace("NAME", name).replace("ARTICLE", article).replace("ROLE", role)
-            for name, article, role in found
-        )
+        filled = [_ROLE.sub(form, match[0]) for match in _ROLE.finditer(right)]
+        return join.join(filled) if filled else None
 
-    return write
+    return _of("knights_knaves", write)
 
 
-def _pairs(between: str, join: str) -> Callable[[str], str]:
-    return lambda right: join.join(right.split(",")).replace("=", between)
+def _letters(between: str, join: str) -> Notation:
+    return _of(
+        "cryptarithm", lambda right: right.replace(",", join).replace("=", between)
+    )
 
 
 def _mapping(right: str) -> str:
-    return json.dumps(
-        {k: int(v) for k, v in (pair.split("=") for pair in right.split(","))}
-    )
+    pairs = (pair.split("=") for pair in right.split(","))
+    return json.dumps({letter: int(digit) for letter, digit in pairs})
 
 
-def _constant(written: str) -> Notation:
-    return _where(
-        lambda task, right: task.endswith("_integration") and right.endswith("+ C"),
-        lambda right: right[:-1] + written,
-    )
+_EXPRESSIONS = kinds.named("""
+    countdown intermediate_integration polynomial_multiplication puzzle24
+    simple_integration
+""")
 
 
 def _expression(change: Callable[[str], str]) -> Notation:
-    return _if_other(lambda task, _: task in _EXPRESSIONS, change)
-
-
-_EXPRESSIONS = frozenset(
-    """
-    countdown intermediate_integration polynomial_multiplication puzzle24
-    simple_integration
-    """.split()  # noqa: SIM905
-)
+    return _where(lambda task, _: task in _EXPRESSIONS, change)
 
 
 def _terms_reversed(right: str) -> str:
     """Write a sum without parentheses in the opposite order."""
-    if "(" in right:
+    if "(" in right or "*" not in right or "\n" in right:
         return right
     parts = re.split(r" (?=[+-] )", right)
     signed = [p if p[:2] in ("+ ", "- ") else f"+ {p}" for p in parts]
@@ -533,75 +476,61 @@ def _terms_reversed(right: str) -> str:
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-def _in_dollars(text: str) -> str:
-    return f"${text}$"
+def _factors(times: str, around: str = "") -> Notation:
+    return _of(
+        "prime_factorization",
+        lambda right: around + right.replace(f" {TIMES} ", times) + around,
+    )
 
 
 def _powers(right: str) -> str | None:
     factors = right.split(f" {TIMES} ")
-    if len(set(factors)) == len(factors):
-        return None
     counts = {factor: factors.count(factor) for factor in factors}
     return f" {TIMES} ".join(f if n == 1 else f"{f}^{n}" for f, n in counts.items())
 
 
-_FACTORS = "prime_factorization"
-_WHO = "knights_knaves"
-_SUMS = "cryptarithm"
-_LOGIC = "propositional_logic"
+_LATEX = {"∧": r"\land ", "\u2228": r"\lor ", "→": r"\to ", "¬": r"\neg "}
+_LATEX["↔"] = r"\leftrightarrow "
 
-OWN: Mapping[str, Notation] = {
-    "2 * 2": _of(_FACTORS, lambda right: right.replace(TIMES, "*")),
-    "2\u00d72": _of(_FACTORS, lambda right: right.replace(" ", "")),
-    "2 x 2": _of(_FACTORS, lambda right: right.replace(TIMES, "x")),
-    r"$2 \times 2$": _of(_FACTORS, lambda r: _in_dollars(r.replace(TIMES, r"\times"))),
-    "2 \u00b7 2": _of(_FACTORS, lambda right: right.replace(TIMES, "\u00b7")),
-    "2, 2": _of(_FACTORS, lambda right: right.replace(f" {TIMES}", ",")),
-    "2^2": _of(_FACTORS, _powers),
-    "NAME: role": _of(_WHO, _roles("NAME: ROLE", ", ")),
-    "NAME: role on lines": _of(_WHO, _roles("NAME: ROLE", "\n")),
-    "- NAME is a role": _of(_WHO, _roles("- NAME is ARTICLE ROLE", "\n")),
-    "1. NAME is a role.": _of(_WHO, _roles("1. NAME is ARTICLE ROLE.", "\n")),
-    "NAME is a role; NAME": _of(_WHO, _roles("NAME is ARTICLE ROLE", "; ")),
-    "NAME is a role and NAME": _of(_WHO, _roles("NAME is ARTICLE ROLE", " and ")),
-    "NAME is a role while NAME": _of(_WHO, _roles("NAME is ARTICLE ROLE", " while ")),
-    "NAME is a role, but NAME": _of(_WHO, _roles("NAME is ARTICLE ROLE", ", but ")),
-    "**NAME** is a **role**": _of(
-        _WHO, _roles("**NAME** is ARTICLE **ROLE**", ", and ")
+
+def _logic_in_latex(right: str) -> str:
+    return f"${right.translate(str.maketrans(_LATEX))}$"
+
+
+OWN: Notations = {
+    "2 * 2": _factors(" * "),
+    "2\u00d72": _factors(TIMES),
+    "2 x 2": _factors(" x "),
+    r"$2 \times 2$": _factors(r" \times ", "$"),
+    "2 \u00b7 2": _factors(" \u00b7 "),
+    "2, 2": _factors(", "),
+    "2^2": _of("prime_factorization", _powers),
+    "NAME: role": _roles(r"\1: \3", ", "),
+    "NAME: role on lines": _roles(r"\1: \3", "\n"),
+    "- NAME is a role": _roles(r"- \g<0>", "\n"),
+    "1. NAME is a role.": _roles(r"1. \g<0>.", "\n"),
+    "NAME is a role; NAME": _roles(r"\g<0>", "; "),
+    "NAME is a role and NAME": _roles(r"\g<0>", " and "),
+    "NAME is a role while NAME": _roles(r"\g<0>", " while "),
+    "NAME is a role, but NAME": _roles(r"\g<0>", ", but "),
+    "**NAME** is a **role**": _roles(r"**\1** is \2 **\3**", ", and "),
+    "A=1, B=2": _letters("=", ", "),
+    "A = 1, B = 2": _letters(" = ", ", "),
+    "A: 1, B: 2": _letters(": ", ", "),
+    "A=1 on lines": _letters("=", "\n"),
+    "A=1 B=2": _letters("=", " "),
+    '{"A": 1}': _of("cryptarithm", _mapping),
+    **_filled(
+        "G + K | G + c | G + C1 | G + C_1 | G + constant | G +C | F(x) = G + C",
+        _matched(r"(.*) \+ C", "G", "intermediate_integration", "simple_integration"),
     ),
-    "A=1, B=2": _of(_SUMS, _pairs("=", ", ")),
-    "A = 1, B = 2": _of(_SUMS, _pairs(" = ", ", ")),
-    "A: 1, B: 2": _of(_SUMS, _pairs(": ", ", ")),
-    "A=1 on lines": _of(_SUMS, _pairs("=", "\n")),
-    "A=1 B=2": _of(_SUMS, _pairs("=", " ")),
-    '{"A": 1}': _of(_SUMS, _mapping),
-    "+ K": _constant("K"),
-    "+ c": _constant("c"),
-    "+ C1": _constant("C1"),
-    "+ C_1": _constant("C_1"),
-    "+ constant": _constant("constant"),
-    "+C": _constant("C"),
     "x**2+1": _expression(lambda right: right.replace(" ", "")),
-    "terms in the opposite order": _expression(
-        lambda r: _terms_reversed(r) if "*" in r and "\n" not in r else r
-    ),
-    "F(x) = ...": _expression(lambda r: f"F(x) = {r}" if r.endswith("+ C") else r),
-    "(P ∧ Q)": _of(_LOGIC, lambda right: f"({right})"),
-    r"$P \land Q$": _of(
-        _LOGIC,
-        lambda r: (
-            "$"
-            + r.replace("∧", r"\land ")
-            .replace("\u2228", r"\lor ")
-            .replace("→", r"\to ")
-            .replace("↔", r"\leftrightarrow ")
-            .replace("¬", r"\neg ")
-            + "$"
-        ),
-    ),
+    "terms in the opposite order": _expression(_terms_reversed),
+    "(P ∧ Q)": _of("propositional_logic", lambda right: f"({right})"),
+    r"$P \land Q$": _of("propositional_logic", _logic_in_latex),
 }
 
-NOTATIONS: Mapping[str, Mapping[str, Notation]] = {
+NOTATIONS: Mapping[str, Notations] = {
     "numbers": NUMBERS,
     "kinds of numbers": KINDS_OF_NUMBERS,
     "words": WORDS,
@@ -612,7 +541,7 @@ NOTATIONS: Mapping[str, Mapping[str, Notation]] = {
 }
 """Kind of answer to its notations by name."""
 
-BY_KIND: Mapping[str, Notation] = {
+BY_KIND: Notations = {
     name: one for kind in NOTATIONS.values() for name, one in kind.items()
 }
 
@@ -621,9 +550,7 @@ KIND_OF: Mapping[str, str] = {
 }
 """Name of a formatting or a notation to its kind."""
 
-QUOTES = frozenset(
-    ('"X"', "'X'", "curly quotes", "single curly quotes", "guillemets", "low quotes")
-) | {'**"X"**', '"X".', 'The answer is "X".'}
+QUOTES = frozenset({*FORMATTING["quotes"], 'The answer is "X".'})
 
 FORBIDDEN: Mapping[str, tuple[frozenset[str], str]] = {
     "acre": (QUOTES, "its question: `Do not use quotation marks in your answer`"),

@@ -1,12 +1,17 @@
-"""Items that the audits of answers sample: many of each task and level."""
+"""Items that the audits sample, many of each task and level, and how they do it."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import io
+import multiprocessing
+import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from rg_env.tasks import library, scales
@@ -93,10 +98,30 @@ def time_limit(seconds: int) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise LateError
 
-    # math-verify sets the alarm as well, and takes ours away.
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
+
+
+def for_each_task(job: Callable[[str], Any], tasks: Sequence[str]) -> dict[str, Any]:
+    """Do a job for each task, in as many processes as there are cores.
+
+    They work in a folder that goes with them, since programs of codeio write files;
+    how far they are is said on stderr.
+    """
+    found: dict[str, Any] = {}
+    context = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(os.cpu_count(), context, os.chdir, (folder,)) as executor,
+    ):
+        waiting = {executor.submit(job, task): task for task in tasks}
+        for future in as_completed(waiting):
+            found[waiting[future]] = future.result()
+            done = f"{len(found)}/{len(tasks)} {waiting[future]}"
+            print(f"\r{done:45}", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return {task: found[task] for task in tasks}

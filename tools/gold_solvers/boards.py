@@ -190,9 +190,66 @@ def _tsumego(question: str, gold: str) -> Verdict:
     return "right" if sum(n > 0 for n in takes.values()) == 1 else "not unique"
 
 
+_LEAPS = [(x, y) for x in (-2, -1, 1, 2) for y in (-2, -1, 1, 2) if abs(x) != abs(y)]
+
+
+def _knight_swap(question: str, gold: str) -> Verdict:
+    head, board = found(r"```\n\s+([A-Z ]+)\n(.*?)```", question)
+    columns = head.split()
+    pieces = {
+        f"{column}{number}": sign.strip()
+        for number, row in re.findall(r"^(\d+) \|(.*)\|$", board, re.M)
+        for column, sign in zip(columns, row.split("|"), strict=True)
+        if sign.strip()
+    }
+    white, black = (
+        frozenset(at for at, piece in pieces.items() if piece == color)
+        for color in ("w", "B")
+    )
+    beside = {
+        at: [
+            to
+            for x, y in _LEAPS
+            if (to := f"{chr(ord(at[0]) + x)}{int(at[1:]) + y}") in pieces
+        ]
+        for at in pieces
+    }
+    turn = found(r"(\w) moves first", question)[0]
+    if gold != "No":
+        sides = {"w": white, "B": black}
+        for color, start, end in (move.split(",") for move in json.loads(gold)):
+            taken = sides["w"] | sides["B"]
+            if color != turn or start not in sides[color] or end in taken:
+                return "refuted"
+            if end not in beside[start]:
+                return "refuted"
+            sides[color] = sides[color] - {start} | {end}
+            turn = "B" if turn == "w" else "w"
+        return right_if(sides == {"w": black, "B": white})
+    seen = {(white, black, turn == "w")}
+    queue = deque(seen)
+    while queue:
+        one, other, is_white = state = queue.popleft()
+        if (one, other) == (black, white):
+            return "refuted"
+        moving, resting = (one, other) if is_white else (other, one)
+        for at in moving:
+            for to in beside[at]:
+                if to in one or to in other:
+                    continue
+                moved = moving - {at} | {to}
+                after = (moved, resting) if is_white else (resting, moved)
+                state = (*after, not is_white)
+                if state not in seen:
+                    seen.add(state)
+                    queue.append(state)
+    return "right"
+
+
 SOLVERS: dict[str, Solver] = {
     "game_of_life_halting": _halting,
     "kakurasu": _kakurasu,
+    "knight_swap": _knight_swap,
     "n_queens": _queens,
     "shortest_path": _shortest_path,
     "sokoban": _sokoban,

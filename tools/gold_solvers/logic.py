@@ -13,6 +13,7 @@ from tools.gold_solvers.reading import (
     computed,
     found,
     integers,
+    only,
     right_if,
 )
 
@@ -275,6 +276,13 @@ def _family(question: str, gold: str) -> Verdict:
     return right_if(gold in words)
 
 
+def _needle(question: str, gold: str) -> Verdict:
+    stack, said = found(r"(.*)\nWho (.*)\? Reply only", question)
+    sentences = re.split(r"\.\s+", stack)
+    names = [s.split()[0] for s in sentences if s.partition(" ")[2] == said]
+    return only(names, gold)
+
+
 SOLVERS: dict[str, Solver] = {
     "aiw": _aiw,
     "color_cube_rotation": _cube,
@@ -282,6 +290,7 @@ SOLVERS: dict[str, Solver] = {
     "graph_color": _colors,
     "jugs": _jugs,
     "mahjong_puzzle": computed(_mahjong),
+    "needle_haystack": _needle,
     "quantum_lock": _lock,
     "syllogism": _syllogism,
     "tower_of_hanoi": _hanoi,
