@@ -6,7 +6,8 @@
 CHECKOUT is one of https://github.com/open-thought/reasoning-gym-eval, or a folder above
 `hard/RUN/CATEGORY/TASK.json`. Completions are scored again as by `rescore`, and judged
 by `judge.py`; with --out an interrupted command is continued. Printed are the tables of
-`docs/reward_audits.md`, with --examples the texts behind them.
+`docs/reward_audits.md`, with --examples the texts behind them. The file of --out is one
+of `rescore`, so that `compare FILE --score ours` ranks the models.
 """
 
 from __future__ import annotations
@@ -98,12 +99,6 @@ def report(samples: Sequence[Sample], refused: Refused, examples: int) -> Any:
     yield from tables.judgement(samples, examples)
     yield "## One answer outside the thinking"
     yield from tables.extraction(samples, refused)
-    for split in SPLITS:
-        if those := [s for s in samples if s.row["split"] == split]:
-            yield f"## Ranking of {split}\n"
-            yield from tables.ranking(those)
-    yield "## Without a score\n"
-    yield from tables.without_score(samples)
 
 
 def main() -> int:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from rg_env.evaluation.comparison import paired
 from rg_env.evaluation.samples import Sample, sample_of, scored
-from rg_env.evaluation.statistics import Estimate, grouped
-from rg_env.evaluation.summary import result_of
+from rg_env.evaluation.statistics import grouped
 
 FULL = 1.0 - 1e-9
 LEAST_RIGHT, MOST_WRONG = 0.995, 0.001
-SCORES = ("saved", "library", "ours")
 Lines = Iterable[str]
 
 
@@ -28,7 +23,6 @@ def slim(row: Mapping[str, Any]) -> Sample:
     source = sys.intern(row["source"])
     kept = {name: row.get(name) for name in ("task", "answer", "gold_answer", "scores")}
     kept["model"] = re.sub(r"^[^_]*_|_\d{8}_\d{6}$", "", row["run"])
-    kept["split"] = Path(source).parts[-4]
     kept["config"] = sys.intern(json.dumps(row["dataset"], sort_keys=True))
     kept["at"] = source, row["place"]
     sample = dataclasses.replace(sample_of(row), row=kept)
@@ -116,55 +110,3 @@ def extraction(samples: Sequence[Sample], refused: Mapping[Any, Any]) -> Lines:
         rows.append((model, len(those), share, len(tags), len(last), sum(last), first))
     head = "model, completions, no tags, refused, last right, the same twice"
     yield from _table(f"{head}, first right", rows)
-
-
-def _spans(*values: Estimate | None) -> list[str]:
-    return [f"{v.low:.3f}..{v.high:.3f}" if v else "-" for v in values]
-
-
-def ranking(samples: Sequence[Sample]) -> Lines:
-    """Yield the models' means on the items that all have, published and corrected."""
-    known = [s for s in scored(samples) if s.row["scores"]["saved"] is not None]
-    by_model = dict(_by(known, "model"))
-    common = set.intersection(*({s.item for s in those} for those in by_model.values()))
-    used: dict[Any, list[Sample]] = {}
-    for (model, those), n in itertools.product(by_model.items(), SCORES):
-        new = [dataclasses.replace(s, score=s.row["scores"][n]) for s in those]
-        used[model, n] = [s for s in new if s.item in common]
-    results = {key: result_of(those) for key, those in used.items()}
-    found = {key: one for key, one in results.items() if one is not None}
-    mean = {key: one.by_item.mean for key, one in found.items()}
-    order: dict[str, list[str]] = {}
-    for n in SCORES:
-        order[n] = [m for _, m in sorted((-mean[m, n], m) for m in by_model)]
-    yield f"{len(common)} items of {len({task for task, _ in common})} tasks"
-    rows: list[Any] = []
-    for model in order["ours"]:
-        of = found[model, "ours"]
-        means = [f"{mean[model, n]:.3f} ({order[n].index(model) + 1})" for n in SCORES]
-        spans, answered = _spans(of.by_item, of.by_task), f"{of.answered:.1%}"
-        rows.append((model, len(used[model, "ours"]), *means, *spans, answered))
-    head = (
-        "model, completions, published, library now, ours, by item, by task, answered"
-    )
-    yield from _table(head, rows)
-    rows = []
-    for a, b in itertools.combinations(order["saved"], 2):
-        if order["ours"].index(a) > order["ours"].index(b):
-            for n in SCORES:
-                pair = paired(used[b, n], used[a, n])
-                off = f"{mean[a, n] - mean[b, n]:+.3f}"
-                spans = _spans(pair.by_item, pair.by_task)
-                rows.append((f"{a} - {b}", n, off, *spans))
-    yield "Models that change places, paired by item:"
-    yield from _table("pair, score, difference, by item, by task", rows)
-
-
-def without_score(samples: Sequence[Sample]) -> Lines:
-    """Yield the completions without a score by task."""
-    lost = [s for s in samples if s.score is None]
-    kinds = sorted({s.outcome for s in lost})
-    yield f"{len(samples)} completions, {len(lost)} of them have no score"
-    counts = [*_by(lost, "task"), ("all", lost)]
-    rows = [(t, *map([s.outcome for s in of].count, kinds)) for t, of in counts]
-    yield from _table(", ".join(["task", *kinds]), rows)
