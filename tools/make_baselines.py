@@ -3,18 +3,17 @@
 At the library's defaults and at every step of the shipped scale, every trivial baseline
 answers a few items. Where one of them scores something, those that scored most answer
 others, which say which is the best; what that one scores on yet others is the baseline,
-so that no luck is taken for it. The rules of thumb of a task answer these as well. It
-takes an hour of two cores; given names of tasks, only their rows are made anew.
+so that no luck is taken for it. It takes an hour of two cores; given names of tasks,
+only their rows are made anew.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import itertools
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import unknown_name
@@ -33,7 +32,6 @@ from rg_env.tasks.scales import Scale
 from rg_env.tasks.scales import load_shipped as load_scales
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.expected_scores import (
-    AnswersOf,
     ExpectedScore,
     Item,
     expected_scores,
@@ -41,7 +39,6 @@ from tools.trivial_baselines.expected_scores import (
     make_items,
     shown_name,
 )
-from tools.trivial_baselines.rules_of_thumb import RULES, RuleOfThumb
 
 WORKERS = 2
 MEMORY_LIMIT_BYTES = 3 * 2**30
@@ -100,15 +97,6 @@ def baseline_from(params: Params, strategy: str, found: ExpectedScore) -> Baseli
     )
 
 
-def _by_rules(rules: Sequence[RuleOfThumb]) -> AnswersOf:
-    return lambda item: {rule.rule: rule.answer(item.question) for rule in rules}
-
-
-def rules_of(task: str) -> list[RuleOfThumb]:
-    """Return the rules of thumb of a task."""
-    return [rule for rule in RULES if rule.task == task]
-
-
 def _finalists(found: Mapping[str, ExpectedScore]) -> list[str]:
     return [name for name, one in found.items() if one.mean >= WORTH_MEASURING]
 
@@ -119,21 +107,14 @@ async def _items(pool: WorkerPool, cell: Cell, num: int, stage: str) -> list[Ite
     return await make_items(pool, task, lambda seed: params, num, key)
 
 
-async def measure(
-    pool: WorkerPool, cell: Cell, rules: Sequence[RuleOfThumb] = ()
-) -> tuple[list[Baseline], list[Baseline]]:
-    """Return the baseline of a task at one step and what rules of thumb score there.
-
-    Returns:
-        The baseline, if it is worth one, and one of each rule.
-    """
+async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
+    """Return the baseline of a task at one step, None where it is worth none."""
     _, params, item_ms = cell
     share = share_of_items(item_ms)
-    screened_on = int(SCREENED_ON * max(0.5, share))
-    known = await _items(pool, cell, screened_on, "known")
+    known = await _items(pool, cell, int(SCREENED_ON * max(0.5, share)), "known")
     kept = _finalists(await expected_scores(pool, known, guesses(known)))
-    if not kept and not rules:
-        return [], []
+    if not kept:
+        return None
     chosen_on = int(CHOSEN_ON * share)
     items = await _items(pool, cell, chosen_on + int(MEASURED_ON * share), "measured")
     choosing, rest = items[:chosen_on], items[chosen_on:]
@@ -142,24 +123,16 @@ async def measure(
         await expected_scores(pool, choosing, guesses(known, kept[:FINALISTS]))
     )
     found = await expected_scores(pool, rest, guesses(known, best[:1]))
-    by_rule = await expected_scores(pool, rest, _by_rules(rules))
-    return (
-        [
-            baseline_from(params, strategy, one)
-            for strategy, one in found.items()
-            if one.mean >= WORTH_SHIPPING
-        ],
-        [baseline_from(params, rule, one) for rule, one in by_rule.items()],
-    )
+    for strategy, one in found.items():
+        if one.mean >= WORTH_SHIPPING:
+            return baseline_from(params, strategy, one)
+    return None
 
 
 async def check_score(pool: WorkerPool, task: str) -> float:
-    """Return the sum of what strategies and rules score on items at the defaults."""
+    """Return the sum of what strategies score on items at the defaults."""
     items = await _items(pool, (task, {}, 0.0), CHECK_ITEMS, "trial")
-    guessed, by_rules = guesses([]), _by_rules(rules_of(task))
-    found = await expected_scores(
-        pool, items, lambda one: {**guessed(one), **by_rules(one)}
-    )
+    found = await expected_scores(pool, items, guesses([]))
     return round(sum(one.mean * one.items for one in found.values()), 4)
 
 
@@ -167,25 +140,19 @@ async def row_of(
     pool: WorkerPool, task: str, scale: Scale | None, digest: str
 ) -> TaskBaselines:
     """Measure one task."""
-    rules = rules_of(task)
-    cells = cells_of(task, scale)
-    found = await asyncio.gather(*(measure(pool, cell, rules) for cell in cells))
+    found = await asyncio.gather(*(measure(pool, c) for c in cells_of(task, scale)))
     return TaskBaselines(
         digest=digest,
         check_score=await check_score(pool, task),
-        baselines=tuple(one for baselines, _ in found for one in baselines),
-        rules=tuple(one for _, by_rule in found for one in by_rule),
+        baselines=tuple(baseline for baseline in found if baseline is not None),
     )
 
 
 def _row_text(row: TaskBaselines) -> str:
-    lists = []
-    for name in ("baselines", "rules"):
-        found = [dataclasses.asdict(one) for one in getattr(row, name)]
-        lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
-        lists.append(f'"{name}": [{lines}]')
+    found = [dataclasses.asdict(one) for one in row.baselines]
+    lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
     measured = f'"digest": "{row.digest}", "check_score": {row.check_score}'
-    return f"{{{measured}, {', '.join(lists)}}}"
+    return f'{{{measured}, "baselines": [{lines}]}}'
 
 
 def table_text(baselines: Baselines) -> str:
@@ -194,12 +161,6 @@ def table_text(baselines: Baselines) -> str:
     version = json.dumps(baselines.library_version)
     body = ",\n".join(rows)
     return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
-
-
-def _report(task: str, row: TaskBaselines) -> Iterator[str]:
-    yield f"{task}: {len(row.baselines)} baselines"
-    for one in itertools.chain(row.baselines, row.rules):
-        yield f"  {one.value:.2f} +- {one.error:.2f} of {one.items}: {one.strategy}"
 
 
 async def make(names: Sequence[str]) -> None:
@@ -219,7 +180,8 @@ async def make(names: Sequence[str]) -> None:
         scales = load_scales().scales
         for task in tasks:
             row = await row_of(pool, task, scales.get(task), digests[task])
-            sys.stderr.write("".join(f"{line}\n" for line in _report(task, row)))
+            said = [f"{one.value:.2f} {one.strategy}" for one in row.baselines]
+            print(f"{task}: {', '.join(said)}", file=sys.stderr)
             rows = {**load_shipped().by_task, task: row}
             table = Baselines(library.version, rows)
             TABLE.write_text(table_text(table), encoding="utf-8")

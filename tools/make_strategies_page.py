@@ -23,7 +23,6 @@ from tools.make_baselines import (
     WORTH_MEASURING,
 )
 from tools.trivial_baselines.learned_guesses import GUESSES
-from tools.trivial_baselines.rules_of_thumb import RULES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
@@ -71,14 +70,11 @@ less). These score {shown_from} or more; the strategy is that of the highest fig
 
 The highest figures of the others: {others}.
 
-## Rules of thumb
-
-A rule of thumb knows its task and looks at one feature of the question. It is not
-subtracted from the rewards. Items that it decides say little about a model.
-
-| Task: rule of thumb | Defaults | Lowest on the scale | Highest on the scale |
-|---|--:|--:|--:|
-{rules}
+A single feature of the question, which no strategy looks at, decides most items of
+acre, circuit_logic, course_schedule, game_of_life_halting, isomorphic_strings,
+ransom_note and syllogism, and many of maze, mini_sudoku and tsumego: in
+isomorphic_strings, whether letters occur equally often in both words. Scores there
+say little about a model.
 """
 
 
@@ -116,7 +112,7 @@ def page() -> str:
     rows = {task: row.baselines for task, row in by_task.items() if row.baselines}
     ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
     few = [t for t in ranked if round(_highest(rows[t]), 2) < SHOWN_FROM]
-    figures = [one for row in by_task.values() for one in (*row.baselines, *row.rules)]
+    figures = [one for row in by_task.values() for one in row.baselines]
     return TEXT.format(
         version=shipped.library_version,
         num_strategies=len(STRATEGIES),
@@ -144,12 +140,6 @@ def page() -> str:
             for figure, tasks in groupby(
                 few, key=lambda task: f"{_highest(rows[task]):.2f}"
             )
-        ),
-        rules="\n".join(
-            f"| {rule.task}: {rule.rule} | "
-            + " | ".join(_figures(by_task[rule.task].rules, scales.get(rule.task)))
-            + " |"
-            for rule in RULES
         ),
     )
 

@@ -32,7 +32,7 @@ divides by its rest stays a number."""
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What the best trivial baseline, or a rule of thumb, scores at one task and level.
+    """What the best trivial baseline scores at one task and level.
 
     `params` are the dataset parameters that differ from the library's defaults, `value`
     the mean score of `items` items, in [0, `HIGHEST`], and `error` its standard error.
@@ -54,13 +54,11 @@ class TaskBaselines:
         check_score: What all strategies scored in sum on a few items, which says
             whether the scorers are those that were measured.
         baselines: Those that are worth shipping.
-        rules: What rules of thumb score; no reward is lowered by it.
     """
 
     digest: str
     check_score: float = 0.0
     baselines: tuple[Baseline, ...] = ()
-    rules: tuple[Baseline, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
