@@ -32,9 +32,10 @@ and the log says the result.
 ## Guards ({num_guards})
 
 A guard gives the score 0 to a text that no right answer contains. Answers to other
-tasks are only limited in length (`max_answer_chars`). For each guard, this list has
-what the scorer does with a text, and what is admitted:
+tasks are only limited in length (`max_answer_chars`).
 
+| Task | What its scorer does with a text | Admitted |
+|---|---|---|
 {guards}
 
 ## The base scorer ({num_base_tasks} tasks)
@@ -74,8 +75,7 @@ def page() -> str:
         version=described.version,
         num_guards=len(guards),
         guards="\n".join(
-            f"- {task}: {guard.danger}. Admitted: {guard.admitted}"
-            for task, guard in guards
+            f"| {task} | {guard.danger} | {guard.admitted} |" for task, guard in guards
         ),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),

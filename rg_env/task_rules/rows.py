@@ -235,8 +235,8 @@ ROWS = (
     TaskRules(
         MIXTURE,
         guard=Guard(
-            "as the task that made the entry",
-            "as there",
+            "depends on the task that made the entry",
+            "what is admitted there",
             lambda answer, gold: "an entry of a mixture is guarded by its own task",
         ),
         fixed_level=(

@@ -343,7 +343,7 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
 RULES = TaskRules(
     "codeio",
     guard=Guard(
-        "recursive tree edit distance of JSON values",
+        "computes a recursive tree edit distance of JSON values",
         "JSON; objects have up to 1,000 characters in 99 of 100 items",
         _too_costly,
     ),

@@ -100,7 +100,7 @@ def _of_cube(entry: Entry) -> str | None:
 RULES = TaskRules(
     "rubiks_cube",
     guard=Guard(
-        "R1000000 turns the cube a million times and lists the moves",
+        "turns the cube a million times for R1000000, and lists the moves",
         "moves in words; the solver's own solutions have up to 200",
         _too_many_turns,
     ),

@@ -216,7 +216,7 @@ def _stand_at_targets(entry: Entry) -> bool:
 RULES = TaskRules(
     "boxnet",
     guard=Guard(
-        "an expression that is quadratic in a string of the plan",
+        "takes quadratic time for a string of the plan",
         "JSON: move(box_blue, square[0.5, 1.5]) by agent",
         _too_costly,
     ),

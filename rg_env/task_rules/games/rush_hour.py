@@ -127,7 +127,9 @@ def _too_many_steps(answer: str, gold: str | None) -> str | None:
 RULES = TaskRules(
     "rush_hour",
     guard=Guard(
-        "A+999999999 moves a car that often", "moves by at most 4", _too_many_steps
+        "moves a car a billion times for A+999999999",
+        "moves by at most 4",
+        _too_many_steps,
     ),
     notation=list_of(_WRITTEN_MOVE, " ".join, BETWEEN_MOVES, _car_move),
     fix=ScorerFix(

@@ -187,7 +187,7 @@ _EASY = {"min_vars": 3, "min_complexity": 2, "max_complexity": 2}
 RULES = TaskRules(
     "propositional_logic",
     guard=Guard(
-        "2**n assignments of n names; recursive, quadratic parser",
+        "tries 2**n assignments of n names; its parser is recursive and quadratic",
         "one formula of the item's letters",
         _too_costly,
     ),

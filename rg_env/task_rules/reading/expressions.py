@@ -242,9 +242,9 @@ def expression_guard(
     bounds: ExpressionBounds, admitted: str, *, simplifies: bool = False
 ) -> Guard:
     """Return the guard of a scorer that hands the answer to sympy."""
-    danger = "sympy's parse_expr, which is eval; exact constants"
+    danger = "runs sympy's parse_expr, which uses eval, and computes exact numbers"
     return Guard(
-        danger + "; simplifies" * simplifies,
+        danger + " and simplifies" * simplifies,
         admitted,
         lambda answer, gold: why_not_expression(answer, bounds),
         evaluates=True,

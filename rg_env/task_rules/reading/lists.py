@@ -260,7 +260,7 @@ def literal_guard(plain: str, admitted: str) -> Guard:
     """
     pattern = re.compile(plain)
     return Guard(
-        "eval",
+        "runs eval on it",
         admitted,
         lambda answer, gold: why_not_list(answer, pattern),
         evaluates=True,
