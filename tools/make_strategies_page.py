@@ -41,20 +41,20 @@ NO_SCALE = "none"
 TEXT = """\
 # Trivial baselines
 
-What an answer scores on average that was found without solving the item, with
-corrected scorers and reasoning-gym {version}. [`reward_baseline:
-chance`](answers_and_rewards.md#from-scores-to-rewards) subtracts these figures from
-the rewards. The baseline is 0 below {worth}, with parameters of your own, and for
-tasks that another version of the library has changed; it is never above {highest}.
+A trivial baseline is the mean score of answers that are given without solving the
+item, here with corrected scorers and reasoning-gym {version}. [`reward_baseline:
+chance`](answers_and_rewards.md#from-scores-to-rewards) subtracts it from the rewards.
+It counts as 0 below {worth}, with parameters of your own, and for tasks that another
+version of the library has changed, and it is never above {highest}.
 
-{num_strategies} strategies know the form of questions, but no task: they repeat a
-part of the question, pick something that it names, fill grids and blanks, sort or
-reverse. {num_learned} of them use the answers to other items that are worded alike.
-In addition, {num_phrases} texts such as `-1`, `True` and `[]`, and the commonest
-right answers to other items, are given to any question. All of them answer {screened}
-items of a task. Where one scores {worth_measuring} or more, the best {finalists}
-answer {chosen} other items, and the best of these {measured} others (at least {least}
-where items are slow). The figures are of these, with 95 % intervals.
+{num_strategies} strategies know the form of questions, but no task: they repeat a part
+of the question, pick something that it names, fill grids and blanks, sort or reverse.
+{num_learned} of them learn from the answers to similar items. In addition,
+{num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
+other items, are given to any question. All of them answer {screened} items of a task.
+If one scores {worth_measuring} or more, the best {finalists} answer {chosen} other
+items, and the best of these {measured} others (at least {least} where items are slow),
+from which the figures and their 95 % intervals are.
 
 `python -m tools.make_baselines` measures the baselines, and `python -m
 tools.make_strategies_page` writes this page.
