@@ -18,14 +18,12 @@ which `<think>` and `<answer>` disappear and a model's HTML is live.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import logging
 import re
 import shlex
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -34,10 +32,10 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rg_env import ending
-from rg_env.errors import SettingError, shown
+from rg_env.errors import SettingError
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
+from rg_env.new_folder import new_folder
 from rg_env.pages.report_tally import Numbering, ReportTally
 from rg_env.pages.run_metrics import overview_of, read_all_metrics
 from rg_env.reports.progress_bar import WorkProgress
@@ -182,35 +180,6 @@ def _copy_libraries(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-@contextlib.contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
-    """Have a folder filled beside its place, and put there when it is whole.
-
-    Raises:
-        SettingError: Something else is at the place.
-    """
-    is_other = folder.exists() and not (folder / MARK).is_file()
-    if is_other and (not folder.is_dir() or any(folder.iterdir())):
-        raise SettingError(
-            f"--out: {shown(str(folder))} holds something else than a report; choose"
-            " another folder"
-        )
-    with ending.undoing(), contextlib.ExitStack() as stack:
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            near = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)
-        except OSError as error:
-            said = f"{shown(str(folder))} cannot be written ({error.strerror})"
-            raise SettingError(f"--out: {said}; choose another folder") from error
-        stack.callback(shutil.rmtree, near, ignore_errors=True)
-        new, old = Path(near) / "new", Path(near) / "old"
-        new.mkdir()
-        yield new
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-
-
 def _with_progress(sources: Sources) -> Iterator[Sample]:
     with WorkProgress("report", sources.total_kb, "kB") as progress:
         for sample in sources.samples():
@@ -271,7 +240,7 @@ def write_report(
     files += sorted(beside.difference(files))
     sources = Sources(files)
     tally, dumped, has_rows = ReportTally(), Counter[str](), False
-    with _new_folder(folder) as new:
+    with new_folder(folder, MARK, "a report") as new:
         texts = _Texts(new)
         for sample in _with_progress(sources) if shows_progress else sources.samples():
             run = _run_of(sample.row)

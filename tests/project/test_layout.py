@@ -22,12 +22,13 @@ LIBRARY_DOOR = "rg_env/tasks/library_import.py"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
-LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "patience"}
-LEAVES |= {"yaml_text"}
+LEAVES = {"ending", "errors", "installation", "logs", "new_folder", "off_loop"}
+LEAVES |= {"patience", "yaml_text"}
 PURE = {"task_rules", "tasks", "scoring", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"patience"},
+    "new_folder": {"ending", "errors"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},
     "tasks": {"errors", "task_rules"},
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
-    "pages": {"ending", "errors", "evaluation", "reports"},
+    "pages": {"errors", "evaluation", "new_folder", "reports"},
     "atropos": LEAVES
     | PURE
     | {"settings", "workers", "items", "inference", "reports", "evaluation"},
