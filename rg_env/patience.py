@@ -121,6 +121,14 @@ EVALUATION_TRIES = 3
 LONG_PROMPTS_IN_A_ROW = 200
 """Items whose prompt leaves no room before the run ends."""
 
+UNSCORED_TRIES = 4
+UNSCORED_PAUSE_S = 0.5
+"""Scorings of a completion for a trainer that has no completion without a score, and
+the first pause between them; each next one is so much longer."""
+
+REPEATS_IN_A_ROW = 1000
+"""Draws that give a question again before `export` writes fewer items."""
+
 FRUITLESS_GROUPS_IN_A_ROW = 200
 """Groups in a row that give no row before `process` ends with a failure."""
 

@@ -18,6 +18,9 @@ from rg_env.errors import shown as quoted
 logger = logging.getLogger(__name__)
 
 START = installation.COMMAND
+WORDS = f"{__name__}.words"
+"""What of click's `Context.meta` holds the words behind a command, as typed."""
+
 HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
 
 MOST_ITEMS = 10_000
@@ -94,6 +97,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse a command line; of equal options the last one wins, with a word."""
+        ctx.meta[WORDS] = list(args)
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         for option, count in Counter(o for o in order if not o.multiple).items():
             if count > 1 and isinstance(option, click.Option):

@@ -27,6 +27,7 @@ COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
 WITH_SETTINGS = {
     **dict.fromkeys(("serve", "process", "evaluate"), "settings"),
     "screen": "screen",
+    "export": "export",
 }
 """Command that takes the settings to its module."""
 
@@ -38,6 +39,7 @@ COMMANDS = {
     "rescore": "score saved completions again",
     "compare": "results side by side, paired by item",
     "report": "write a page of what was sampled",
+    "export": "write items or completions for other trainers",
     "run-api": "the Atropos API, between environments and trainer",
     "simulated-server": "an inference server with a simulated model",
     "tasks": "list the tasks, what they ask for, their scales and costs",

@@ -54,6 +54,11 @@ FIRST: Mapping[str, Sequence[str]] = {
         "env.data_dir_to_save_evals",
     ),
     "screen": (*_OF_RUNS, "env.total_steps", "env.batch_size"),
+    "export items": (
+        *("env.tasks", "env.exclude_tasks", "env.task_weights", "env.complexity_mode"),
+        *("env.task_levels", "env.seed", "env.system_prompt", "env.eval_seed"),
+        *("env.num_eval_samples_per_task", "env.eval_level"),
+    ),
 }
 """Command to the ten settings that `--help` shows; the README has those of `serve`."""
 
@@ -62,6 +67,7 @@ EXAMPLES = {
     "process": "--openai.server_type openai --env.total_steps 100",
     "evaluate": "--config settings.yaml --env.eval_completions 4",
     "screen": "--config settings.yaml --groups 20",
+    "export items": "--env.tasks gcd,*_sorting --number 1000 --out data/items",
 }
 
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}

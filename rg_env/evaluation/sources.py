@@ -69,7 +69,7 @@ PUBLISHED = {"size": 50, "seed": 45}
 
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
 KEPT += ["level", "formats", "normalized", "reward", "changes", "reason"]
-KEPT += ["prompt_tokens", "completion_tokens"]
+KEPT += ["prompt_tokens", "completion_tokens", "preset"]
 OF_ROWS = {"score": "scores", "outcome": "outcomes", "answer": "answers"}
 OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
 OF_ROWS |= {"completion_tokens": "completion_tokens"}

@@ -63,6 +63,11 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     return x | _SPLIT_BIT[split]
 
 
+def split_of(seed: int) -> Split:
+    """Return the split whose entries have a seed, in [0, MAX_ENTRY_SEED]."""
+    return "evaluation" if seed & _SPLIT_BIT["evaluation"] else "train"
+
+
 def _place(index: int, attempt: int) -> int:
     """Return the place of an attempt, which no index below 2**26 has."""
     return index + (attempt << _ATTEMPT_BITS)

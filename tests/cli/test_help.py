@@ -20,6 +20,8 @@ from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.server_settings import CheckedServer
 from tests.support.parts import ENTRY, run_main
 
+EXPORTS = ("export items", "export sft", "export preferences")
+
 
 def said(capsys, *argv):
     assert run_main(argv) == 0
@@ -41,23 +43,24 @@ def test_every_field_stands_in_one_group_and_says_what_it_is():
         assert all(field.description for field in model.model_fields.values())
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *EXPORTS])
 def test_help_of_every_command_shows_an_example_that_is_a_command_line(command, capsys):
-    shown = said(capsys, command, "--help")
+    shown = said(capsys, *command.split(), "--help")
     assert shown.startswith(f"Usage: {NAME} {command}")
-    example = shown.split("Example:\n")[1].split()
-    assert example[:3] == ["python", NAME, command]
+    example = " ".join(shown.split("Example:\n")[1].split())
+    assert example.startswith(f"python {NAME} {command} ")
 
 
 @pytest.mark.parametrize("command", FIRST)
 def test_help_of_a_command_shows_its_own_options_and_its_ten_settings(command, capsys):
-    shown = said(capsys, command, "--help")
+    shown = said(capsys, *command.split(), "--help")
     assert [name for name in FIRST[command] if f"--{name} " not in shown] == []
     settings = shown.split("Example:")[0]
     assert settings.count("--env.") + settings.count("--openai.") == 10
     assert "--help-all" in shown
     assert "--slurm" not in shown and "--testing" not in shown
-    own = {"evaluate": "--json", "screen": "--groups"}.get(command)
+    own = {"evaluate": "--json", "screen": "--groups", "export items": "--number"}
+    own = own.get(command)
     assert own is None or shown.index(own) < shown.index("--config FILE")
 
 
@@ -156,7 +159,7 @@ def test_a_wrong_command_line_is_answered_without_the_framework(command, status)
     )
 
 
-@pytest.mark.parametrize("command", ["screen", "report", "rescore"])
+@pytest.mark.parametrize("command", ["screen", "report", "rescore", "export sft"])
 def test_an_empty_path_to_write_to_is_refused(command, capsys):
-    assert run_main([command, "--out", "", "x"]) == 2
+    assert run_main([*command.split(), "--out", "", "x"]) == 2
     assert "'--out': '' is no path" in capsys.readouterr().err

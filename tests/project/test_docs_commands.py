@@ -48,7 +48,9 @@ def words_after(start):
 def known_options(command):
     context = click.Context(PROGRAM)
     found = PROGRAM.get_command(context, command) if command in COMMANDS else PROGRAM
-    return {name for option in found.get_params(context) for name in option.opts}
+    whole = [found, *getattr(found, "commands", {}).values()]
+    options = [option for part in whole for option in part.get_params(context)]
+    return {name for option in options for name in option.opts}
 
 
 def test_every_documented_command_exists():

@@ -24,6 +24,7 @@ NUMBERS = {
     11: "eleven",
     12: "twelve",
     13: "thirteen",
+    14: "fourteen",
     20: "twenty",
 }
 

@@ -37,7 +37,13 @@ ALLOWED_LINKS = (
 
 WRITTEN_BY_RUNS = (
     *(".venv", "data", "data_dumps", "env_checkpoints"),
-    *("evaluate_config.yaml", "metrics.json", "metrics.jsonl", "samples.jsonl"),
+    *(
+        "compute_score.py",
+        "evaluate_config.yaml",
+        "metrics.json",
+        "metrics.jsonl",
+        "samples.jsonl",
+    ),
     "report",
 )
 """What a path in a document may begin with that is not in the repository."""

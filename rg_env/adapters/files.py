@@ -1,0 +1,396 @@
+"""Items and saved completions as files that trainers load as they are.
+
+    with new_export(Path("items"), "items", "parquet") as export:
+        held_out = tasks.evaluation(5)
+        export.write("test", item_rows(tasks, held_out))
+        new = new_items(tasks, held_out, export.left_out)
+        export.write("train", item_rows(tasks, itertools.islice(new, 1000)))
+
+The files are JSONL or Parquet, in a folder as the datasets hub has it, with a card that
+says how they were made. The same items and completions give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import itertools
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import yaml
+
+from rg_env.errors import RunError, SettingError
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.statistics import grouped
+from rg_env.installation import VERSION
+from rg_env.new_folder import new_folder
+from rg_env.patience import REPEATS_IN_A_ROW
+from rg_env.scoring.prompt import SYSTEM_PROMPT
+from rg_env.standalone.item import Item
+from rg_env.standalone.tasks import Tasks
+from rg_env.tasks.sampler import split_of
+
+Form = Literal["jsonl", "parquet"]
+Kind = Literal["items", "verl", "sft", "preferences"]
+Row = dict[str, Any]
+
+TALK = [{"role": "string", "content": "string"}]
+ITEM: Row = {"task": "string", "level": "float64", "item": "string"}
+ANSWER = {"style": "string", "ground_truth": "string"}
+PLACE = {"index": "int64", "split": "string", "seed": "int64", **ITEM}
+COLUMNS: Mapping[Kind, Row] = {
+    "items": {"number": "int64", "category": "string", "seed": "int64", **ITEM}
+    | {"question": "string", "gold": "string", "prompt": TALK},
+    "verl": {"data_source": "string", "prompt": TALK, "ability": "string"}
+    | {"reward_model": ANSWER, "extra_info": PLACE},
+    "sft": {"messages": TALK, "score": "float64", **ITEM},
+    "preferences": {"prompt": TALK, "chosen": TALK, "rejected": TALK, **ITEM}
+    | {"chosen_score": "float64", "rejected_score": "float64"},
+}
+"""Columns to their types: a word of Arrow, a struct, or a list of one struct."""
+
+ROWS_AT_ONCE = 1000
+NO_DIFFERENCE = 1e-9
+"""Of scores: 0.7 - 0.2 is a little less than 0.5."""
+
+REWARD = '''\
+"""The reward of these items, for reward.custom_reward_function.path of verl."""
+
+from rg_env.adapters.verl import compute_score
+
+__all__ = ["compute_score"]
+'''
+
+
+class Export:
+    """A folder with a file for each split.
+
+    Attributes:
+        tasks: Rows of each task, by split.
+        left_out: Number of what is in no file, by the reason.
+    """
+
+    def __init__(self, folder: Path, kind: Kind, form: Form) -> None:
+        self.tasks: dict[str, Counter[str]] = {}
+        self.left_out: Counter[str] = Counter()
+        self._folder, self._form, self._columns = folder, form, COLUMNS[kind]
+
+    def __str__(self) -> str:
+        """Say how many rows there are, and what is left out."""
+        rows = [f"{tasks.total()} {split}" for split, tasks in self.tasks.items()]
+        lost = [f"{number} {why}" for why, number in (+self.left_out).items()]
+        return f"rows: {', '.join(rows) or 0}; left out: {', '.join(lost) or 0}"
+
+    def write(self, split: str, rows: Iterable[Row]) -> None:
+        """Write the file of a split; without rows there is none."""
+        rows = iter(rows)
+        with contextlib.ExitStack() as end:
+            write: Callable[[list[Row]], object] | None = None
+            while some := list(itertools.islice(rows, ROWS_AT_ONCE)):
+                write = write or self._writer(split, end)
+                write(some)
+                names = (row.get("extra_info", row)["task"] for row in some)
+                self.tasks.setdefault(split, Counter()).update(names)
+
+    def _writer(
+        self, split: str, end: contextlib.ExitStack
+    ) -> Callable[[list[Row]], object]:
+        path = self._folder / f"{split}.{self._form}"
+        if self._form == "jsonl":
+            lines = end.enter_context(path.open("w", encoding="utf-8"))
+            encode = json.JSONEncoder(ensure_ascii=False).encode
+            return lambda rows: lines.writelines(f"{encode(row)}\n" for row in rows)
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
+
+        def arrow(kind: Any) -> Any:
+            if isinstance(kind, str):
+                return getattr(pyarrow, kind)()
+            if isinstance(kind, list):
+                return pyarrow.list_(arrow(kind[0]))
+            return pyarrow.struct([(name, arrow(of)) for name, of in kind.items()])
+
+        schema = pyarrow.schema(list(arrow(self._columns)))
+        file = end.enter_context(ParquetWriter(path, schema))
+        return lambda rows: file.write_table(pyarrow.Table.from_pylist(rows, schema))
+
+    def card(self, title: str, made: Mapping[str, Any]) -> str:
+        """Return README.md: how the files are loaded, their rows, how they came."""
+        files = [{"split": s, "path": f"{s}.{self._form}"} for s in self.tasks]
+        head = {
+            "pretty_name": title,
+            "tags": ["reasoning-gym"],
+            "configs": [{"config_name": "default", "data_files": files}],
+            # Else a column without values has no type, and another one in each split.
+            "dataset_info": {"features": _features(self._columns)},
+        }
+        release = metadata.version("reasoning-gym")
+        versions = {"reasoning_gym_environment": VERSION, "reasoning_gym": release}
+        said = {**made, "left_out": dict(+self.left_out), "versions": versions}
+        table = [("Task", *self.tasks), ("---",) * (1 + len(self.tasks))]
+        for task in sorted(set[str]().union(*self.tasks.values())):
+            table += [(task, *(str(of[task]) for of in self.tasks.values()))]
+        parts = [
+            f"---\n{_yaml(head)}---",
+            f"# {title}",
+            "\n".join(f"| {' | '.join(cells)} |" for cells in table),
+            "How the rows were made, and what was left out:",
+            textwrap.indent(_yaml(said), "    "),
+        ]
+        return "\n\n".join(parts)
+
+
+def _yaml(value: object) -> str:
+    return str(yaml.safe_dump(value, sort_keys=False, width=10**6))
+
+
+def _features(columns: Row) -> list[Row]:
+    """Return columns as the head of a card has them."""
+
+    def kind(of: Any) -> Row:
+        if isinstance(of, str):
+            return {"dtype": of}
+        is_list = isinstance(of, list)
+        return {"list": _features(of[0])} if is_list else {"struct": _features(of)}
+
+    return [{"name": name, **kind(of)} for name, of in columns.items()]
+
+
+@contextlib.contextmanager
+def new_export(
+    out: Path,
+    kind: Kind,
+    form: Form = "jsonl",
+    made: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[Export]:
+    """Yield what writes the splits; the folder is there when all of it is.
+
+    Args:
+        out: The folder, which does not exist.
+        kind: What a row is; beside rows for verl stands a file with `compute_score`.
+        form: Of the files.
+        made: What the card says of how they were made, as plain values.
+
+    Raises:
+        SettingError: The folder is there, or pyarrow is not installed.
+        RunError: No row of the split `train` was written.
+    """
+    if form == "parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise SettingError(
+            "--format: Parquet needs the package pyarrow, which is not installed;"
+            " `pip install pyarrow` installs it, and jsonl does without it"
+        )
+    with new_folder(out) as folder:
+        export = Export(folder, kind, form)
+        yield export
+        if "train" not in export.tasks:
+            raise RunError(f"{out}: there is nothing to train on ({export})")
+        if kind == "verl":
+            (folder / "compute_score.py").write_text(REWARD, encoding="utf-8")
+        card = export.card(f"reasoning-gym: {kind}", made)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def _digest(*texts: str | None) -> bytes:
+    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).digest()
+
+
+# -- items -----------------------------------------------------------------------------
+
+
+def new_items(
+    tasks: Tasks, held_out: Iterable[Item], left_out: Counter[str]
+) -> Iterator[Item]:
+    """Yield the items of a stream whose question is new, and not one of `held_out`.
+
+    It ends after `REPEATS_IN_A_ROW` draws without one, and raises what `next` does.
+
+    Raises:
+        SettingError: The stream follows results, which nobody feeds back.
+    """
+    if tasks.follows_results:
+        raise SettingError(
+            "levels 'curriculum' and choice 'adaptive' follow the results of training,"
+            " which a file has none of; take random levels, a level or a range"
+        )
+    known = {_digest(item.question): "questions of evaluation" for item in held_out}
+    repeats = 0
+    while repeats < REPEATS_IN_A_ROW:
+        item = next(tasks)
+        question, repeats = _digest(item.question), repeats + 1
+        if question in known:
+            left_out[known[question]] += 1
+        else:
+            known[question], repeats = "questions that came again", 0
+            yield item
+
+
+def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:
+    """Yield the rows of items, which are numbered from 0."""
+    categories = tasks.categories()
+    for number, item in enumerate(items):
+        yield {
+            "number": number,
+            "category": categories[item.task],
+            "seed": item.seed,
+            "question": item.question,
+            "gold": item.gold,
+            "prompt": [dict(message) for message in item.messages],
+            **_whole(item),
+        }
+
+
+def verl_rows(split: str, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows of items as verl has them."""
+    for row in rows:
+        whole = {name: row[name] for name in ("seed", *ITEM)}
+        yield {
+            "data_source": f"reasoning_gym/{row['task']}",
+            "prompt": row["prompt"],
+            "ability": row["category"],
+            "reward_model": {"style": "rule", "ground_truth": row["gold"]},
+            "extra_info": {"index": row["number"], "split": split, **whole},
+        }
+
+
+def _whole(item: Item) -> Row:
+    return {"task": item.task, "level": item.level, "item": item.to_json()}
+
+
+# -- saved completions -----------------------------------------------------------------
+
+
+def usable(
+    samples: Iterable[Sample], left_out: Counter[str], *, with_evaluation: bool = False
+) -> Iterator[Sample]:
+    """Yield the samples that can be trained on, each text of an item once.
+
+    Raises:
+        SettingError: One is of an evaluation item, and `with_evaluation` is not set.
+    """
+    seen: set[bytes] = set()
+    for sample in samples:
+        row = sample.row
+        if not with_evaluation and _is_evaluated(row):
+            raise SettingError(
+                f"{row['source']}, {row['place']}: the completion is of an evaluation"
+                " item; name files of training, or pass --with-evaluation"
+            )
+        text = row.get("completion")
+        key = _digest(*_prompt_of(sample), text)
+        reasons = {
+            "completions without a score": sample.score is None,
+            "completions without a text or question": not (text and sample.question),
+            "completions that were cut off": sample.is_truncated,
+            "completions that came again": key in seen,
+        }
+        why = next((why for why, is_so in reasons.items() if is_so), None)
+        if why is None:
+            seen.add(key)
+            yield sample
+        else:
+            left_out[why] += 1
+
+
+def _is_evaluated(row: Mapping[str, Any]) -> bool:
+    """Say whether a sample is of an evaluation item, ours or a published one."""
+    seed = row.get("seed")
+    is_ours = isinstance(seed, int) and split_of(seed) == "evaluation"
+    return is_ours or bool(row.get("preset")) or "run" in row
+
+
+def sft_rows(
+    samples: Iterable[Sample], least_score: float, most: int, left_out: Counter[str]
+) -> Iterator[Row]:
+    """Yield conversations of `usable` samples, at most so many of one item.
+
+    Args:
+        samples: Of equal scores the first ones are taken.
+        least_score: In [0, 1].
+        most: At least 1.
+        left_out: Where the others are counted.
+    """
+    for ranked in _ranked(samples):
+        taken = [sample for sample in ranked if _score(sample) >= least_score][:most]
+        left_out["completions that were not chosen"] += len(ranked) - len(taken)
+        for sample in taken:
+            messages = _prompt(sample) + _reply(sample)
+            yield {"messages": messages, "score": sample.score, **_item(sample)}
+
+
+def preference_rows(
+    samples: Iterable[Sample], least_margin: float, most: int, left_out: Counter[str]
+) -> Iterator[Row]:
+    """Yield pairs of `usable` samples of one item: the best and the worst, and so on.
+
+    Args:
+        samples: Each is in one pair at most.
+        least_margin: Difference of the scores of a pair, in (0, 1].
+        most: Pairs of one item, at least 1.
+        left_out: Where samples of no pair are counted.
+    """
+    for ranked in _ranked(samples):
+        pairs = [
+            (good, bad)
+            for good, bad in zip(ranked, reversed(ranked), strict=True)
+            if _score(good) - _score(bad) > least_margin - NO_DIFFERENCE
+        ][:most]
+        left_out["completions that were not chosen"] += len(ranked) - 2 * len(pairs)
+        for good, bad in pairs:
+            yield {
+                "prompt": _prompt(good),
+                "chosen": _reply(good),
+                "rejected": _reply(bad),
+                "chosen_score": good.score,
+                "rejected_score": bad.score,
+                **_item(good),
+            }
+
+
+def _ranked(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
+    """Yield the samples of each prompt, the best first."""
+    for some in grouped(samples, _prompt_of).values():
+        yield sorted(some, key=_score, reverse=True)
+
+
+def _score(sample: Sample) -> float:
+    return sample.score or 0.0
+
+
+def _prompt_of(sample: Sample) -> tuple[str, str | None, str]:
+    return sample.task, sample.row.get("system"), sample.question
+
+
+def _prompt(sample: Sample) -> list[Row]:
+    system = sample.row.get("system")
+    start = _message("system", system) if system else []
+    return start + _message("user", sample.question)
+
+
+def _reply(sample: Sample) -> list[Row]:
+    return _message("assistant", sample.row["completion"])
+
+
+def _message(role: str, text: str) -> list[Row]:
+    # Half a character, which no file takes, becomes a question mark.
+    return [{"role": role, "content": text.encode(errors="replace").decode()}]
+
+
+def _item(sample: Sample) -> Row:
+    """Return the columns of the item; its JSON is null where nothing makes it again."""
+    names = ("seed", "params", "level")
+    saved = {name: sample.row[name] for name in names if name in sample.row}
+    system = sample.row.get("system")
+    own = {} if system == SYSTEM_PROMPT else {"system_prompt": system}
+    try:
+        return _whole(Item.from_json(json.dumps(saved | own | {"task": sample.task})))
+    except ValueError:
+        return {"task": sample.task, "level": None, "item": None}

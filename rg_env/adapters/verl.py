@@ -1,0 +1,58 @@
+"""The reward of verl for the items of `export items --format verl`.
+
+    reward.custom_reward_function.path=FOLDER/compute_score.py
+
+verl has no completion without a score. One to which the machine gives none is scored
+again, and then the call raises: verl ends the step, or goes on without the completion.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env.errors import RunError
+from rg_env.patience import UNSCORED_PAUSE_S, UNSCORED_TRIES
+from rg_env.standalone.item import Item
+from rg_env.standalone.scores import UNMATCHED, score
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: str | None,
+    extra_info: Mapping[str, Any],
+    *,
+    thinking_open: bool = False,
+    task_modules: Sequence[str] = (),
+    **others: Any,
+) -> dict[str, float | str]:
+    """Return the score of a completion, as verl calls it, from any thread.
+
+    Args:
+        data_source: `reasoning_gym/` and the task.
+        solution_str: The completion.
+        ground_truth: An answer that is right; the item itself is what scores.
+        extra_info: With the JSON of the item, `item`.
+        thinking_open: Whether the chat template ends the prompt with `<think>`.
+        task_modules: Names or paths of modules of a user's own tasks.
+        others: What verl gives beside these.
+
+    Returns:
+        `score` in [0, 1], `right` (1.0 where that is 1.0, else 0.0) and `outcome`.
+        There is no `acc`: with it, verl counts a completion that it has lost as 0.
+
+    Raises:
+        RunError: There is no score.
+    """
+    item = Item.from_json(extra_info["item"], task_modules)
+    for number in range(1, UNSCORED_TRIES + 1):
+        (result,) = score(item, [solution_str], thinking_open=thinking_open)
+        if result.value is not None:
+            right = float(result.value == 1.0)
+            return {"score": result.value, "right": right, "outcome": result.outcome}
+        if result.outcome == UNMATCHED or number == UNSCORED_TRIES:
+            break
+        time.sleep(UNSCORED_PAUSE_S * number)
+    raise RunError(f"{item.task}: {result.outcome}: {result.reason}")

@@ -1,0 +1,194 @@
+"""`export`: items and saved completions as files that other trainers load."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rg_env.adapters import files
+from rg_env.adapters.files import Form
+from rg_env.cli.command import HELP_NAMES, START, WORDS, Command, FilePathType, Number
+from rg_env.cli.setting_options import ENV, SettingOption, SettingsCommand
+from rg_env.cli.settings_command import checked, start_of
+from rg_env.cli.standard_streams import print_text
+from rg_env.errors import SettingError
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.sources import Sources, files_of
+from rg_env.reports.progress_bar import WorkProgress
+from rg_env.standalone.item import Item
+from rg_env.standalone.tasks import Tasks
+
+ITEMS = "export items"
+SUMMARY = (
+    "Write items of the settings as `serve` samples them, each question once, and the"
+    " evaluation items as a split of their own."
+)
+SFT = "Write the best completions of each item as conversations (`messages`)."
+PREFERENCES = (
+    "Write pairs of completions of one item (`prompt`, `chosen`, `rejected`): the best"
+    " and the worst, the second of either, and so on."
+)
+READ = """
+A PATH is a file or folder of dumps, of rows of process, or of lines of your own.
+Completions without a score, those that were cut off, and equal ones of an item are left
+out. Those of evaluation items are refused.
+"""
+
+USED = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
+USED |= {"task_choice", "task_levels", "complexity_mode", "seed", "system_prompt"}
+USED |= {"task_modules", "num_eval_samples_per_task", "eval_seed", "eval_level"}
+"""Settings that items are exported with."""
+
+NOT_USED = ("mixture", "num_shards", "scorer_fixes", "eval_preset")
+"""Settings with which a run has other items."""
+
+COUNT = click.IntRange(1, 10_000_000)
+ABOVE_0 = Number(0.0, 1.0, min_open=True)
+
+
+def _option(names: str, kind: Any, default: Any, text: str) -> click.Option:
+    how = {"type": kind, "default": default, "show_default": True}
+    return click.Option(names.split(), help=text, **how)
+
+
+def _files(*forms: str) -> list[click.Option]:
+    path = FilePathType(path_type=Path)
+    return [
+        click.Option(["--out"], type=path, required=True, help="Folder, a new one"),
+        _option("--format form", click.Choice(forms), forms[0], "Of the files"),
+    ]
+
+
+def _made(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the card says: the command line and all settings."""
+    context = click.get_current_context()
+    words = [*context.command_path.split()[1:], *context.meta[WORDS]]
+    return {"command": f"{START} {shlex.join(words)}", "settings": dict(settings)}
+
+
+def _print(out: Path, export: files.Export) -> None:
+    print_text(f"{export}\ncard: {out / 'README.md'}")
+
+
+# -- items -----------------------------------------------------------------------------
+
+
+def _items(env_cls: Any) -> SettingsCommand:
+    start = start_of(env_cls, {})
+
+    def run(number: int, out: Path, form: str, **values: Any) -> int:
+        settings = checked(command, values, env_cls).build_env(start)
+        return _write_items(settings, number, out, form)
+
+    own = [_option("--number", COUNT, 1000, "Training items")]
+    own += _files("jsonl", "parquet", "verl")
+    command = SettingsCommand(ITEMS, SUMMARY, start, run, own)
+    command.params = [
+        option
+        for option in command.params
+        if not isinstance(option, SettingOption)
+        or (option.section == ENV and option.field in USED)
+    ]
+    return command
+
+
+def _write_items(settings: Any, number: int, out: Path, form: Any) -> int:
+    for name in NOT_USED:
+        field = type(settings).model_fields[name]
+        if getattr(settings, name) != field.get_default(call_default_factory=True):
+            raise SettingError(f"env.{name}: an export cannot follow it; leave it out")
+    tasks = Tasks(
+        *(settings.tasks or ()),
+        levels={"*": settings.complexity_mode, **settings.task_levels},
+        seed=settings.seed,
+        weights=settings.task_weights,
+        params=settings.task_params,
+        categories=settings.categories,
+        exclude=settings.exclude_tasks,
+        choice=settings.task_choice,
+        system_prompt=settings.system_prompt,
+        task_modules=settings.task_modules,
+    )
+    made = _made({**settings.model_dump(mode="json", include=USED), "number": number})
+    each, seed = settings.num_eval_samples_per_task, settings.eval_seed
+    is_verl = form == "verl"
+    form = "parquet" if is_verl else form
+    with files.new_export(out, "verl" if is_verl else "items", form, made) as export:
+        held_out = tasks.evaluation(each, seed, settings.eval_level)
+        new = files.new_items(tasks, held_out, export.left_out)
+        train = _counted(itertools.islice(new, number), number)
+        for split, items in (("test", held_out), ("train", train)):
+            rows = files.item_rows(tasks, items)
+            export.write(split, files.verl_rows(split, rows) if is_verl else rows)
+        export.left_out["draws without an item"] = tasks.failures.total()
+    _print(out, export)
+    return int(export.tasks["train"].total() < number)
+
+
+def _counted(items: Iterable[Item], number: int) -> Iterator[Item]:
+    with WorkProgress("export", number, "items") as progress:
+        for item in items:
+            yield item
+            progress.advance()
+
+
+# -- saved completions -----------------------------------------------------------------
+
+
+def _samples(kind: Any, summary: str, build: Any, least: click.Option) -> click.Command:
+    def run(paths: Sequence[str], out: Path, form: Form, **how: Any) -> int:
+        sources = Sources(files_of(paths))
+        made = _made({"paths": list(paths), **how})
+        is_free = how["with_evaluation"]
+        with files.new_export(out, kind, form, made) as export:
+            read = _read(sources, export.left_out)
+            samples = files.usable(read, export.left_out, with_evaluation=is_free)
+            chosen = (how["least"], how["most_per_item"], export.left_out)
+            export.write("train", build(samples, *chosen))
+        _print(out, export)
+        return 0
+
+    text = "Train on completions of evaluation items as well"
+    params: list[click.Parameter] = [
+        click.Argument(["paths"], nargs=-1, required=True, metavar="PATH..."),
+        *(least, _option("--most-per-item", COUNT, 4, "Rows of one item")),
+        click.Option(["--with-evaluation"], is_flag=True, help=text),
+        *_files("jsonl", "parquet"),
+    ]
+    example = f"export {kind} data_dumps --out data/{kind}"
+    text = f"{summary}\n{READ}"
+    return Command(kind, params=params, callback=run, help=text, example=example)
+
+
+def _read(sources: Sources, left_out: Counter[str]) -> Iterator[Sample]:
+    with WorkProgress("export", sources.total_kb, "kB") as progress:
+        for sample in sources.samples():
+            yield sample
+            if read := sources.kb_since_last():
+                progress.advance(by=read)
+    left_out.update({f"{why} lines": count for why, count in sources.unread.items()})
+
+
+def export(env_cls: Any) -> click.Group:
+    """Return `export` for a class of environments, or what imports it later."""
+    group = click.Group(
+        "export",
+        help="Write items or saved completions as files that trainers load.",
+        epilog=f"\b\nExample:\n  {START} {ITEMS} --number 1000 --out data/items",
+        context_settings=HELP_NAMES,
+    )
+    group.add_command(_items(env_cls), "items")
+    text = "Least score of a completion"
+    least = _option("--least-score least", ABOVE_0, 1.0, text)
+    group.add_command(_samples("sft", SFT, files.sft_rows, least))
+    text = "Least difference of the scores of a pair"
+    least = _option("--least-margin least", ABOVE_0, 0.5, text)
+    build = files.preference_rows
+    group.add_command(_samples("preferences", PREFERENCES, build, least))
+    return group

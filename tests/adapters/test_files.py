@@ -1,0 +1,332 @@
+"""Files for trainers: what is in them, what is left out, and who can load them."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+from collections import Counter
+
+import pytest
+import yaml
+
+from rg_env import Item, Tasks, score
+from rg_env.adapters import files
+from rg_env.errors import RunError, SettingError
+from rg_env.items import group_scorer
+
+FORMS = ["jsonl", "parquet"]
+FEW = {"gcd": {"min_numbers": 2, "max_numbers": 2, "min_value": 1, "max_value": 4}}
+"""Parameters with 16 questions."""
+
+TALK = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]
+TRAINED = {"item_id": "gcd", "task": "gcd", "seed": 7, "level": 0.5, "params": {}}
+EVALUATED = {"task": "gcd", "seed": 2**31 + 7, "params": {}, "score": 1.0}
+EVALUATED |= {"outcome": "right", "completion": 0, "question": "q"}
+PUBLISHED = {
+    "name": "gcd",
+    "config": {"size": 50, "seed": 45},
+    "results": [
+        {"question": "q", "completions": [{"full_model_response": "t", "score": 1.0}]}
+    ],
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_pool():
+    """Worker processes that end with these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_scorer, "_shared", {})
+        yield
+        for pool in group_scorer._shared.values():
+            pool.close()
+
+
+def rows_of(folder, split="train"):
+    """Return the rows of a split, of either form."""
+    lines = folder / f"{split}.jsonl"
+    if lines.exists():
+        return [json.loads(line) for line in lines.read_text().splitlines()]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    return parquet.read_table(folder / f"{split}.parquet").to_pylist()
+
+
+def card_of(folder):
+    """Return the head of a card, and what it says of how the rows were made."""
+    _, head, text = (folder / "README.md").read_text().split("---\n", 2)
+    indented = [line for line in text.splitlines() if line.startswith("    ")]
+    return yaml.safe_load(head), yaml.safe_load("\n".join(indented))
+
+
+def loaded(folder, cache):
+    datasets = pytest.importorskip("datasets")
+    return datasets.load_dataset(str(folder), cache_dir=str(cache))
+
+
+# -- items -----------------------------------------------------------------------------
+
+
+def export_items(out, tasks, number, kind="items", form="jsonl", each=2, level=None):
+    with files.new_export(out, kind, form) as export:
+        held_out = tasks.evaluation(each, level=level)
+        new = files.new_items(tasks, held_out, export.left_out)
+        for split, items in (
+            ("test", held_out),
+            ("train", itertools.islice(new, number)),
+        ):
+            rows = files.item_rows(tasks, items)
+            rows = files.verl_rows(split, rows) if kind == "verl" else rows
+            export.write(split, rows)
+    return export
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("form", FORMS)
+def test_items_are_those_of_the_stream_and_of_the_evaluation(tmp_path, form):
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    chosen = ("gcd", "chain_sum")
+    export_items(tmp_path / "x", Tasks(*chosen, levels="random"), 12, form=form)
+    tasks = Tasks(*chosen, levels="random")
+    expected = {"train": [next(tasks) for _ in range(12)], "test": tasks.evaluation(2)}
+    for split, items in expected.items():
+        rows = rows_of(tmp_path / "x", split)
+        assert [Item.from_json(row["item"]) for row in rows] == items
+        for number, (row, item) in enumerate(zip(rows, items, strict=True)):
+            assert row["number"] == number
+            assert (row["task"], row["seed"]) == (item.task, item.seed)
+            assert (row["level"], row["gold"]) == (item.level, item.gold)
+            assert (row["question"], row["prompt"]) == (item.question, item.messages)
+            assert row["category"] in ("arithmetic", "algebra")
+
+
+@pytest.mark.processes
+def test_no_question_is_trained_on_twice_or_evaluated_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "REPEATS_IN_A_ROW", 100)
+    tasks = Tasks("gcd", params=FEW)
+    export = export_items(tmp_path / "x", tasks, 1000, each=4)
+    train = [row["question"] for row in rows_of(tmp_path / "x")]
+    test = {row["question"] for row in rows_of(tmp_path / "x", "test")}
+    assert len(set(train)) == len(train) == 16 - len(test)
+    assert not test & set(train)
+    assert export.left_out.total() == tasks.position - len(train)
+    assert set(export.left_out) == {
+        "questions of evaluation",
+        "questions that came again",
+    }
+    assert card_of(tmp_path / "x")[1]["left_out"] == dict(export.left_out)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_items_give_the_same_bytes(tmp_path, form):
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    for name in ("a", "b"):
+        export_items(tmp_path / name, Tasks("gcd", levels="random"), 5, form=form)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("kind", "form"), [("items", "jsonl"), ("items", "parquet"), ("verl", "parquet")]
+)
+def test_items_are_loaded_as_they_are_with_a_level_in_one_split_alone(
+    tmp_path, kind, form
+):
+    pytest.importorskip("datasets")
+    export_items(tmp_path / "x", Tasks("gcd"), 5, kind, form, level=0.5)
+    splits = loaded(tmp_path / "x", tmp_path)
+    assert {split: len(rows) for split, rows in splits.items()} == {
+        "train": 5,
+        "test": 2,
+    }
+    for split, level in (("train", None), ("test", 0.5)):
+        rows = list(splits[split])
+        assert rows == rows_of(tmp_path / "x", split)
+        assert {row.get("extra_info", row)["level"] for row in rows} == {level}
+
+
+@pytest.mark.parametrize("how", [{"levels": "curriculum"}, {"choice": "adaptive"}])
+def test_a_stream_that_follows_results_is_refused(how):
+    with pytest.raises(SettingError, match="follow the results"):
+        next(files.new_items(Tasks("gcd", **how), [], Counter()))
+
+
+# -- the folder ------------------------------------------------------------------------
+
+
+ROW = {"messages": TALK, "score": 1.0, "task": "gcd", "level": None, "item": None}
+
+
+def write(out, form="jsonl", split="train", **left_out):
+    """Write one row, and fail where `left_out` says so."""
+    with files.new_export(out, "sft", form) as export:
+        export.write(split, [ROW])
+        export.left_out.update(left_out)
+        if "fails" in left_out:
+            raise KeyError
+
+
+def test_a_folder_that_is_there_is_refused_and_stays(tmp_path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "mine").touch()
+    with pytest.raises(SettingError, match="is there already"):
+        write(tmp_path / "x")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["mine"]
+
+
+def test_nothing_is_left_of_an_export_that_fails(tmp_path):
+    with pytest.raises(KeyError):
+        write(tmp_path / "x", fails=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_export_without_a_row_to_train_on_is_none(tmp_path):
+    with pytest.raises(RunError, match="left out: 3 reason"):
+        write(tmp_path / "x", split="test", reason=3)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_pyarrow_parquet_is_refused_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingError, match="pip install pyarrow"):
+        write(tmp_path / "x", "parquet")
+    write(tmp_path / "x")
+
+
+def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):
+    made = {"command": "export sft x"}
+    with files.new_export(tmp_path / "x", "sft", made=made) as export:
+        export.write("train", [ROW, ROW])
+    head, said = card_of(tmp_path / "x")
+    files_of_splits = [{"split": "train", "path": "train.jsonl"}]
+    assert head["configs"][0]["data_files"] == files_of_splits
+    assert said["command"] == "export sft x"
+    assert said["versions"]["reasoning_gym"] == importlib.metadata.version(
+        "reasoning-gym"
+    )
+    assert "\n| gcd | 2 |\n" in (tmp_path / "x" / "README.md").read_text()
+
+
+# -- saved completions -----------------------------------------------------------------
+
+
+def group(*rollouts, question="2 + 2?", **changes):
+    """Return a dumped group; each rollout is its text, score and what differs."""
+    asked = [TALK[0], {"role": "user", "content": question}]
+    found = [
+        {
+            "conversation": [*asked, {"role": "assistant", "content": text}],
+            "score": value,
+            "outcome": "right" if value == 1.0 else "partial",
+            "finish_reason": "stop",
+            **dict(*more),
+        }
+        for text, value, *more in rollouts
+    ]
+    return TRAINED | {"rollouts": found} | changes
+
+
+def exported(folder, kind, *lines, least=1.0, most=4, form="jsonl", **how):
+    """Export lines; return the rows and what is left out."""
+    sources = pytest.importorskip("rg_env.evaluation.sources", exc_type=ImportError)
+    (folder / "lines.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
+    read = sources.Sources(sources.files_of([str(folder / "lines.jsonl")]))
+    build = files.sft_rows if kind == "sft" else files.preference_rows
+    with files.new_export(folder / "x", kind, form) as export:
+        samples = files.usable(read.samples(), export.left_out, **how)
+        export.write("train", build(samples, least, most, export.left_out))
+    return rows_of(folder / "x"), dict(+export.left_out)
+
+
+def texts(rows, column):
+    return [row[column][-1]["content"] for row in rows]
+
+
+def test_conversations_are_those_with_a_high_score_the_best_first(tmp_path):
+    of_one = group(("a", 0.4), ("b", 0.5), ("c", 1.0), ("d", 0.9), ("e", 0.9))
+    other = group(("f", 0.1), ("g", 0.5), question="3 + 3?")
+    rows, left_out = exported(tmp_path, "sft", of_one, other, least=0.5, most=3)
+    assert texts(rows, "messages") == ["c", "d", "e", "g"]
+    assert rows[0]["messages"][:-1] == TALK
+    assert [row["score"] for row in rows] == [1.0, 0.9, 0.9, 0.5]
+    assert left_out == {"completions that were not chosen": 3}
+
+
+def test_pairs_are_of_one_item_with_a_margin_between_their_scores(tmp_path):
+    of_one = group(("a", 0.2), ("b", 1.0), ("c", 0.7), ("d", 0.0), ("e", 0.3))
+    alone = group(("f", 1.0), ("g", 0.6), question="3 + 3?")
+    rows, left_out = exported(tmp_path, "preferences", of_one, alone, least=0.5)
+    assert texts(rows, "chosen") == ["b", "c"]
+    assert texts(rows, "rejected") == ["d", "a"]
+    assert all(row["prompt"] == TALK for row in rows)
+    assert [(r["chosen_score"], r["rejected_score"]) for r in rows] == [
+        (1.0, 0.0),
+        (0.7, 0.2),
+    ]
+    assert left_out == {"completions that were not chosen": 3}
+
+
+@pytest.mark.parametrize("kind", ["sft", "preferences"])
+def test_a_completion_without_a_score_or_cut_off_or_seen_before_is_left_out(
+    tmp_path, kind
+):
+    cut = {"finish_reason": "length"}
+    line = group(("a", 1.0), ("b", 0.0), ("c", None), ("d", 1.0, cut), ("", 1.0))
+    rows, left_out = exported(tmp_path, kind, line, line, least=0.5)
+    column = "messages" if kind == "sft" else "chosen"
+    assert texts(rows, column) == ["a"]
+    left_out.pop("completions that were not chosen", None)
+    assert left_out == {
+        "completions without a score": 2,
+        "completions that were cut off": 2,
+        "completions without a text or question": 2,
+        "completions that came again": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    "line", [EVALUATED, PUBLISHED, EVALUATED | {"seed": 45, "preset": "rg-easy"}]
+)
+def test_completions_of_evaluation_items_are_refused_unless_asked_for(tmp_path, line):
+    talk = [*TALK, {"role": "assistant", "content": "t"}]
+    line = line if line is PUBLISHED else line | {"messages": talk}
+    with pytest.raises(SettingError, match=r"lines.jsonl, 2.*--with-evaluation"):
+        exported(tmp_path, "sft", group(("a", 1.0)), line)
+    rows, _ = exported(tmp_path, "sft", group(("a", 1.0)), line, with_evaluation=True)
+    assert texts(rows, "messages") == ["a", "t"]
+
+
+@pytest.mark.processes
+def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
+    item = next(Tasks("gcd", levels="random"))
+    talk = [*item.messages, {"role": "assistant", "content": f"<answer>{item.gold}"}]
+    talk[-1]["content"] += "</answer>"
+    line = {"task": "gcd", "seed": item.seed, "level": item.level, "score": 1.0}
+    line |= {"params": dict(item.params), "messages": talk}
+    (row,), _ = exported(tmp_path, "sft", line)
+    assert row["item"] and row["level"] == item.level
+    found = Item.from_json(row["item"])
+    assert found.messages == row["messages"][:-1]
+    (result,) = score(found, [row["messages"][-1]["content"]])
+    assert result.value == row["score"]
+
+
+@pytest.mark.parametrize("change", [{"seed": None}, {"level": 7}, {"params": [1]}])
+def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
+    (row,), _ = exported(tmp_path, "sft", group(("a", 1.0), **change))
+    assert (row["item"], row["level"]) == (None, None)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["sft", "preferences"])
+def test_completions_are_loaded_as_they_are_half_characters_included(
+    tmp_path, kind, form
+):
+    pytest.importorskip("datasets")
+    line = group(("a\ud800 \U0001f600\n", 1.0), ("b", 0.0))
+    rows, _ = exported(tmp_path, kind, line, form=form)
+    assert list(loaded(tmp_path / "x", tmp_path)["train"]) == rows
+    assert texts(rows, "messages" if kind == "sft" else "chosen") == ["a? \U0001f600\n"]

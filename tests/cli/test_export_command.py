@@ -1,0 +1,128 @@
+"""`export`: its folders, its card and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from tests.support.parts import run_main
+
+pytestmark = pytest.mark.processes
+
+SETTINGS = """
+env:
+  tasks: [gcd, chain_sum]
+  task_levels: {gcd: [0.2, 0.4]}
+  num_eval_samples_per_task: 2
+  group_size: 8
+openai: {model_name: m}
+"""
+
+
+def rows_of(folder, split="train"):
+    text = (folder / f"{split}.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def items(tmp_path_factory):
+    """The folder of an export of the settings of a run."""
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "run.yaml").write_text(SETTINGS)
+    argv = ["--config", folder / "run.yaml", "--number", "20", "--env.seed", "5"]
+    argv += ["--out", folder / "items"]
+    assert run_main(["export", "items", *map(str, argv)]) == 0
+    return folder / "items"
+
+
+def test_items_are_those_of_the_settings(items):
+    assert len(rows_of(items)) == 20
+    assert len(rows_of(items, "test")) == 4
+    levels = [row["level"] for row in rows_of(items) if row["task"] == "gcd"]
+    assert levels and all(0.2 <= level <= 0.4 for level in levels)
+
+
+def test_the_command_of_the_card_gives_the_same_bytes(items, tmp_path):
+    said = (items / "README.md").read_text().split("left out:")[1]
+    made = yaml.safe_load(said)
+    assert made["settings"]["tasks"] == ["gcd", "chain_sum"]
+    words = made["command"].split()
+    words[words.index("--out") + 1] = str(tmp_path / "again")
+    assert run_main(words[2:]) == 0
+    for split in ("train.jsonl", "test.jsonl"):
+        again = tmp_path / "again" / split
+        assert again.read_bytes() == (items / split).read_bytes()
+
+
+def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("rg_env.adapters.files.REPEATS_IN_A_ROW", 50)
+    few = "{gcd: {min_numbers: 2, max_numbers: 2, min_value: 1, max_value: 3}}"
+    argv = ["--env.tasks", "gcd", "--env.complexity_mode", "None"]
+    argv += ["--env.task_params", few, "--out", str(tmp_path / "x")]
+    assert run_main(["export", "items", *argv]) == 1
+    assert "questions that came again" in capsys.readouterr().out
+    assert 0 < len(rows_of(tmp_path / "x")) < 9
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--env.complexity_mode=curriculum", "follow the results of training"),
+        ("--env.group_size=4", "No such option"),
+        ("--number=0", "--number"),
+    ],
+)
+def test_what_an_export_cannot_follow_is_refused(option, said, tmp_path, capsys):
+    argv = ["export", "items", "--env.tasks=gcd", f"--out={tmp_path / 'x'}", option]
+    assert run_main(argv) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("line", ["num_shards: 2", "eval_preset: rg-easy"])
+def test_settings_with_which_a_run_has_other_items_are_refused(line, tmp_path, capsys):
+    (tmp_path / "run.yaml").write_text(f"env:\n  {line}\n")
+    argv = [f"--config={tmp_path / 'run.yaml'}", f"--out={tmp_path / 'x'}"]
+    assert run_main(["export", "items", *argv]) == 2
+    assert f"env.{line.split(':')[0]}" in capsys.readouterr().err
+
+
+TALK = [{"role": "user", "content": "2 + 2?"}]
+LINES = [
+    {"task": "gcd", "seed": 7, "score": score, "messages": [*TALK, said]}
+    for score, text in ((1.0, "a"), (0.2, "b"))
+    for said in [{"role": "assistant", "content": text}]
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "count"),
+    [
+        ("sft", [], 1),
+        ("sft", ["--least-score", "0.1"], 2),
+        ("sft", ["--least-score", "0.1", "--most-per-item", "1"], 1),
+        ("preferences", [], 1),
+        ("preferences", ["--least-margin", "0.8"], 1),
+    ],
+)
+def test_completions_are_chosen_by_the_options(kind, more, count, tmp_path, capsys):
+    text = "".join(f"{json.dumps(line)}\n" for line in LINES)
+    (tmp_path / "lines.jsonl").write_text(f"{text}torn")
+    argv = [kind, str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x"), *more]
+    assert run_main(["export", *argv]) == 0
+    assert len(rows_of(tmp_path / "x")) == count
+    said = capsys.readouterr().out
+    assert f"rows: {count} train" in said
+    assert "1 damaged lines" in said
+
+
+def test_files_without_a_completion_to_train_on_are_a_failure(tmp_path, capsys):
+    (tmp_path / "lines.jsonl").write_text(json.dumps(LINES[1]))
+    argv = [str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x")]
+    assert run_main(["export", "sft", *argv]) == 1
+    assert "1 completions that were not chosen" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
