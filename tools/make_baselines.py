@@ -19,6 +19,7 @@ from typing import Any
 from rg_env.errors import unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
+from rg_env.standalone.item import Item
 from rg_env.tasks.baselines import (
     HIGHEST,
     TABLE,
@@ -33,7 +34,6 @@ from rg_env.tasks.scales import load_shipped as load_scales
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.expected_scores import (
     ExpectedScore,
-    Item,
     expected_scores,
     guesses,
     make_items,
@@ -104,7 +104,7 @@ def _finalists(found: Mapping[str, ExpectedScore]) -> list[str]:
 async def _items(pool: WorkerPool, cell: Cell, num: int, stage: str) -> list[Item]:
     task, params, _ = cell
     key = f"{stage}/{task}/{sorted(params.items())!r}"
-    return await make_items(pool, task, lambda seed: params, num, key)
+    return await make_items(pool, task, params, num, key)
 
 
 async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:

@@ -1,10 +1,11 @@
 """Writes task_rules/code/codeio.json: `python -m tools.make_codeio_list [--seeds 12]`.
 
 Every program of codeio's data is run on inputs of many seeds, in several processes with
-other hash seeds, clocks and working folders, and in each with two states of the global
-random generators. Nobody can know the output of a program that makes different ones
-of one input, so none of its items is used. An entry with a program that is on no list
-is run once more when it is made, which finds what depends on its input.
+other hash seeds and working folders, and in each with two states of the global random
+generators. Nobody can know the output of a program that makes different ones of one
+input, so none of its items is used; nor is one that names the clock. An entry with a
+program that is on no list is run once more when it is made, which finds what depends on
+its input.
 
 A process is a worker's as far as what it may do; a program that ends it, or takes too
 long, has no result for that input.
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import decimal
 import hashlib
 import importlib
@@ -28,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,6 @@ SLOW_S = 0.1
 input of its own, keeps within the deadline of scoring."""
 
 MEMORY_LIMIT_BYTES = 4 * 2**30
-CLOCK_STEP_S = 40_000_003.7
-"""More than a year, and another weekday, hour and fraction of a second."""
-
 READS_MORE = re.compile(
     r"\btime\.time\(|(?<![.\w])time\(\)|perf_counter\(|\bmonotonic\(\)"
     r"|\b(utc)?now\(\)|\btoday\(\)|urandom\(|\bsecrets\.token|uuid4\("
@@ -71,35 +68,6 @@ def programs() -> list[dict[str, Any]]:
 # -- one process -----------------------------------------------------------------------
 
 
-def _move_clock(by_s: float) -> None:
-    """Move the clock that Python code reads."""
-    for name in ("time", "monotonic", "perf_counter", "process_time"):
-        read: Callable[[], float] = getattr(time, name)
-        setattr(time, name, lambda read=read: read() + by_s)
-    by = datetime.timedelta(seconds=by_s)
-    own: Any = datetime.datetime
-
-    class Later(own):  # type: ignore[misc]
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return own.now(tz) + by
-
-        @classmethod
-        def utcnow(cls) -> Any:
-            return cls.now()
-
-        @classmethod
-        def today(cls) -> Any:
-            return cls.now()
-
-    class LaterDate(datetime.date):
-        @classmethod
-        def today(cls) -> Any:
-            return Later.now().date()
-
-    datetime.datetime, datetime.date = Later, LaterDate  # type: ignore[misc]
-
-
 def _set_random_state(state: int) -> None:
     random.seed(state)
     decimal.setcontext(decimal.Context())
@@ -120,10 +88,6 @@ def _digest(value: Any) -> str:
         return repr(part)
 
     return hashlib.sha256(repr(plain(value)).encode()).hexdigest()[:12]
-
-
-_cpu_s = time.process_time
-"""Read before the clock is moved, as programs read it."""
 
 
 class _Late(BaseException):
@@ -150,10 +114,10 @@ def _run(program: dict[str, Any], seed: int) -> Outcome:
             given = names["generate_inputs"](random.Random(seed))
             found[0] = _digest(given)
             _set_random_state(seed + 1_000_003 * state)
-            began_s = _cpu_s()
+            began_s = time.process_time()
             found[state] = _digest([names["main_solution"](**given), given])
         signal.setitimer(signal.ITIMER_REAL, 0)
-        longest_s = max(longest_s, _cpu_s() - began_s)
+        longest_s = max(longest_s, time.process_time() - began_s)
     return found[0], found[1], found[2], longest_s
 
 
@@ -166,7 +130,7 @@ def _outcomes(program: dict[str, Any], seeds: int) -> Iterator[Outcome]:
             break
 
 
-def run_all(process: int, numbers: range, seeds: int) -> None:
+def run_all(numbers: range, seeds: int) -> None:
     """Print the outcomes of programs by their numbers, a line each."""
     made = programs()
     out = os.fdopen(os.dup(1), "w", buffering=1)
@@ -176,8 +140,6 @@ def run_all(process: int, numbers: range, seeds: int) -> None:
     os.chdir(folder)
     hardening.harden(folder, hardening.find_readable(), MEMORY_LIMIT_BYTES)
     signal.signal(signal.SIGALRM, _stop)
-    if process:
-        _move_clock(process * CLOCK_STEP_S)
     for number in numbers:
         out.write(json.dumps([number, list(_outcomes(made[number], seeds))]) + "\n")
 
@@ -195,7 +157,7 @@ def outcomes_of(process: int, numbers: range, seeds: int) -> dict[int, list[Outc
             done = subprocess.run(
                 [
                     *(sys.executable, "-m", "tools.make_codeio_list"),
-                    *("--seeds", str(seeds), "--process", str(process)),
+                    *("--seeds", str(seeds)),
                     *("--numbers", str(start), str(numbers.stop)),
                 ],
                 env=os.environ | environment,
@@ -241,11 +203,10 @@ def main() -> int:
     """Run all programs and write the list, or be one of the processes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=12, help="inputs of a program")
-    parser.add_argument("--process", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--numbers", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.process is not None:
-        run_all(options.process, range(*options.numbers), options.seeds)
+    if options.numbers is not None:
+        run_all(range(*options.numbers), options.seeds)
         return 0
     table: dict[str, list[str]] = {kind: [] for kind in codeio.KINDS}
     for digest, kind in _found(options.seeds):

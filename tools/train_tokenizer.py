@@ -1,6 +1,6 @@
 """Train the small tokenizer that the demo ships.
 
-    python -m tools.train_tokenizer --output rg_env/demo/tokenizer
+    python -m tools.train_tokenizer
 
 It is a byte-level BPE of our own, so that the demo and the tests download nothing: any
 text comes back exactly, and special tokens aside no text is out of its vocabulary. The
@@ -12,7 +12,6 @@ What it is not: a tokenizer to train a model with. Its vocabulary knows the puzz
 this library and little of any language.
 """
 
-import argparse
 import itertools
 import json
 import os
@@ -24,7 +23,13 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from rg_env.demo.chat_tokenizer import CHAT_TEMPLATE, END, PAD, SPECIAL_TOKENS
+from rg_env.demo.chat_tokenizer import (
+    CHAT_TEMPLATE,
+    END,
+    PAD,
+    SPECIAL_TOKENS,
+    TOKENIZER_FOLDER,
+)
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.tasks.library import describe, usable_entries
 
@@ -89,32 +94,20 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def main() -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.train_tokenizer",
-        description="Train the demo's byte-level BPE tokenizer, always the same.",
-    )
-    parser.add_argument("--output", type=Path, required=True, help="folder to write to")
-    output: Path = parser.parse_args().output.resolve()
-    output.mkdir(parents=True, exist_ok=True)
+    """Train it and put it in its place."""
     # codeio writes into the working folder while it makes an entry.
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         tokenizer = train(corpus())
-        os.chdir(output)
-    write_tokenizer(tokenizer, output)
-    print(f"{tokenizer.get_vocab_size()} tokens written to {output}")
+        os.chdir(TOKENIZER_FOLDER)
+    write_tokenizer(tokenizer, TOKENIZER_FOLDER)
+    print(f"{tokenizer.get_vocab_size()} tokens written to {TOKENIZER_FOLDER}")
     return 0
 
 
 if __name__ == "__main__":
     # Some tasks go by the hash of strings, which Python salts at its start.
     if os.environ.get("PYTHONHASHSEED") != "0":
-        again = [
-            sys.executable,
-            "-m",
-            "tools.train_tokenizer",
-            *sys.argv[1:],
-        ]
+        again = [sys.executable, "-m", "tools.train_tokenizer"]
         os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
     raise SystemExit(main())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group
@@ -115,8 +115,6 @@ def _share(number: float | None) -> str:
 
 WIDEST_LABEL = 26
 
-Cell = Callable[[str, str], str]
-
 
 def _empty(heading: str, *columns: str) -> Table:
     """Return a table whose first column is text and the others numbers."""
@@ -127,14 +125,19 @@ def _empty(heading: str, *columns: str) -> Table:
     return table
 
 
-def _table(heading: str, runs: Sequence[Run], columns: Mapping[str, Cell]) -> Table:
-    """Return a table with one row for each setting and contestant."""
+def _table(heading: str, runs: Sequence[Run], columns: Mapping[str, str]) -> Table:
+    """Return a table of measures with one row for each setting and contestant."""
     table = _empty(heading, *columns)
     for title in settings_of(runs):
         table.add_row(f"[bold]{title}")
         for who in contestants_of(runs):
             if _of(runs, title, who):
-                cells = [cell(title, who) for cell in columns.values()]
+                cells = [
+                    (_share if measure in SHARES else _number)(
+                        median(runs, title, who, measure)
+                    )
+                    for measure in columns.values()
+                ]
                 table.add_row(f"  {who}", *cells)
     return table
 
@@ -171,15 +174,7 @@ SHARES = ("server idle", "busy with others")
 
 def tables(runs: Sequence[Run]) -> Group:
     """Return what was found, in tables of at most 80 columns."""
-
-    def of_measure(measure: str) -> Cell:
-        shown = _share if measure in SHARES else _number
-        return lambda title, who: shown(median(runs, title, who, measure))
-
-    shown = [
-        _table(heading, runs, {c: of_measure(m) for c, m in columns.items()})
-        for heading, columns in TABLES.items()
-    ]
+    shown = [_table(heading, runs, columns) for heading, columns in TABLES.items()]
     first, *others = contestants_of(runs)
     shown += [_ratios(runs, first, other) for other in others]
     return Group(*(part for table in shown for part in (table, Text())))

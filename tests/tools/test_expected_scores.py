@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from rg_env.standalone.item import Item
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.expected_scores import (
-    Item,
     expected_scores,
     guesses,
     make_items,
@@ -16,11 +16,12 @@ from tools.trivial_baselines.expected_scores import (
 
 
 def item(gold: str, question: str = "?") -> Item:
-    return Item("some_task", 1, {}, {"question": question}, gold)
+    entry = {"question": question, "answer": gold}
+    return Item("some_task", {}, 1, _entry=entry)
 
 
 def made(pool: WorkerPool, task: str, params: dict[str, int], num: int) -> list[Item]:
-    return asyncio.run(make_items(pool, task, lambda seed: params, num, "key"))
+    return asyncio.run(make_items(pool, task, params, num, "key"))
 
 
 def test_an_item_s_own_right_answer_is_not_among_those_that_are_picked_from() -> None:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import solution
+from rg_env.standalone.item import Item
 from rg_env.tasks.sampler import entry_seed
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
@@ -37,34 +37,6 @@ MOST_LATE = 3
 """Items that are not ready at the deadline, after which no other one is begun."""
 
 LONGEST_NAME = 50
-
-ParamsOf = Callable[[int], Mapping[str, Any]]
-"""From the seed of an entry to its dataset parameters."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Item:
-    """An entry that was made, with what made it.
-
-    Attributes:
-        task: The task.
-        seed: The entry's.
-        params: Dataset parameters that differ from the defaults.
-        entry: The library's.
-        gold: A right answer, None where none is known.
-    """
-
-    task: str
-    seed: int
-    params: Mapping[str, Any]
-    entry: Mapping[str, Any]
-    gold: str | None
-
-    @property
-    def question(self) -> str:
-        """The text of the question."""
-        return str(self.entry["question"])
-
 
 AnswersOf = Callable[[Item], Mapping[str, str]]
 """From an item to the answers of strategies, by name."""
@@ -86,7 +58,7 @@ class ExpectedScore:
 
 
 async def make_items(
-    pool: WorkerPool, task: str, params_of: ParamsOf, num_items: int, key: str
+    pool: WorkerPool, task: str, params: Mapping[str, Any], num_items: int, key: str
 ) -> list[Item]:
     """Make items that are usable; fewer where too many cannot be made.
 
@@ -99,15 +71,9 @@ async def make_items(
         if len(items) == num_items:
             break
         seed = entry_seed("evaluation", key, number)
-        params = dict(params_of(seed))
+        call = (worker_jobs.make_entry, task, dict(params), seed)
         try:
-            entry = await pool.run(
-                worker_jobs.make_entry,
-                task,
-                params,
-                seed,
-                deadline_s=MAKING_DEADLINE_S,
-            )
+            entry = await pool.run(*call, deadline_s=MAKING_DEADLINE_S)
         except JobError:
             continue
         except (DeadlineExceededError, WorkerDiedError):
@@ -115,7 +81,7 @@ async def make_items(
             if late == MOST_LATE:
                 break
             continue
-        items.append(Item(task, seed, params, entry, solution(task, entry)))
+        items.append(Item(task, params, seed, _entry=entry))
     return items
 
 
@@ -162,9 +128,9 @@ async def expected_scores(
 
     async def of(item: Item) -> dict[str, float] | None:
         said = answers_of(item)
-        handle = TaskHandle(item.task, item.params, item.seed)
+        answers = list(said.values())
         try:
-            scores = await scorer.score_group(handle, item.entry, list(said.values()))
+            scores = await scorer.score_group(item.handle, item.entry, answers)
         except ScoringUnavailableError:
             return None
         return dict(zip(said, (score.value for score in scores), strict=True))

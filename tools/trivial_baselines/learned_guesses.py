@@ -1,24 +1,18 @@
 """Guesses that other questions of a task and their right answers teach.
 
-Each looks at a sign on the surface alone: how a question is worded, which form of
-answer it asks for in its last sentence, where a word mostly stands in right answers.
+Each looks at a sign on the surface alone: how a question is worded, and which form of
+answer it asks for in its last sentence.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
-
-from tools.trivial_baselines import question_parts as parts
 
 Seen = Sequence[tuple[str, str]]
 """Questions of the same task and level, each with a right answer."""
-
-LEAST_SEEN = 3
-"""A word that right answers hold less often is placed by its form."""
 
 _VARYING = re.compile(r"\"[^\"]*\"|'[^'\n]*'|\b[A-Z]\w*|\d+")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
@@ -65,40 +59,6 @@ def _constant_of_kind(
     return guess
 
 
-@functools.lru_cache(maxsize=4096)
-def _is_order_of_words(question: str, gold: str) -> bool:
-    """Say whether a right answer puts the words of the question into another order."""
-    words = (parts.after_colon(question) or "").split()
-    return sorted(words) == sorted(gold.split())
-
-
-def _form_of_word(word: str) -> str:
-    return f"{word[:1].isupper()}{word[-1] in '.?!'}"
-
-
-def _in_usual_order(question: str, seen: Seen) -> str | None:
-    """Put each word where it, or a word of its form, mostly stands in right answers."""
-    places: dict[str, list[float]] = defaultdict(list)
-    for other, gold in seen:
-        if other == question or not _is_order_of_words(other, gold):
-            continue
-        words = gold.split()
-        for number, word in enumerate(words):
-            place = number / max(1, len(words) - 1)
-            places[f"word {word}"].append(place)
-            places[f"form {_form_of_word(word)}"].append(place)
-
-    def usual(word: str) -> float:
-        own = places.get(f"word {word}", [])
-        alike = places.get(f"form {_form_of_word(word)}", [0.5])
-        is_known = len(own) >= LEAST_SEEN
-        return statistics.fmean(own if is_known else alike)
-
-    if not places:
-        return None
-    return " ".join(sorted((parts.after_colon(question) or "").split(), key=usual))
-
-
 GUESSES = {
     "commonest answer to such a wording": _constant_of_kind(_wording, _commonest),
     "middle answer to such a wording": _constant_of_kind(_wording, _median),
@@ -106,6 +66,5 @@ GUESSES = {
         _asked_form, _commonest
     ),
     "middle answer of the form asked for": _constant_of_kind(_asked_form, _median),
-    "words in their usual order": _in_usual_order,
 }
 """Name to guess, from a question and others with their right answers."""
