@@ -14,8 +14,7 @@ each with the API of this project's `run-api` and with that of the framework's, 
 reply the same.
 
 Simulated are the trainer, which takes batches and trains nothing, and the model: every
-request is answered after the same time with completions of the same length, or, with
---hostile, with texts that attack scorers, the files that they leave counted. Shown are
+request is answered after the same time with completions of the same length. Shown are
 what reached the API a second, how long the server waited, CPU (the server's own too)
 and memory, and how late the event loop was in the environment's own process (measured
 by a probe inside it). JSON holds every run (`runs`), medians and ratios (`summary`).
@@ -84,7 +83,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--groups", type=int, default=400, help="of a run's window, at most")
     add("--seconds", type=float, default=10.0, help="of a run's window, at most")
     add("--instances", type=int, default=1, help="environments on the one API")
-    add("--hostile", action="store_true", help="every completion is a hostile text")
     add("--args", default="", help="further options for every contestant")
     add("--own-args", default="", help="further options for ours and null")
     add("--json", type=Path, help="file to write")
@@ -103,7 +101,6 @@ def settings(options: argparse.Namespace) -> list[Setting]:
         instances=options.instances,
         groups=options.groups,
         seconds=options.seconds,
-        hostile=options.hostile,
     )
     return [
         dataclasses.replace(base, latency_ms=latency_ms, tokens=int(tokens))
@@ -185,12 +182,10 @@ async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> No
 def brief(run: report.Run) -> str:
     """Return one run in one line."""
     loop, cpu = run["loop_ms"], run["cpu_ms_per_group"]
-    is_hostile = run["setting"]["hostile"]
-    left = f", {run['left_by_texts']} files left by texts" if is_hostile else ""
     return (
         f"{run['groups_per_s']:.1f} groups/s, main {cpu['main']:.1f} ms a group,"
         f" loop p99 {loop['p99']:.0f} max {loop['max']:.0f} ms,"
-        f" first after {run['first_group_s']:.1f} s{left}"
+        f" first after {run['first_group_s']:.1f} s"
     )
 
 

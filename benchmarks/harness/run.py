@@ -44,8 +44,7 @@ async def measure(
           process, and `busy_with_others` (share of all CPU).
         - Of the whole run: `memory_mib` of main process and children, `faults` of the
           groups that were checked, `unknown_questions`, `end` (status, seconds,
-          processes left behind), what the environment last `said` of its rollouts, and
-          the files `left_by_texts` that were executed.
+          processes left behind), and what the environment last `said` of its rollouts.
 
     Raises:
         RuntimeError: Something did not start, or the environment ended.
@@ -68,7 +67,7 @@ async def measure(
             "memory_mib": _memory(stage),
         }
     found["end"] = [await env.stop() for env in stage.envs]
-    found |= _left_in(folder)
+    found["said"] = _said_in(folder)
     found["loop_ms"] = loop_delays(stage.reports, start.api["t"], end.api["t"])
     return found
 
@@ -147,11 +146,10 @@ def _memory(stage: Stage) -> dict[str, float]:
     }
 
 
-def _left_in(folder: Path) -> dict[str, Any]:
-    """Return the last line of each log about outcomes, and the number of files left."""
+def _said_in(folder: Path) -> list[str]:
+    """Return the last line of each log about outcomes."""
     words = []
     for log in sorted(folder.glob("env_*.log")):
         lines = log.read_text("utf-8", errors="replace").splitlines()
         words += [line for line in lines if "rollouts queried" in line][-1:]
-    left_by_texts = len(list(folder.glob("left_by_texts/*")))
-    return {"said": words, "left_by_texts": left_by_texts}
+    return words

@@ -44,7 +44,6 @@ class Setting:
         groups: The window ends after so many groups ...
         seconds: ... or so many seconds, whichever comes first.
         warmup: Groups before the window.
-        hostile: Whether every completion is a hostile text instead.
     """
 
     latency_ms: float
@@ -56,7 +55,6 @@ class Setting:
     groups: int = 400
     seconds: float = 10.0
     warmup: int = 16
-    hostile: bool = False
 
     @property
     def max_token_length(self) -> int:
@@ -66,8 +64,7 @@ class Setting:
     @property
     def title(self) -> str:
         """The setting in a few words."""
-        written = "hostile texts" if self.hostile else f"{self.tokens} tokens"
-        parts = [f"{self.latency_ms:g} ms", written]
+        parts = [f"{self.latency_ms:g} ms", f"{self.tokens} tokens"]
         if self.instances > 1:
             parts.append(f"{self.instances} instances")
         return ", ".join(parts)

@@ -95,15 +95,6 @@ class Snapshot:
     machine_s: float
 
 
-def _server_options(setting: Setting, folder: Path, tell: Path) -> list[str]:
-    options = [f"--tell={tell}", f"--latency_ms={setting.latency_ms}"]
-    if not setting.hostile:
-        return [*options, f"--tokens={setting.tokens}"]
-    texts = folder / "left_by_texts"
-    texts.mkdir(exist_ok=True)
-    return [*options, f"--hostile={texts}"]
-
-
 def _trainer_config(setting: Setting) -> TrainerConfig:
     return TrainerConfig(
         api_url="",
@@ -138,7 +129,8 @@ async def set_up(
         server = await start(
             running_program(
                 "tests.support.inference_server",
-                *_server_options(setting, folder, tell),
+                *(f"--tell={tell}", f"--latency_ms={setting.latency_ms}"),
+                f"--tokens={setting.tokens}",
                 log_path=folder / "server.log",
             )
         )

@@ -30,7 +30,7 @@ from rg_env.demo.model import PROBE_TOKENS, Generation, Model
 from rg_env.demo.protocols import Body, InferenceProtocol, Query
 from tests.support import faults
 from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
-from tests.support.text_models import Arithmetic, Hostile, TextModel
+from tests.support.text_models import Arithmetic, TextModel
 
 
 @dataclasses.dataclass
@@ -196,9 +196,7 @@ async def faulty_server(script: faults.Script, **settings):
 async def _serve(options: argparse.Namespace) -> None:
     told = ToldAnswers()
     model: Model | None = None
-    if options.hostile is not None:
-        model = TextModel(Hostile(options.hostile, options.seed), options.seed)
-    elif options.tokens is not None:
+    if options.tokens is not None:
         model = FixedLengthModel(options.tokens, told)
     if options.tell is not None:
         await told.listen(options.tell)
@@ -216,7 +214,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--port", type=int, default=0, help="0 for a free one")
     add("--tokens", type=int, help="a model whose completions all have this length")
     add("--tell", type=Path, help="its Unix socket for answers to questions")
-    add("--hostile", metavar="FOLDER", help="a model that writes hostile texts")
     add("--latency_ms", type=float, default=0.0, help="wait before every answer")
     add("--rate", type=float, default=0.0, help="of requests that suffer a fault")
     add("--seed", type=int, default=0, help="decides faults and completions")

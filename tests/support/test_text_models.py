@@ -1,12 +1,11 @@
 """What simulated models write that know no answer key."""
 
-import asyncio
 import unicodedata
 
 import pytest
 
-from tests.support.hostile_texts import FOLDER, HOSTILE
-from tests.support.text_models import Arithmetic, Hostile, TextModel, solve
+from tests.support.hostile_texts import HOSTILE
+from tests.support.text_models import Arithmetic, solve
 
 
 @pytest.mark.parametrize(
@@ -27,16 +26,6 @@ def test_arithmetic_is_right_in_about_half_of_its_completions():
     right = texts.count("<think>hm</think><answer>5</answer>")
     assert 160 < right < 240
     assert right + texts.count("<think>hm</think><answer>no</answer>") == 400
-
-
-@pytest.mark.slow
-def test_every_hostile_completion_is_armed_and_can_be_encoded(tmp_path):
-    texts = Hostile(str(tmp_path))("any question", 400)
-    assert any(str(tmp_path) in text for text in texts)
-    assert not any(FOLDER in text for text in texts)
-    model = TextModel(lambda question, n: texts)
-    made = asyncio.run(model.generate("any question", 400, 100))
-    assert max(len(generation.token_ids) for generation in made) == 100
 
 
 @pytest.mark.parametrize(("name", "is_read_as"), [("wide", "open"), ("bold", "open")])

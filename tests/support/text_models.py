@@ -1,7 +1,7 @@
-"""A simulated model whose texts are written without an answer key, and two writers.
+"""A simulated model whose texts are written without an answer key, and a writer.
 
-One can add and find greatest common divisors, so it meets two tasks without knowing
-their items; the other writes nothing but hostile answers.
+It can add and find greatest common divisors, so it meets two tasks without knowing
+their items.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from collections.abc import Callable, Sequence
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
 from rg_env.demo.model import Generation, cut_text, throw_logprobs
-from tests.support.hostile_texts import HOSTILE, armed
 
-LONGEST_HOSTILE_CHARS = 40_000
-UNUSED_PORT = 9
 MAX_KNOWN_TEXTS = 512
 
 TextSource = Callable[[str, int], Sequence[str]]
@@ -75,24 +72,3 @@ class Arithmetic:
         right = solve(question)
         answers = [right if self._rng.random() < 0.5 else "no" for _ in range(n)]
         return [f"<think>hm</think><answer>{answer}</answer>" for answer in answers]
-
-
-class Hostile:
-    """Every completion is one of the hostile texts, in tags.
-
-    Args:
-        folder: Where a text that is executed would leave a file.
-        seed: Decides which text comes.
-    """
-
-    def __init__(self, folder: str, seed: int = 0) -> None:
-        self._rng = random.Random(seed)
-        self._texts = []
-        for hostile in HOSTILE:
-            text = armed(hostile.text, folder, UNUSED_PORT)[:LONGEST_HOSTILE_CHARS]
-            readable = text.encode("utf-8", "replace").decode()
-            self._texts.append(f"<think>hm</think><answer>{readable}</answer>")
-
-    def __call__(self, question: str, n: int) -> Sequence[str]:
-        """Write n completions, whatever the question is."""
-        return self._rng.choices(self._texts, k=n)

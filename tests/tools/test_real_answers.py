@@ -8,6 +8,7 @@ import pytest
 
 from rg_env.evaluation.samples import Sample
 from tests.support import published
+from tests.support.parts import run_main
 from tools.real_answers import __main__ as command
 from tools.real_answers import tables
 from tools.real_answers.judge import verdicts
@@ -46,75 +47,31 @@ def checkout(pool, tmp_path_factory):
     return folder
 
 
-def printed(capsys, monkeypatch, *argv):
-    monkeypatch.setattr(sys, "argv", ["real_answers", *map(str, argv)])
-    assert command.main() == 0
-    return capsys.readouterr().out
-
-
 @pytest.fixture(scope="module")
-def rows(checkout, tmp_path_factory):
-    """The cells of all rows by the heading above their table."""
+def scores(checkout, tmp_path_factory):
+    """The file that `rescore` writes of them."""
     out = tmp_path_factory.mktemp("out") / "scores.jsonl"
-    with pytest.MonkeyPatch.context() as patch:
-        argv = ["real_answers", str(checkout), "--workers", "2", "--out", str(out)]
-        patch.setattr(sys, "argv", argv)
-        said = []
-        patch.setattr("builtins.print", lambda *texts, **_: said.extend(texts))
-        assert command.main() == 0
-    found, title = {}, ""
-    for line in "\n".join(said).splitlines():
-        if line.startswith("|"):
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
-            found.setdefault(title, []).append(cells)
-        elif line.startswith(("##", "ours scores", "library scores")):
-            title = line.strip("# ")
-    return found | {"out": out}
+    assert run_main(["rescore", "--workers=2", str(checkout), "--out", str(out)]) == 0
+    return out
 
 
-def test_scores_far_apart_are_counted_by_task_and_cause_with_what_the_judge_says(rows):
-    library = "library scores 0.5 more: 9 of 72 answers"
-    ours = "ours scores 0.5 more: 9 of 72 answers"
-    assert rows[library][2:] == [["gcd", "fix", "9", "0", "9", "0"]]
-    assert rows[ours][2:] == [["gcd", "normalization", "9", "9", "0", "0"]]
+@pytest.fixture
+def said(scores, capsys, monkeypatch):
+    argv = ["real_answers", str(scores), "--workers=2", "--examples=2", "--tasks=gcd"]
+    monkeypatch.setattr(sys, "argv", argv)
+    assert command.main() == 0
+    return capsys.readouterr().out.splitlines()
 
 
-def test_answers_are_counted_as_right_or_wrong_by_the_judge(rows):
-    assert rows["Judged"][2] == ["all", "54", "0", "18", "0", "0"]
-
-
-def test_refused_completions_are_read_by_the_first_and_the_last_tag(rows):
-    by_model = {
-        cells[0]: cells[1:] for cells in rows["One answer outside the thinking"]
-    }
-    assert by_model["alpha"] == ["45", "20.0%", "9", "9", "9", "9"]
-    assert by_model["beta"] == ["45", "0.0%", "0", "0", "0", "0"]
-
-
-def test_a_command_given_again_scores_nothing_twice(
-    rows, checkout, capsys, monkeypatch
-):
-    before = rows["out"].read_bytes()
-    said = printed(capsys, monkeypatch, checkout, "--out", rows["out"])
+def test_differences_and_verdicts_are_counted_with_the_texts_behind_them(said):
     assert "library scores 0.5 more: 9 of 72 answers" in said
-    assert rows["out"].read_bytes() == before
-
-
-def test_examples_are_the_texts_behind_the_counts(rows, checkout, capsys, monkeypatch):
-    argv = [checkout, "--out", rows["out"], "--examples", "2", "--tasks", "gcd"]
-    said = printed(capsys, monkeypatch, *argv).splitlines()
+    assert "| gcd | fix | 9 | 0 | 9 | 0 |" in said
+    assert "ours scores 0.5 more: 9 of 72 answers" in said
+    assert "| gcd | normalization | 9 | 9 | 0 | 0 |" in said
+    assert "| all | 54 | 0 | 18 | 0 | 0 |" in said
     place = said.index("gcd by fix: 9")
-    assert [" x '-" in line for line in said[place + 1 : place + 4]] == [
-        True,
-        True,
-        False,
-    ]
-
-
-def test_a_folder_without_published_files_is_refused(checkout, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["real_answers", str(checkout), "--split", "easy"])
-    with pytest.raises(SystemExit, match="no easy/RUN/"):
-        command.main()
+    behind = [" x '-" in line for line in said[place + 1 : place + 4]]
+    assert behind == [True, True, False]
 
 
 def sample_of(right, ours):

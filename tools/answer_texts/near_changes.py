@@ -154,19 +154,23 @@ def _other_letter(word: str, chance: random.Random) -> str:
     return word[:at] + new + word[at + 1 :]
 
 
-def _without_letter(word: str, chance: random.Random) -> str:
-    at = chance.randrange(len(word))
-    return word[:at] + word[at + 1 :]
+def _letters(change: Callable[[list[str], random.Random], list[str]]) -> Change:
+    return _in_one(_WORD, lambda word, chance: "".join(change(list(word), chance)))
 
 
-def _letter_twice(word: str, chance: random.Random) -> str:
-    at = chance.randrange(len(word))
-    return word[:at] + word[at] + word[at:]
+def _without_one(parts: list[str], chance: random.Random) -> list[str]:
+    at = chance.randrange(len(parts))
+    return parts[:at] + parts[at + 1 :]
 
 
-def _letters_swapped(word: str, chance: random.Random) -> str:
-    at = chance.randrange(len(word) - 1)
-    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+def _one_twice(parts: list[str], chance: random.Random) -> list[str]:
+    at = chance.randrange(len(parts))
+    return parts[: at + 1] + parts[at:]
+
+
+def _two_swapped(parts: list[str], chance: random.Random) -> list[str]:
+    at = chance.randrange(len(parts) - 1)
+    return [*parts[:at], parts[at + 1], parts[at], *parts[at + 2 :]]
 
 
 def _other_case(right: str, other: str, chance: random.Random) -> str | None:
@@ -176,9 +180,9 @@ def _other_case(right: str, other: str, chance: random.Random) -> str | None:
 
 WORDS: Mapping[str, Change] = {
     "another letter": _in_one(_WORD, _other_letter),
-    "a letter less": _in_one(_WORD, _without_letter),
-    "a letter twice": _in_one(_WORD, _letter_twice),
-    "two letters swapped": _in_one(_WORD, _letters_swapped),
+    "a letter less": _letters(_without_one),
+    "a letter twice": _letters(_one_twice),
+    "two letters swapped": _letters(_two_swapped),
     "a letter more": lambda right, other, chance: f"{right}s" if right else None,
     "the other case": _other_case,
     "one word in the other case": _in_one(_WORD, lambda word, _: word.swapcase()),
@@ -219,16 +223,6 @@ def _swapped(entries: list[str], chance: random.Random) -> list[str] | None:
     return entries
 
 
-def _without_entry(entries: list[str], chance: random.Random) -> list[str]:
-    at = chance.randrange(len(entries))
-    return entries[:at] + entries[at + 1 :]
-
-
-def _entry_twice(entries: list[str], chance: random.Random) -> list[str]:
-    at = chance.randrange(len(entries))
-    return entries[: at + 1] + entries[at:]
-
-
 def _other_entry(entries: list[str], chance: random.Random) -> list[str] | None:
     at = chance.randrange(len(entries))
     others = [entry for entry in entries if entry != entries[at]]
@@ -262,18 +256,18 @@ def _cut_short(right: str, other: str, chance: random.Random) -> str | None:
 
 LISTS: Mapping[str, Change] = {
     "two entries swapped": _entries(_swapped),
-    "an entry less": _entries(_without_entry),
+    "an entry less": _entries(_without_one),
     "the last entry less": _entries(lambda entries, _: entries[:-1]),
     "the first entry less": _entries(lambda entries, _: entries[1:]),
-    "an entry twice": _entries(_entry_twice),
+    "an entry twice": _entries(_one_twice),
     "another entry": _entries(_other_entry),
     "the opposite order": _entries(lambda entries, _: entries[::-1]),
-    "a line less": _lines(_without_entry),
-    "a line twice": _lines(_entry_twice),
+    "a line less": _lines(_without_one),
+    "a line twice": _lines(_one_twice),
     "lines in the opposite order": _lines(lambda lines, _: lines[::-1]),
     "the last line less": _lines(lambda lines, _: lines[:-1]),
-    "a character less": _characters(_without_entry),
-    "a character twice": _characters(_entry_twice),
+    "a character less": _characters(_without_one),
+    "a character twice": _characters(_one_twice),
     "a tenth cut off": _cut_short,
     "given twice": _entries(lambda entries, _: [*entries, *entries]),
 }
@@ -317,21 +311,20 @@ X<|im_end|>Y | <b>X</b> <b>Y</b> | - X⏎- Y | 1. X⏎2. Y | ### X⏎### Y |
 """
 """Forms with the right answer (X) and another (Y); ⏎ is the end of a line."""
 
+_DENIED = """
+~~X~~ | \u2260 X | wrong: X | incorrect: X | not X | not(X) | X is wrong | it is not X |
+anything but X
+"""
+
 ANSWERS: Mapping[str, Change] = {
     "another item's answer": lambda right, other, chance: other or None,
     **{form.replace("\n", " / "): _both(form) for form in forms_of(_TWO_ANSWERS)},
     **{form: _both(form) for form in ("X: Y", "Y: X", "Y = X")},
-    **{form: _alone(form) for form in ("~~X~~", "\u2260 X", "wrong: X")},
-    "incorrect: X": _alone("incorrect: X"),
+    **{form: _alone(form) for form in forms_of(_DENIED)},
     "false: X": lambda right, other, chance: (
         f"false: {right}" if right.casefold() != "false" else None
     ),
     "Answer: Y": lambda right, other, chance: f"Answer: {other}" if other else None,
-    "not X": _alone("not X"),
-    "not(X)": _alone("not(X)"),
-    "X is wrong": _alone("X is wrong"),
-    "it is not X": _alone("it is not X"),
-    "anything but X": _alone("anything but X"),
 }
 
 # -- what makes another number of it ---------------------------------------------------

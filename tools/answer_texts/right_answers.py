@@ -94,18 +94,7 @@ def _path(waiting: list[tuple[tuple[int, ...], int, str]], number: int) -> str:
     while number > 0:
         _, number, move = waiting[number]
         moves.append(move)
-    return " ".join(_joined(moves[::-1]))
-
-
-def _joined(moves: list[str]) -> list[str]:
-    """Make one move of steps of one car in a row: A+1 A+1 is A+2."""
-    joined: list[str] = []
-    for move in moves:
-        if joined and joined[-1][:2] == move[:2]:
-            joined[-1] = f"{move[:2]}{int(joined[-1][2:]) + 1}"
-        else:
-            joined.append(move)
-    return joined
+    return " ".join(moves[::-1])
 
 
 def box_plan(squares: Mapping[str, list[str]]) -> str:

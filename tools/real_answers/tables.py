@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import Sample, sample_of, scored
+from rg_env.evaluation.samples import Sample, sample_of
 from rg_env.evaluation.statistics import grouped
 
 FULL = 1.0 - 1e-9
@@ -20,11 +19,8 @@ Lines = Iterable[str]
 
 def slim(row: Mapping[str, Any]) -> Sample:
     """Return a line of the file of `rescore` with what the tables need."""
-    source = sys.intern(row["source"])
     kept = {name: row.get(name) for name in ("task", "answer", "gold_answer", "scores")}
-    kept["model"] = re.sub(r"^[^_]*_|_\d{8}_\d{6}$", "", row["run"])
     kept["config"] = sys.intern(json.dumps(row["dataset"], sort_keys=True))
-    kept["at"] = source, row["place"]
     sample = dataclasses.replace(sample_of(row), row=kept)
     return dataclasses.replace(sample, question=sys.intern(sample.question))
 
@@ -96,17 +92,3 @@ def judgement(samples: Sequence[Sample], examples: int) -> Lines:
     yield f"Tasks below {LEAST_RIGHT} or above {MOST_WRONG}, or with nothing known:"
     yield from _table("task, right, not in full, wrong, in full, unknown", rows)
     yield from texts
-
-
-def extraction(samples: Sequence[Sample], refused: Mapping[Any, Any]) -> Lines:
-    """Yield what one answer costs, by model; `refused` is of `by_other_rules`."""
-    rows = []
-    for model, those in [*_by(scored(samples), "model"), ("all", scored(samples))]:
-        none = [s.row["at"] for s in those if s.row["answer"] is None]
-        tags = [refused[at] for at in none if at in refused]
-        last = [is_same for _, score, is_same in tags if score >= FULL]
-        first = sum(score >= FULL for score, *_ in tags)
-        share = f"{(len(none) - len(tags)) / len(those):.1%}"
-        rows.append((model, len(those), share, len(tags), len(last), sum(last), first))
-    head = "model, completions, no tags, refused, last right, the same twice"
-    yield from _table(f"{head}, first right", rows)
